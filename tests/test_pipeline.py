@@ -82,7 +82,7 @@ def test_standard_input_output_and_reports(tmp_path: Path) -> None:
         (("nothing.ptx",), "No such file"),
         (("image.cubin",), "image"),
         (("bad.ptx",), "bad.ptx:1:1"),
-        (("bad.ptx", "--rules", "lop"), "no rule is called 'lop'"),
+        (("bad.ptx", "--rules", "lop"), "unknown rule 'lop'"),
     ],
 )
 def test_bad_input_is_one_error_and_no_file(tmp_path: Path, words: tuple[str, ...], said: str) -> None:

@@ -152,7 +152,7 @@ def readers_of_pixels() -> Mapped:
 def test_device_runtime_functions() -> None:
     declared = ".extern .func (.param .b32 r) cudaLaunchDevice(.param .b32 a);\n"
     called = "{ .param .b32 a; .param .b32 b; st.param.b32 [a], 1; call.uni (b), cudaLaunchDevice, (a); }"
-    with pytest.raises(ProgramError, match="cudaLaunchDevice has no body"):
+    with pytest.raises(ProgramError, match="undefined function cudaLaunchDevice"):
         ran(entry(called).replace(".visible", f"{declared}.visible"))
 
 
@@ -213,7 +213,7 @@ def test_views_that_are_refused() -> None:
     for view, word in ((np.arange(4.0)[::-1], "negative strides"), (np.ma.array([1, 2]), "masked")):
         with pytest.raises(LaunchError, match=word):
             ran(entry("", parameters=".param .u64 x"), view)
-    with pytest.raises(LaunchError, match="not contiguous"):
+    with pytest.raises(LaunchError, match="non-contiguous"):
         Surface(np.zeros((4, 8), np.float32)[:, ::2], "2d")
 
 
@@ -223,14 +223,14 @@ def test_tensor_maps_for_the_driver() -> None:
 
 def test_tritons_im2col_and_fp4_descriptors() -> None:
     for said in ({"is_im2col": True}, {"fp4_padded": True}):
-        with pytest.raises(LaunchError, match="is not read here"):
+        with pytest.raises(LaunchError, match="unsupported descriptor"):
             readers.triton._map("x", "tensordesc<fp16[16, 16]>", said, (16, 16), (16, 1), nan=False, rounded=False)
 
 
 def test_grids_that_cute_dsl_computes_on_the_host() -> None:
     mlir = "    cuda.kernel @rows(%arg0: f32) attributes {facts = {exact_block_dim = array<i64: 32, 1, 1>}} {\n"
     compiled: Any = SimpleNamespace(artifacts=SimpleNamespace(PTX="", MLIR=mlir), ir_module="")
-    with pytest.raises(LaunchError, match="the grid of rows depends on what the host is given"):
+    with pytest.raises(LaunchError, match="the grid of rows depends on arguments of the host function"):
         readers.from_cute(compiled, None, [1.0])
 
 
@@ -483,7 +483,7 @@ def test_descriptors_of_plugins() -> None:
     from pyptx_launch.plans import _parameter_for
 
     parameter = EntryParameter(name="x_column", kind="descriptor", type="b8", index=0, descriptor=object())
-    with pytest.raises(Refused, match="a descriptor of object, cannot be passed"):
+    with pytest.raises(Refused, match="unsupported parameter .*: a descriptor of object"):
         _parameter_for(parameter, "k")
 
 
@@ -564,7 +564,7 @@ def test_pointers_to_descriptors_in_a_bundle(tmp_path: Any) -> None:
         x.tma_desc()
         ptx.ret()
 
-    with pytest.raises(BundleError, match="passed as a pointer"):
+    with pytest.raises(BundleError, match="passed by pointer"):
         export(pointed, [{}], tmp_path / "bundle")
 
 

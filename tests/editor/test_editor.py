@@ -83,11 +83,11 @@ def test_every_word_that_can_follow_is_offered_and_no_other(server: LanguageServ
         (
             3,
             "try_wait",
-            ("until a phase of an mbarrier has completed", "mbarrier.try_wait", "(PTX 7.8, sm_90 or later)"),
+            ("until a phase of an mbarrier completes", "mbarrier.try_wait", "(PTX 7.8, sm_90 or later)"),
         ),
-        (3, "b64(", ("until a phase of an mbarrier has completed", "[addr], parity", "(PTX 7.8, sm_90 or later)")),
-        (4, "sync", ("the lanes of a warp that a mask names.", "`shfl.sync.mode.b32 d{|p}, a, b, c, membermask`")),
-        (4, "b32(", ("the lanes of a warp that a mask names.", "`shfl.sync.mode.b32 d{|p}, a, b, c, membermask`")),
+        (3, "b64(", ("until a phase of an mbarrier completes", "[addr], parity", "(PTX 7.8, sm_90 or later)")),
+        (4, "sync", ("the lanes of a warp in a membermask.", "`shfl.sync.mode.b32 d{|p}, a, b, c, membermask`")),
+        (4, "b32(", ("the lanes of a warp in a membermask.", "`shfl.sync.mode.b32 d{|p}, a, b, c, membermask`")),
     ],
 )
 def test_a_word_shows_summary_syntax_version_and_targets(

@@ -142,7 +142,7 @@ TRACING = (
         "ControlFlowError",
         "ptx.continue_()",
     ),
-    in_kernel("a pointer of a number", "ptx.global_ptrs(3)  # <-", "OperandError", "arrays"),
+    in_kernel("a pointer of a number", "ptx.global_ptrs(3)  # <-", "OperandError", "array parameters"),
     in_kernel("a number for a name", "smem.alloc(u32, 4, name=3)  # <-", "SharedMemoryError", "3"),
     in_kernel("a truth value for an index", "s = smem.alloc(u32, (2, 2))\ns[True, 0]  # <-", "OperandError", "True"),
     in_kernel("a truth value for a size", "smem.alloc(u32, True)  # <-", "SharedMemoryError", "True"),
@@ -373,7 +373,9 @@ CALLING = (
         """,
         "KernelTrap",
     ),
-    program("a class instead of a function", "class K:\n    pass\nkernel(K)  # <-", "SignatureError", "no function"),
+    program(
+        "a class instead of a function", "class K:\n    pass\nkernel(K)  # <-", "SignatureError", "expected a function"
+    ),
     program(
         "a generator for a kernel", "@kernel  # <-\ndef k():\n    ptx.ret()\n    yield", "SignatureError", "generator"
     ),
@@ -401,7 +403,7 @@ CALLING = (
         forever(np.zeros(1, np.float32))
         """,
         "Deadlock",
-        "the loop never ends",
+        "change a register of the loop's condition",
     ),
     program(
         "a wait for what never comes",

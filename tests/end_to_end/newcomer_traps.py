@@ -101,7 +101,7 @@ SHARED = (
     traced(
         "an element where an address belongs",
         "s, v = smem.alloc(u32, 32), reg.scalar(u32)\nptx.inst.ld.shared.u32(v, ptx.addr(s[3]))  # <-",
-        *("OperandError", "element that was read from smem_0", "s.address(i)"),
+        *("OperandError", "value of an element of smem_0", "s.address(i)"),
     ),
     traced(
         "an element stored to by its address",
@@ -215,12 +215,12 @@ FOUND = (
     program(
         "a grid that leaves the tail",
         VECTOR.format(grid="lambda N: N // 128") + COPY + "report = copy.simulate(np.ones(200, np.float32))",
-        *("unwritten-output", "72 of the 200", "'Y'", "Y[128]", "-(-N // 128)"),
+        *("unwritten-output", "72 of 200", "'Y'", "Y[128]", "-(-N // 128)"),
     ),
     program(
         "a grid that is fixed",
         VECTOR.format(grid="1") + COPY + "report = copy.simulate(np.ones(256, np.float32))",
-        *("unwritten-output", "128 of the 256", "Y[128]"),
+        *("unwritten-output", "128 of 256", "Y[128]"),
     ),
     program(
         "a call that leaves the tail",
@@ -281,7 +281,7 @@ ENDLESS = on_vector(
         v += 1.0  # <-
     ptx.st(f32, ptx.addr(y + i * 4), v)
     """,
-    *("np.zeros(128, np.float32)", "deadlock", "the loop never ends", "loop's condition"),
+    *("np.zeros(128, np.float32)", "deadlock", "livelock: ", "loop's condition"),
 )
 NEIGHBORS = tuple(
     Trap(
@@ -299,7 +299,7 @@ def k(Y):
 report = k.simulate()
 """,
         "other-variable",
-        (f"formed from smem_0 ({4 * size} bytes)", "smem_1+0", "(64 times)"),
+        (f"formed from smem_0 ({4 * size} bytes)", "smem_1+0", "64 occurrences"),
     )
     for kind, size in (("static", 64), ("dynamic", 20000))
 )

@@ -92,9 +92,9 @@ CONVENTIONS = (
         "a type for a shuffle",
         "ptx.shfl.sync.up(u32, u, u, 1, 0)",
         "OperandError",
-        "it takes no type",
+        "it has no type argument",
     ),
-    body("no type", "ptx.fma(x, x, x, x)", "CallError", "the type stands first: ptx.fma(f32, x, x, x, x)"),
+    body("no type", "ptx.fma(x, x, x, x)", "CallError", "pass the type first: ptx.fma(f32, x, x, x, x)"),
 )
 
 ARGUMENTS = (
@@ -206,9 +206,9 @@ INSTRUCTIONS = (
         '@kernel(arch="sm_80")\ndef k():\n    r, a = reg.array(b32, 8), reg.scalar(u64)\n'
         "    ptx.inst.ld.global_.v8.b32([*r], ptx.addr(a))  # <-\nk.ptx()",
         "InstructionUseError",
-        "needs sm_100 or later",
-        "needs PTX 8.8, too",
-        "choose arch='sm_100', and version=(8, 8) or later",
+        "sm_100 or later",
+        "needs PTX 8.8 and",
+        "pass arch='sm_100', and version=(8, 8) or later",
     ),
     program(
         "a register of ptx.raw that is nowhere",
@@ -243,7 +243,7 @@ CALLING = (
         "a kernel in a kernel",
         PLAIN + PLAIN.replace("def k", "def outer").replace("    ptx.ret()", "    k(X)  # <-") + "outer.ptx()",
         "RuntimeMissingError",
-        "cannot be called in a kernel",
+        "cannot be called while another kernel is traced",
         "a plain Python function",
     ),
     program(

@@ -47,18 +47,18 @@ def test_a_packed_call_launches_on_the_stream_that_tvm_ffi_calls_current(seen: S
 @pytest.mark.parametrize(
     ("step", "error"),
     [
-        ("misaligned", "ValueError: Y lies at an address that is not aligned to 4 bytes"),
-        ("short", "ValueError: Y does not have the shape [N], with one size for each name"),
-        ("uncompiled", "ValueError: rounded was not compiled for these sizes; there is (N=1000, "),
+        ("misaligned", "ValueError: Y is not aligned to 4 bytes"),
+        ("short", "ValueError: Y must have shape [N], with one size for each name"),
+        ("uncompiled", "ValueError: rounded was not compiled for these sizes; available: (N=1000, "),
         ("unknown", "ValueError: rounded was not compiled for these sizes"),
         ("few", "TypeError: rounded takes 6 arguments: X, Y, rounding, steps, alpha, count"),
-        ("number", "TypeError: alpha is no number"),
-        ("negative", "TypeError: count is no integer that fits u32"),
-        ("large", "TypeError: count is no integer that fits u32"),
-        ("huge", "TypeError: count is no integer that fits u32"),
-        ("text", "TypeError: rounding is no string"),
-        ("array", "TypeError: X is no tensor"),
-        ("torch", "ValueError: X is not in the memory of a CUDA device"),
+        ("number", "TypeError: alpha must be a number"),
+        ("negative", "TypeError: count must be an integer that fits u32"),
+        ("large", "TypeError: count must be an integer that fits u32"),
+        ("huge", "TypeError: count must be an integer that fits u32"),
+        ("text", "TypeError: rounding must be a string"),
+        ("array", "TypeError: X must be a tensor"),
+        ("torch", "ValueError: X is not in CUDA device memory"),
     ],
 )
 def test_what_does_not_fit_is_raised_with_its_words(seen: Seen, step: str, error: str) -> None:

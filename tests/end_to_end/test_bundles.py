@@ -121,13 +121,13 @@ def test_the_specialisation_whose_inputs_fit_is_taken(scales: Any) -> None:
     [
         ([ones(512)], {"alpha": 1.0}, KeywordError, "was compiled 2 times(.|\\n)*twice=False(.|\\n)*twice=True"),
         ([ones(300)], {"alpha": 1.0}, ContractError, r"not compiled for N=300(.|\n)*N=256(.|\n)*N=512"),
-        ([ones(256, np.float64)], {"alpha": 1.0, "N": 256}, DtypeError, "X holds f64"),
+        ([ones(256, np.float64)], {"alpha": 1.0, "N": 256}, DtypeError, "X has dtype f64"),
         ([ones((2, 128))], {"alpha": 1.0, "N": 256}, ContractError, "X has 2 dimensions"),
-        ([ones(300)], {"alpha": 1.0, "N": 256}, ContractError, "N=256 was given, and the arrays say 300"),
+        ([ones(300)], {"alpha": 1.0, "N": 256}, ContractError, "N=256 contradicts the arrays, where it is 300"),
         ([ones(512)[::2]], {"alpha": 1.0, "N": 256}, ContractError, "strides"),
-        ([], {"alpha": 1.0, "N": 256, "out": ones(256)}, ContractError, "takes 1 arrays .* not 0"),
-        ([ones(256)], {}, KeywordError, "needs the raw parameter 'alpha'"),
-        ([ones(256)], {"alpha": "x"}, KeywordError, "the parameter is declared f32"),
+        ([], {"alpha": 1.0, "N": 256, "out": ones(256)}, ContractError, "expected 1 array .* got 0"),
+        ([ones(256)], {}, KeywordError, "missing raw parameter 'alpha'"),
+        ([ones(256)], {"alpha": "x"}, KeywordError, "which is declared f32"),
         ([ones(256)], {"alpha": 1.0, "count": 3}, KeywordError, "not compiled for count=3"),
         ([ones(256)], {"alpha": 1.0, "beta": 3}, KeywordError, "no dimension, template or raw parameter 'beta'"),
         ([[1.0]], {"alpha": 1.0}, RuntimeMissingError, "no installed runtime runs arguments of type list"),
@@ -211,30 +211,30 @@ def test_another_target_is_traced_and_checked_anew(tmp_path: Path) -> None:
     [
         ([], 2, "required: MODULE:KERNEL, -o"),
         (["{file}:scale"], 2, "required: -o"),
-        (["{file}:scale", "-o", "{out}", "--shape", "N"], 2, "'N' is no NAME=VALUE"),
-        (["{file}:scale", "-o", "{out}", "--set", "=3"], 2, "'=3' is no NAME=VALUE"),
-        (["{file}", "-o", "{out}"], 1, "names no kernel"),
-        (["{file}:", "-o", "{out}"], 1, "names no kernel"),
-        (["{file}:scales", "-o", "{out}"], 1, "scales is not there\nhint: did you mean scale"),
-        (["{file}:not_a_kernel", "-o", "{out}"], 1, "not_a_kernel is no kernel"),
-        (["nowhere.py:scale", "-o", "{out}"], 1, "nowhere.py is no file"),
-        (["no.such.module:scale", "-o", "{out}"], 1, "no.such.module can't be imported: ModuleNotFoundError"),
-        (["{broken}:scale", "-o", "{out}"], 1, "broken.py can't be imported: ZeroDivisionError"),
-        (["json:loads", "-o", "{out}"], 1, "there is no kernel in it"),
-        (["{file}:scale", "-o", "{out}"], 1, "no size for N\nhint: name every size: --shape"),
-        (["{file}:scale", "-o", "{out}", "--shape", "N=-1"], 1, "N=-1 is no size"),
+        (["{file}:scale", "-o", "{out}", "--shape", "N"], 2, "expected NAME=VALUE, got 'N'"),
+        (["{file}:scale", "-o", "{out}", "--set", "=3"], 2, "expected NAME=VALUE, got '=3'"),
+        (["{file}", "-o", "{out}"], 1, "expected MODULE:KERNEL"),
+        (["{file}:", "-o", "{out}"], 1, "expected MODULE:KERNEL"),
+        (["{file}:scales", "-o", "{out}"], 1, "scales does not exist\nhelp: did you mean scale"),
+        (["{file}:not_a_kernel", "-o", "{out}"], 1, "not_a_kernel is not a kernel"),
+        (["nowhere.py:scale", "-o", "{out}"], 1, "file not found: nowhere.py"),
+        (["no.such.module:scale", "-o", "{out}"], 1, "cannot import no.such.module: ModuleNotFoundError"),
+        (["{broken}:scale", "-o", "{out}"], 1, "broken.py: ZeroDivisionError"),
+        (["json:loads", "-o", "{out}"], 1, "it defines no kernel"),
+        (["{file}:scale", "-o", "{out}"], 1, "no size for N\nhelp: pass every size: --shape"),
+        (["{file}:scale", "-o", "{out}", "--shape", "N=-1"], 1, "dimension N must be a positive int, got -1"),
         (["{file}:scale", "-o", "{out}", "--shape", "N=64,M=3"], 1, "has no dimension, template or raw parameter 'M'"),
-        (["{file}:scale", "-o", "{out}", "--shape", "N=64", "--shape", "N=64"], 1, "two specialisations would be"),
-        (["{file}:scale", "-o", "{out}", "--shape", "N=64", "--name", "a-b"], 1, "'a-b' cannot name C functions"),
+        (["{file}:scale", "-o", "{out}", "--shape", "N=64", "--shape", "N=64"], 1, "two specializations are named"),
+        (["{file}:scale", "-o", "{out}", "--shape", "N=64", "--name", "a-b"], 1, "invalid name 'a-b' of C functions"),
         (["{file}:scale", "-o", "{out}", "--shape", "N=64", "--arch", "sm_9"], 1, "sm_9"),
         (["{file}:scale", "-o", "{out}", "--shape", "N=64", "--set", "dtype=f33"], 1, "unknown PTX type 'f33'"),
-        (["{file}:everything", "-o", "{out}", "--shape", "M=8", "--arch", "sm_80"], 1, "sm_80 has no clusters"),
-        (["{file}:pointed", "-o", "{out}", "--shape", "N=64"], 1, "is passed as a pointer"),
-        (["{file}:undescribed", "-o", "{out}"], 1, "does not say what its arrays are"),
-        (["{file}:placed", "-o", "{out}", "--shape", "N=64"], 1, "the raw parameter place is no scalar"),
-        (["{file}:nothing", "-o", "{taken}"], 1, "is there already, and is no bundle"),
-        (["{file}:nothing", "-o", "{broken}"], 1, "is there already, and is no bundle"),
-        (["{file}:nothing", "-o", "{broken}/x"], 1, "can't be written"),
+        (["{file}:everything", "-o", "{out}", "--shape", "M=8", "--arch", "sm_80"], 1, "does not support clusters"),
+        (["{file}:pointed", "-o", "{out}", "--shape", "N=64"], 1, "is passed by pointer"),
+        (["{file}:undescribed", "-o", "{out}"], 1, "has no array specs"),
+        (["{file}:placed", "-o", "{out}", "--shape", "N=64"], 1, "raw parameter place is not a scalar"),
+        (["{file}:nothing", "-o", "{taken}"], 1, "exists and is not a bundle"),
+        (["{file}:nothing", "-o", "{broken}"], 1, "exists and is not a bundle"),
+        (["{file}:nothing", "-o", "{broken}/x"], 1, "cannot write"),
     ],
 )  # fmt: skip
 def test_a_wrong_export_is_one_clear_error(
@@ -258,7 +258,7 @@ def test_a_wrong_export_is_one_clear_error(
 
 
 def test_limits_of_another_target_are_held(tmp_path: Path) -> None:
-    with pytest.raises(LaunchError, match="no clusters"):
+    with pytest.raises(LaunchError, match="not support clusters"):
         export(bundle_kernels.everything, [{"M": 8}], tmp_path / "b", arch="sm_80")
     with pytest.raises(ArchError, match="sm_1"):
         export(bundle_kernels.nothing, [], tmp_path / "b", arch="sm_1")
@@ -280,17 +280,17 @@ def test_names_that_c_cannot_have_are_refused(tmp_path: Path) -> None:
     def sized(*, größe=1):  # noqa: ARG001, PLC2401  a name that Python allows
         pyptx.ptx.ret()
 
-    with pytest.raises(BundleError, match="cannot name anything in C"):
+    with pytest.raises(BundleError, match="is not a valid C identifier"):
         export(sized, [], tmp_path / "b")
 
 
 def test_a_symbolic_link_is_never_written_through(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    with pytest.raises(BundleError, match="is there already"):
+    with pytest.raises(BundleError, match="exists and is not a bundle"):
         export(bundle_kernels.nothing, [], tmp_path / "link")
 
 
 def test_a_folder_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(BundleError, match="can't be read"):
+    with pytest.raises(BundleError, match="cannot read"):
         pyptx.load(tmp_path / ("x" * 300))

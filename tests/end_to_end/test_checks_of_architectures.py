@@ -17,7 +17,7 @@ PAIR = "tcgen05.dealloc.cta_group::2.sync.aligned.b32 %r1, 64;"
 
 # Target, directives and body of an entry; the only diagnostic: line, column, code, end of its hint.
 FOUND: dict[str, tuple[str, str, str, tuple[int, int, str, str]]] = {
-    "wgmma without the a": ("sm_90", "", "wgmma.fence.sync.aligned;", (5, 1, "target", "did you mean .target sm_90a?")),
+    "wgmma without the a": ("sm_90", "", "wgmma.fence.sync.aligned;", (5, 1, "target", "write .target sm_90a")),
     "setmaxnreg without a budget": (
         "sm_90a",
         "",
@@ -34,7 +34,7 @@ FOUND: dict[str, tuple[str, str, str, tuple[int, int, str, str]]] = {
         "sm_100a",
         "",
         GROUPS + PAIR,
-        (6, 16, "cta-group", ".cta_group::2 for pairs, throughout the kernel"),
+        (6, 16, "cta-group", ".cta_group::2 (CTA pairs) in the whole kernel"),
     ),
 }
 # Target, directives and body of entries without a diagnostic.
@@ -52,10 +52,10 @@ def module(target: str, directives: str, body: str) -> str:
 
 @pytest.mark.parametrize("name", FOUND)
 def test_a_defect_is_found_at_its_place(name: str) -> None:
-    target, directives, body, (line, column, code, hint) = FOUND[name]
+    target, directives, body, (line, column, code, help) = FOUND[name]
     (found,) = check_text(module(target, directives, body))
     assert (found.line, found.column, found.code) == (line, column, code)
-    assert found.hint.endswith(hint)
+    assert found.help.endswith(help)
 
 
 @pytest.mark.parametrize("name", LEGAL)

@@ -56,7 +56,7 @@ def test_the_runtimes_tell_the_arch_of_their_driver_and_import_no_framework_for_
     assert detected(plugin, library, capability=103) == "sm_103a False False"
     assert detected(plugin, library, capability=86) == "sm_86 False False"
     none = detected(plugin, library, devices=0)
-    assert none.startswith("ArchError cannot detect the GPU's target: asking for device 0")
+    assert none.startswith("ArchError cannot detect the GPU's target: querying device 0")
     assert 'name it: @kernel(arch="sm_90a")' in none
 
 

@@ -71,7 +71,7 @@ def test_what_is_here_is_told_with_its_version(as_it_is: Report) -> None:
     assert {"baseline", "dsl", "sim"} <= set(lines["plugins"]["found"].split(", "))
     assert "runs NumPy arrays" in lines["simulator"]["found"]
     assert {row["state"] for row in lines.values()} <= {"ok", "missing"}
-    assert all(set(row) == {"subject", "state", "found", "hint"} for row in lines.values())
+    assert all(set(row) == {"subject", "state", "found", "help"} for row in lines.values())
 
 
 @pytest.mark.ptxas
@@ -96,12 +96,12 @@ def test_without_a_driver_it_is_missing_and_nothing_is_broken(as_it_is: Report) 
     status, lines = as_it_is
     assert (status, lines["driver"]["state"]) == (0, "missing")
     assert "no CUDA driver" in lines["driver"]["found"]
-    assert "driver" in lines["driver"]["hint"]
+    assert "driver" in lines["driver"]["help"]
 
 
 @pytest.mark.parametrize(
     ("capability", "said"),
-    [(90, "sm_90, 132 multiprocessors, 80 GiB; runs kernels of the default arch, sm_90a"), (80, "does not run the")],
+    [(90, "sm_90, 132 SMs, 80 GiB; runs kernels of the default arch, sm_90a"), (80, "does not run the")],
 )
 def test_devices_are_told_with_what_they_run(tmp_path: Path, capability: int, said: str) -> None:
     spec = importlib.util.spec_from_file_location("null_driver", NULL_DRIVER)
@@ -115,14 +115,14 @@ def test_devices_are_told_with_what_they_run(tmp_path: Path, capability: int, sa
     assert status == 0
     assert lines["driver"]["found"] == "CUDA 13.0, 2 devices"
     assert said in lines["device 1"]["found"]
-    assert (lines["device 1"]["hint"] is None) == (capability == 90)
+    assert (lines["device 1"]["help"] is None) == (capability == 90)
 
 
 @pytest.mark.parametrize(
     ("body", "subject", "said"),
     [
         ("1 / 0", "plugin", "plugin 'sick' (PYPTX_PLUGINS) failed to import: ZeroDivisionError"),
-        ("", "plugin", "does not say which version of the hooks"),
+        ("", "plugin", "has no plugin API version"),
         (VERSION + "def pyptx_doctor_checks(): raise OSError('no')", "plugins", "pyptx_doctor_checks of plugin 'sick'"),
         (
             VERSION + "def pyptx_doctor_checks(): return [DoctorCheck('sickness', lambda: 1 / 0)]",
@@ -143,7 +143,7 @@ def test_a_broken_plugin_is_named_and_the_rest_is_told_all_the_same(
     status, lines = report(tmp_path, plugin(tmp_path / "site", "sick", body))
     assert (status, lines[subject]["state"]) == (1, "broken")
     assert said in lines[subject]["found"]
-    assert lines[subject]["hint"]
+    assert lines[subject]["help"]
     assert {"python", "cubin cache", "driver"} <= set(lines)
 
 
@@ -167,7 +167,7 @@ def test_versions_that_do_not_go_together_are_broken(tmp_path: Path) -> None:
     origins = lines["pyptx"]["found"].splitlines()
     assert f"pyptx-ir 0.9.1: from {tmp_path}, editable" in origins
     assert "pyptx-sim 0.9.0: from a package index or a folder of wheels" in origins
-    older, _, command = lines["pyptx"]["hint"].partition(": ")
+    older, _, command = lines["pyptx"]["help"].partition(": ")
     assert "pyptx-dsl" in older
     assert "pyptx-sim" not in older
     assert re.search(r"pip install .*\[sim\b.*\]", command)
@@ -177,8 +177,8 @@ def test_a_cache_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     status, lines = report(tmp_path, {"PYPTX_CACHE_DIR": str(tmp_path / "file" / "cache")})
     assert (status, lines["cubin cache"]["state"]) == (0, "warning")
-    assert "can't be written" in lines["cubin cache"]["found"]
-    assert "PYPTX_CACHE_DIR" in lines["cubin cache"]["hint"]
+    assert "is not writable" in lines["cubin cache"]["found"]
+    assert "PYPTX_CACHE_DIR" in lines["cubin cache"]["help"]
     fresh = tmp_path / "not" / "yet"
     _, lines = report(tmp_path, {"PYPTX_CACHE_DIR": str(fresh)})
     assert lines["cubin cache"]["state"] == "ok"
@@ -202,11 +202,11 @@ def test_missing_tools_are_told_with_what_they_are_for(capsys: pytest.CaptureFix
     lines = {line.subject: line for line in tools()}
     assert {line.state for line in lines.values()} == {"missing"}
     assert lines["ptxas"].found == "ptxas is not installed: it compiles PTX to machine code"
-    assert str(lines["nvJitLink"].hint) == "pip install cuda-bindings nvidia-nvjitlink"
+    assert str(lines["nvJitLink"].help) == "pip install cuda-bindings nvidia-nvjitlink"
     assert main(["doctor"]) == 0
     shown = capsys.readouterr().out.splitlines()
     assert any(line.startswith("missing  ptxas            ptxas is not installed") for line in shown)
-    assert any(line.strip().startswith("hint: pip install nvidia-cuda-nvcc") for line in shown)
+    assert any(line.strip().startswith("help: pip install nvidia-cuda-nvcc") for line in shown)
 
 
 @pytest.mark.parametrize("script", ["", "#!/bin/sh\necho hello\n"])
@@ -223,7 +223,7 @@ def test_a_framework_without_its_runtime_and_a_missing_simulator_are_told(monkey
     monkeypatch.setattr(installation, "SIMULATOR", "pyptx_simulator")
     simulator, line = installation.frameworks()
     assert (simulator.subject, simulator.state) == ("simulator", "missing")
-    assert (line.subject, line.state, line.hint) == ("numpy", "missing", install_command("numpy"))
+    assert (line.subject, line.state, line.help) == ("numpy", "missing", install_command("numpy"))
 
 
 def test_a_command_called_wrongly_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:
@@ -239,6 +239,6 @@ def test_lines_are_aligned_and_counted() -> None:
         "ok       ptxas            13.0\n"
         "broken   driver           one\n"
         "                          two\n"
-        "                          hint: mend it\n"
+        "                          help: mend it\n"
         "1 ok, 1 broken\n"
     )

@@ -106,12 +106,12 @@ def waits_sometimes(product: Product) -> None:
 
 
 CASES = [
-    (touches_early, "wait(_group)? is injected in around line", "behind the wgmma.wait_group that waits"),
-    (parts_warps, "serialized due to program dependence on compiler-inserted", "branch on what is the same"),
+    (touches_early, "wait(_group)? is injected in around line", "after the wgmma.wait_group"),
+    (parts_warps, "serialized due to program dependence on compiler-inserted", "branch on a value that is uniform"),
     (
         waits_sometimes,
         "serialized due to non wgmma instructions reading accumulator",
-        "read them behind wgmma.wait_group",
+        "read them after wgmma.wait_group",
     ),
 ]
 
@@ -138,7 +138,7 @@ def test_an_advisory_on_products_is_shown_at_its_line_with_a_remedy(
     build = built(steps)
     told = advised(build, words)
     assert told.category is PtxasAdvisory
-    assert re.search(rf"\nhint: .*{remedy}", str(told.message))
+    assert re.search(rf"\nhelp: .*{remedy}", str(told.message))
     assert told.filename == __file__
     assert SOURCE[told.lineno - 1] == source_of(build, str(told.message))
 

@@ -87,9 +87,9 @@ def test_numpy_arrays_are_jax_arrays_to_jax() -> None:
             np.testing.assert_array_equal(result, 2 * VALUES)
         with pytest.raises(DtypeError, match="jax_enable_x64"):
             add(made, VALUES.astype(np.float64))
-        with pytest.raises(DtypeError, match="W holds f16"):
+        with pytest.raises(DtypeError, match="W has dtype f16"):
             add(made, VALUES.astype(np.float16))
-        with pytest.raises(DtypeError, match="W is of foreign byte order"):
+        with pytest.raises(DtypeError, match="W has non-native byte order"):
             add(made, VALUES.astype(">f4"))
         np.testing.assert_array_equal(add(made, np.stack([VALUES, VALUES], 1)[:, 0]), 2 * VALUES)  # jax copies it
 

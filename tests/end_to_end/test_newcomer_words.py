@@ -28,7 +28,7 @@ def test_a_habit_is_told_what_to_write(case: BadInput, tmp_path: Path) -> None:
     (line,) = [number for number, row in enumerate(path.read_text().splitlines(), 1) if MARK in row]
     assert f"user_program.py:{line}" in text, text
     assert "^" in text
-    assert "hint: " in text or case.error == "ProgramError", text
+    assert "help: " in text or case.error == "ProgramError", text
 
 
 def test_no_two_habits_are_alike() -> None:

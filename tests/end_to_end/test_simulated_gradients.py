@@ -120,7 +120,7 @@ def test_what_torch_does_besides_autograd_is_an_error_that_names_pyptx_torch(run
         call(run)
     assert "test_simulated_gradients.py" in raised.value.where
     if error is RuntimeMissingError:
-        assert raised.value.hint.startswith(install_command("torch"))
+        assert raised.value.help.startswith(install_command("torch"))
 
 
 def test_torch_compile_runs_several_kernels_on_the_simulator_alone(monkeypatch):

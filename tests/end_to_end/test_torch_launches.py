@@ -201,7 +201,7 @@ def test_a_size_that_is_a_raw_parameter_too_is_checked_in_every_call(null, speci
 
     directly(told)(torch.ones(32))
     for _ in range(2):
-        with pytest.raises(ShapeError, match="N=64 was given, and the arrays say 32"):
+        with pytest.raises(ShapeError, match="N=64 contradicts the arrays, where it is 32"):
             told(torch.ones(32), N=64)
 
 

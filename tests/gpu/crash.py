@@ -33,7 +33,7 @@ def launch(run: Callable[[], None]) -> Report | None:
     try:
         run()
     except DriverError as error:
-        return {"type": type(error).__name__, "name": error.name, "hint": error.hint, "text": str(error)}
+        return {"type": type(error).__name__, "name": error.name, "help": error.help, "text": str(error)}
     return None
 
 

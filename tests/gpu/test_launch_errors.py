@@ -112,7 +112,7 @@ def test_one_byte_of_shared_memory_more_than_a_block_may_have_is_refused(gpu: De
 
 
 def test_more_threads_than_the_entry_allows_are_refused(gpu: Device) -> None:  # noqa: ARG001 - opens it
-    with pytest.raises(LaunchError, match="256 threads, and this entry runs with 128 at most"):
+    with pytest.raises(LaunchError, match="256 threads; the limit of this entry is 128"):
         launched(plan_of(SMALL, Pointer(0), threads=256), 0)
 
 
@@ -128,14 +128,14 @@ def test_a_cluster_that_no_device_has_is_refused(gpu: Device) -> None:
     place = gpu.upload(np.zeros(1, np.uint32))
     with pytest.raises(DriverError) as caught:
         launched(plan_of(constant(1), Pointer(0), blocks=64, cluster=64), place)
-    assert caught.value.hint
+    assert caught.value.help
 
 
 def test_a_launch_attribute_that_the_driver_does_not_know_is_refused(gpu: Device) -> None:
     place = gpu.upload(np.zeros(1, np.uint32))
     with pytest.raises(DriverError) as caught:
         launched(plan_of(constant(1), Pointer(0), attributes=((9999, ON),)), place)
-    assert caught.value.hint
+    assert caught.value.help
 
 
 # --- devices and contexts ---------------------------------------------------------------------------
@@ -144,12 +144,12 @@ def test_a_launch_attribute_that_the_driver_does_not_know_is_refused(gpu: Device
 def test_a_device_that_is_not_there_is_named(gpu: Device) -> None:
     place, count = gpu.upload(np.zeros(1, np.uint32)), len(driver.devices())
     for device in (-1, count, 63, 64, 10**6):
-        with pytest.raises(LaunchError, match=f"there is no CUDA device {device}"):
+        with pytest.raises(LaunchError, match=f"invalid CUDA device {device}"):
             plan_of(constant(1), Pointer(0)).launch((place,), 0, device)
 
 
 def test_too_few_addresses_and_scalars_are_named() -> None:
-    with pytest.raises(LaunchError, match="addresses of 2 tensors, and was given 1"):
+    with pytest.raises(LaunchError, match="expected 2 tensor addresses, got 1"):
         launched(scale_plan(100), 0)
     with pytest.raises(LaunchError, match="scalar"):
         launched(plan_of(SHARED, Pointer(0), Scalar("u32", "bytes")), 0)
@@ -187,7 +187,7 @@ def test_a_kernel_that_faults_is_an_error_of_the_next_call_and_not_a_dead_proces
     assert found["launch"] is None, "the launch itself is fine: it only starts the kernel"
     assert any(name in str(found["wait"]) for name in names), found
     assert found["next"]["name"] in names
-    assert "the context is lost" in found["next"]["hint"]
+    assert "the context is lost" in found["next"]["help"]
 
 
 @pytest.mark.parametrize("case", ["local", "map"])
@@ -195,6 +195,6 @@ def test_no_memory_for_a_launch_is_an_error_and_the_launch_works_when_there_is_s
     found = outcome(case)
     assert found["launch"] is not None, "there was memory left"
     assert found["launch"]["name"] == "CUDA_ERROR_OUT_OF_MEMORY", found
-    assert "empty_cache" in found["launch"]["hint"]
+    assert "empty_cache" in found["launch"]["help"]
     assert found["next"] is None
     assert found["wait"] is None

@@ -63,7 +63,7 @@ def test_a_misuse_is_an_error_at_its_line(misuse: Misuse, tmp_path: Path) -> Non
     assert misuse.told in {each.__name__ for each in type(caught.value).__mro__}, told
     (line,) = [number for number, row in enumerate(path.read_text().splitlines(), 1) if MARK in row]
     assert f"user_program.py:{line}:" in told, told
-    assert "hint: " in told, told
+    assert "help: " in told, told
     for word in misuse.words:
         assert word in told
 

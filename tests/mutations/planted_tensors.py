@@ -49,7 +49,7 @@ PLANTED = (
         ("commit to another block", "commit-done", "deadlock", "wait-done"),
         ("arrive, not commit", "free", "early-reuse", "copy-left multiply"),
         ("drop a wait", "wait-empty", "read-before-wait", "copy-left copy-left"),
-        ("drop a cluster barrier", "started", "cluster-cta-not-started", "alloc alloc"),
+        ("drop a cluster barrier", "started", "cluster-cta-not-started", "alloc"),
         ("drop a cluster barrier", "loaded", "tmem-use-after-free", "dealloc multiply"),
         ("wait for stores, not loads", "wait-load", "tmem-use-after-free", "dealloc load"),
         ("free other columns", "dealloc", "tmem-alloc", "dealloc"),

@@ -7,8 +7,8 @@ may also be in `known`.
 from __future__ import annotations
 
 STRICTER: dict[str, str] = {
-    r"\.f16x2 a\)[^|]*\| call-argument: .* is a \.pred register": "ptxas accepts .f16x2 registers as predicates",
-    r"\| call-argument: .* is a (vector register, .* is not one|\.[\w.]+ register, .* is a \.v\d vector) \|": (
+    r"\.f16x2 a\)[^|]*\| call-argument: .* got the \.pred register": "ptxas accepts .f16x2 registers as predicates",
+    r"\| call-argument: expected a (scalar, got the vector|\.v\d vector, got the \.[\w.]+) register '[^']*' \|": (
         "ptxas accepts a vector register as a scalar argument of the same size; for results it accepts either for the"
         " other"
     ),

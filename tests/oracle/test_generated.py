@@ -46,7 +46,7 @@ def test_calls_have_every_pair_of_types() -> None:
 
 
 def test_a_difference_is_listed_by_its_text_and_both_verdicts() -> None:
-    said = "call-argument: 'x' is a vector register, and the parameter is not one"
+    said = "call-argument: expected a scalar, got the vector register 'x'"
     assert Case("call", "call f, (x);", said, None).listed
     assert not Case("call", "call f, (x);", said, said).differs
     assert not Case("call", "call f, (x);", None, said).listed

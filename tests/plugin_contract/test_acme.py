@@ -218,7 +218,7 @@ def test_its_memory_hands_out_aligned_places_up_to_its_end(run: Run) -> None:
         (
             "acme_1",
             "993",
-            "AllocationError kernel 'fill' needs 4100 bytes of vault with this; a block on acme_1 has",
+            "AllocationError kernel 'fill' needs 4100 bytes of vault; a CTA on acme_1 has",
         ),
         ("acme_1", "0", "AllocationError cannot allocate 0 bytes of vault"),
         ("sm_90a", "1", "AllocationError sm_90a has no vault"),
@@ -285,15 +285,15 @@ def checked(body: str) -> str:
     return f"""
 from pyptx_ir.isa.modules import check_text
 for found in check_text({CHECKED.format(body)!r}):
-    print(found.line, found.severity, found.code, found.message, found.hint, sep=" | ")
+    print(found.line, found.severity, found.code, found.message, found.help, sep=" | ")
 """
 
 
 def test_its_rules_of_check_report_codes_of_its_own_behind_the_others(run: Run) -> None:
     leak = "8 | warning | vault-leak | 'k' takes a line of the vault and gives none back"
-    hint = "acme.free.b32 it before the block ends"
+    help = "acme.free.b32 it before the block ends"
     assert run(checked("acme.free.b32 %r1;")) == ""
-    assert run(checked("")) == f"{leak} | {hint}\n"
+    assert run(checked("")) == f"{leak} | {help}\n"
     both = run(checked("add.s32 %r2, %r1, %r9;")).splitlines()
     assert [line.split(" | ")[2] for line in both] == ["vault-leak", "undefined-register"]
 
@@ -307,8 +307,8 @@ def test_a_rule_of_check_whose_code_has_no_row_is_refused(run: Run, tmp_path: Pa
         "except Exception as error:\n    print(type(error).__name__, error)",
         PYPTX_PLUGINS="rival",
     )
-    assert "PluginError the rule 'rival.rule' of pyptx check reports nonesuch, which is no code" in printed
-    assert "hint: hand its row in by the hook pyptx_check_codes" in printed
+    assert "PluginError unknown code 'nonesuch' in the pyptx check rule 'rival.rule'" in printed
+    assert "help: provide its row with the hook pyptx_check_codes" in printed
 
 
 SLICES = """
@@ -378,7 +378,7 @@ print(pyptx_sim.run(source.read_text(), grid=1, block=1, args=given).clean, out)
 def test_its_descriptor_is_offered_by_name_and_in_a_shell(run: Run) -> None:
     printed = run(OFFERED)
     assert "f32[64,32]=zeros@Slice(skipped=4)" in printed
-    assert "\n[32]\nnothing found" in printed
+    assert "\n[32]\nno findings" in printed
     assert "True [12]" in printed
 
 
@@ -420,24 +420,24 @@ except Exception as error:
     changed = SLICES.replace('"acme_1"', '"sm_90a"').replace("\nspecial = ", "\n# ")
     for kind, said in (
         ("tensor_map", "the descriptor tensor_map needs pyptx-arch-hopper"),
-        ("acme_slice", "no installed plugin has the descriptor acme_slice"),
+        ("acme_slice", "no installed plugin provides the descriptor acme_slice"),
     ):
         text = f"SLOTS = 'value'{changed.replace('acme_slice', kind)}{script}"
         printed = run(text, PYPTX_DISABLE_PLUGIN_AUTOLOAD="1")
         assert f"MissingPluginError {said}" in printed
         assert f'X.descriptor("{kind}")' in printed
-        assert (f"hint: {install_command('hopper')}" in printed) is (kind == "tensor_map")
+        assert (f"help: {install_command('hopper')}" in printed) is (kind == "tensor_map")
 
 
 def test_its_advice_goes_before_what_is_said_less_of(run: Run) -> None:
     script = """
 from pyptx_dsl.inspect.advice import advice_on
 for remark in ("acme.frob is deprecated and blends nothing, line 3", "acme.grok is deprecated"):
-    print(advice_on(remark).hint)
+    print(advice_on(remark).help)
 """
     first, second = run(script).splitlines()
     assert first == "write acme.blend, and wait for it"
-    assert second == "write the form that the advisory or the reference page names"
+    assert second == "use the form named by the advisory or the reference page"
 
 
 def test_its_launch_attribute_reaches_the_driver(run: Run) -> None:
@@ -478,7 +478,7 @@ except Exception as error:
 """
     printed = run(script)
     assert "acme.frob.b32" in printed
-    assert "hint" in printed
+    assert "help" in printed
 
 
 def test_a_clash_with_another_plugin_names_both(run: Run, tmp_path: Path) -> None:
@@ -524,7 +524,7 @@ except Exception as error:
     print(error)
 """
     printed = run(script, PYPTX_PLUGINS="tomorrow")
-    assert "plugin 'tomorrow' (PYPTX_PLUGINS) speaks version" in printed
+    assert "plugin 'tomorrow' (PYPTX_PLUGINS) has plugin API version" in printed
 
 
 def test_installed_plugins_can_be_switched_off_and_named_one_by_one(run: Run) -> None:

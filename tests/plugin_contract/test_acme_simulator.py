@@ -219,8 +219,8 @@ def test_fences_of_its_recipes_and_orders_of_its_words_are_judged(found: Found, 
 def test_what_it_says_of_recipes_and_orders(run: Run) -> None:
     faults = [SHUFFLED.replace(PUBLISH, ""), AGAIN.replace("acme.blend", "acme.blend.columns", 1)]
     printed = run(f"{SCRIPT}for text in {faults!r}: print(*[f.message for f in go(text)[1]], sep='\\n')")
-    assert "uses the recipe in line 1 +0, which a warp wrote, and its proxy may not see that" in printed
-    assert "the blender reads line 2 +0 by rows, and the blender wrote it by columns" in printed
+    assert "line 1 +0 was modified and used without a proxy fence" in printed
+    assert "layout mismatch at line 2 +0: written with columns, read with rows" in printed
 
 
 @pytest.mark.parametrize(("kernel", "rules"), FAULTS)
@@ -238,7 +238,7 @@ def test_two_warps_race_in_its_memory(run: Run) -> None:
     printed = run(f"{SCRIPT}print(*[str(f) for f in go({kernel!r}, warps=2)[1]], sep='\\n')")
     assert "vault-race" in printed
     assert "line 0 +0" in printed
-    assert "let the warps of the block meet" in printed
+    assert "put bar.sync between the two accesses" in printed
 
 
 def test_each_warp_that_reads_its_memory_is_held_against_a_later_write(run: Run) -> None:
@@ -260,8 +260,8 @@ for missing, count in (*((warp, 128) for warp in range(4)), (5, 160)):
 
 def test_the_hint_of_its_own_rule_is_shown(run: Run) -> None:
     printed = run(f"{SCRIPT}print(*[f for f in go({KERNEL.replace(WAIT, '')!r}, late=True)[1]], sep='\\n')")
-    assert "unfinished-blend (warning): " in printed
-    assert "hint: acme.wait, or an acme.commit and a wait at its mbarrier" in printed
+    assert "warning[unfinished-blend]: " in printed
+    assert "help: acme.wait, or acme.commit to an mbarrier and a wait for its phase" in printed
 
 
 def test_who_finds_no_line_waits_until_there_is_one(run: Run) -> None:
@@ -277,7 +277,7 @@ def test_who_finds_no_line_waits_until_there_is_one(run: Run) -> None:
     )
     assert "deadlock" in printed
     assert "waits for a line of the vault: all 64 are taken" in printed
-    assert "hint: let others give lines back first, or take fewer" in printed
+    assert "help: let others give lines back first, or take fewer" in printed
 
 
 def test_its_mutation_is_planted_and_found(run: Run) -> None:

@@ -74,7 +74,7 @@ def test_packed_registers_have_two_columns(m: int, words: dict[str, Any], load: 
 def test_a_load_of_lanes_that_hold_nothing_is_refused() -> None:
     with pytest.raises(ValueError, match="16 of them"):
         accumulator_fragment(64, 64)
-    with pytest.raises(ValueError, match="is loaded by 32x32b"):
+    with pytest.raises(ValueError, match="load must be one of 32x32b"):
         accumulator_fragment(128, 64, load="16x32bx2")
 
 
@@ -87,7 +87,7 @@ def test_kernels_ask_for_fragments_and_compute_places_by_registers() -> None:
         found.row(reg.scalar(u32), 3)
         with pytest.raises(OperandError, match="M = 96"):
             ptx.tcgen05.fragment(shape=(96, 64))
-        with pytest.raises(OperandError, match="repeated"):
+        with pytest.raises(OperandError, match="invalid repetition count"):
             ptx.tcgen05.fragment(load="16x256b", count=64)
         ptx.ret()
 

@@ -106,9 +106,9 @@ def test_a_call_emits_its_instruction_where_ptxas_takes_it(call: Call, target: s
 @pytest.mark.parametrize(
     ("run", "said"),
     [
-        (lambda b: ptx.st_bulk(b.answer, 12), "st_bulk of 12 bytes"),
+        (lambda b: ptx.st_bulk(b.answer, 12), "invalid size of ptx.st_bulk: 12 bytes"),
         (lambda b: ptx.clusterlaunchcontrol.query_cancel.get_first_ctaid(b.response, dimension="w"), "dimension="),
-        (lambda b: ptx.clusterlaunchcontrol.query_cancel.get_first_ctaid(b.response, [b.word] * 5), "up to four"),
+        (lambda b: ptx.clusterlaunchcontrol.query_cancel.get_first_ctaid(b.response, [b.word] * 5), "at most four"),
         (lambda b: ptx.clusterlaunchcontrol.try_cancel(b.answer, b.bar, space="global"), "space="),
     ],
 )

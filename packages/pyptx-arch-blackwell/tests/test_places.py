@@ -32,7 +32,7 @@ def test_every_cell_has_a_place_of_its_own_in_its_block() -> None:
 def test_a_place_is_described_by_its_lane_and_column() -> None:
     for lane, column in ((0, 0), (1, 0), (127, 511), *RNG.integers((0, 0), (LANES, COLUMNS), (50, 2)).tolist()):
         (place,) = placed(np.array([lane * COLUMNS + column])).tolist()
-        assert SPACE.describe(place) == f"lane {lane}, column {column} of tensor memory"
+        assert SPACE.describe(place) == f"tmem lane {lane}, column {column}"
 
 
 @pytest.mark.parametrize("turn", range(40))

@@ -121,18 +121,21 @@ def test_swizzles_go_with_types_and_majors_as_the_manual_says() -> None:
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda: find("mxf4", ws=True), "mma.ws has f16, tf32, f8f6f4, i8"),
+        (lambda: find("mxf4", ws=True), "use one of f16, tf32, f8f6f4, i8"),
         (lambda: find("f16", cta_group=2, ws=True), "cta_group=1"),
-        (lambda: find("f16", cta_group=3), "1 or 2"),
+        (lambda: find("f16", cta_group=3), "must be 1 .* or 2 "),
         (lambda: find("f64"), "f16, tf32"),
-        (lambda: check(descriptor("f16", 256, 64, 0, sparse=False)), "M is 64 or 128"),
-        (lambda: check(descriptor("f16", 128, 24, 0, sparse=False), cta_group=2), "N is 16, 32, … 256"),
-        (lambda: check(InstructionDescriptor("f16", "f16", "bf16", "bf16", 128, 64)), "sums of bf16 are f32"),
-        (lambda: check(InstructionDescriptor("f16", "f32", "bf16", "bf16", 128, 64, selector=1)), "sparse products"),
-        (lambda: check(InstructionDescriptor("f16", "f32", "f16", "f16", 128, 64, max_shift=8)), "only mma.ws"),
+        (lambda: check(descriptor("f16", 256, 64, 0, sparse=False)), "M = 256, must be 64 or 128"),
+        (lambda: check(descriptor("f16", 128, 24, 0, sparse=False), cta_group=2), "N = 24, must be 16, 32, … 256"),
+        (lambda: check(InstructionDescriptor("f16", "f16", "bf16", "bf16", 128, 64)), "accumulate bf16 in f32"),
+        (lambda: check(InstructionDescriptor("f16", "f32", "bf16", "bf16", 128, 64, selector=1)), "sparse MMAs"),
+        (
+            lambda: check(InstructionDescriptor("f16", "f32", "f16", "f16", 128, 64, max_shift=8)),
+            "only for tcgen05.mma.ws",
+        ),
         (
             lambda: check(InstructionDescriptor("mxf4", "f32", "e2m1", "e2m1", 128, 64, scale_a_id=1)),
-            "scale_a_id is 0 or 2",
+            "scale_a_id=1, must be 0 or 2",
         ),
     ],
 )

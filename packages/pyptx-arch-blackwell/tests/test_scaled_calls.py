@@ -99,12 +99,12 @@ def test_a_sparse_product_of_scaled_blocks_has_twice_the_depth() -> None:
 
 
 WRONG: tuple[tuple[dict[str, Any], str], ...] = (
-    ({"kind": "mxf6"}, "kind='mxf6' means nothing here"),
-    ({"kind": "mxf4"}, "kind='mxf4' means nothing here"),
+    ({"kind": "mxf6"}, "invalid kind='mxf6'"),
+    ({"kind": "mxf4"}, "invalid kind='mxf4'"),
     ({"dtype_a": f16}, "no form for f32.f16.e3m2.f32"),
-    ({"shape": (16, 8, 64)}, "shape='m16n8k64' means nothing here"),
+    ({"shape": (16, 8, 64)}, "invalid shape='m16n8k64'"),
     ({"scale_vec": "1X"}, "no modifier 'scale_vec'"),
-    ({"d": [0, 0]}, "d is 4 registers, not 2"),
+    ({"d": [0, 0]}, "d must have 4 registers, got 2"),
 )
 
 

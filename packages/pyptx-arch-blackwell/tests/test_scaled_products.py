@@ -20,7 +20,7 @@ PACKED_OPERANDS = f"{D}, {A}, {{%b32_5, %b32_6}}, {D}, %b32_7, {{0, 1}}, %b32_8,
 
 def said(text: str, target: str = "sm_120a", version: tuple[int, int] = (9, 0)) -> str:
     verdict = verdict_on(parse_instruction(text), register_type, target, version)
-    return "" if verdict is None else f"{verdict.code}: {verdict.message}; {verdict.hint}"
+    return "" if verdict is None else f"{verdict.code}: {verdict.message}; {verdict.help}"
 
 
 @pytest.mark.parametrize(

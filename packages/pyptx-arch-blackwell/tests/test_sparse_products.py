@@ -181,10 +181,16 @@ def findings(bench: Bench, memory: Array) -> list[str]:
 @pytest.mark.parametrize(
     ("case", "what"),
     [
-        (Product("f16", "f32", "bf16", "bf16", 128, 32, 2), "rows of a"),
-        (Product("f16", "f32", "bf16", "bf16", 64, 64, ws=True), "rows of a"),
-        (Product("f8f6f4", "f32", "e4m3", "e4m3", 32, 64, ws=True, sparse=True, a_layout=Layout("K", 32)), "metadata"),
-        (Product("tf32", "f32", "tf32", "tf32", 64, 64, ws=True, sparse=True, a_layout=Layout("K", 32)), "metadata"),
+        (Product("f16", "f32", "bf16", "bf16", 128, 32, 2), "operand A"),
+        (Product("f16", "f32", "bf16", "bf16", 64, 64, ws=True), "operand A"),
+        (
+            Product("f8f6f4", "f32", "e4m3", "e4m3", 32, 64, ws=True, sparse=True, a_layout=Layout("K", 32)),
+            "sparsity metadata",
+        ),
+        (
+            Product("tf32", "f32", "tf32", "tf32", 64, 64, ws=True, sparse=True, a_layout=Layout("K", 32)),
+            "sparsity metadata",
+        ),
     ],
     ids=str,
 )
@@ -194,7 +200,7 @@ def test_groups_of_lanes_need_the_same_copy(case: Product, what: str) -> None:
     memory = bench.memory
     memory[0, 127, case.n :] ^= 1  # other data in the columns after D
     (found,) = findings(bench, memory)
-    assert found.startswith(f"tcgen05-mma: a product reads {what} of which groups of lanes have different copies")
+    assert found.startswith(f"tcgen05-mma: {what} differs between lane groups")
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -205,8 +211,8 @@ def test_a_and_its_metadata_begin_at_the_lane_of_the_sums(*, sparse: bool) -> No
     *_, d = bench.issue.constants
     bench.issue.constants[-1] = d + (16 << 16)
     first, *_ = findings(bench, bench.memory)
-    name = "the metadata" if sparse else "a"
-    assert first.startswith(f"tcgen05-mma: a product with {name} from lane 0 and d from lane 16")
+    name = "sparsity metadata" if sparse else "operand A"
+    assert first.startswith(f"tcgen05-mma: {name} starts at tensor memory lane 0, the accumulator at lane 16")
 
 
 def test_a_shift_beyond_shared_memory_is_told() -> None:
@@ -214,4 +220,4 @@ def test_a_shift_beyond_shared_memory_is_told() -> None:
     bench.add(Product("f16", "f32", "bf16", "bf16", 64, 128, ws=True, b_layout=Layout("MN", 0),
                       mask=Mask(mask_bits((0,) * 4, (0,) * 4, 0, 0, 32, masks=0), (), 0)))  # fmt: skip
     (found,) = findings(bench, bench.memory)
-    assert found.startswith("out-of-bounds: b of a product, 160 x 16")
+    assert found.startswith("out-of-bounds: B (160 x 16) covers ")

@@ -88,9 +88,9 @@ def test_the_selector_names_the_column() -> None:
         assert codes.columns == (selector,)
         assert codes.place(24, 7) == ((24,), selector, 28)
         assert codes.place(16, 3) == ((16,), selector, 12)
-    with pytest.raises(ValueError, match="is 0 to 0, not 1"):
+    with pytest.raises(ValueError, match="must be 0 to 0, got 1"):
         metadata("i8", m=128, selector=1)
-    with pytest.raises(ValueError, match="is 0 to 3, not 4"):
+    with pytest.raises(ValueError, match="must be 0 to 3, got 4"):
         metadata("f16", m=128, selector=4)
 
 
@@ -123,7 +123,7 @@ def test_products_that_do_not_exist_are_refused() -> None:
         ("mxf4", 128, 1, True),
         ("f16", 128, 2, True),
     ]:
-        with pytest.raises(ValueError, match=f"M={m} in {group}"):
+        with pytest.raises(ValueError, match=f"M = {m} in {group}"):
             metadata(kind, m=m, group=group, weight_stationary=stationary)
     with pytest.raises(IndexError, match="chunk 8"):
         metadata("f16", m=64).place(0, 8)

@@ -102,7 +102,7 @@ def relay(*, before: bool, after: bool, commit: bool = False) -> tuple[str, ...]
 def test_a_pipeline_that_two_threads_feed_takes_a_fence_of_each(schedule: dict[str, Any]) -> None:
     told = {
         (before, after): [
-            (each.severity, "before" in (each.hint or ""))
+            (each.severity, "before" in (each.help or ""))
             for each in found(*relay(before=before, after=after), **schedule)
             if each.rule == "missing-tcgen05-fence"  # a missing commit of thread 0 is reported, too
         ]
@@ -122,8 +122,8 @@ def test_work_that_a_commit_tells_of_takes_the_second_fence_only(schedule: dict[
     assert found(*relay(before=False, after=True, commit=True), **schedule) == ()
     (note,) = found(*relay(before=False, after=False, commit=True), **schedule)
     assert (note.rule, note.severity) == ("missing-tcgen05-fence", "note")
-    assert note.hint is not None
-    assert "after_thread_sync" in note.hint
+    assert note.help is not None
+    assert "after_thread_sync" in note.help
 
 
 @schedules
@@ -164,7 +164,7 @@ def test_columns_that_were_given_back_are_not_used(schedule: dict[str, Any]) -> 
     (used,) = found(FREE, "bar.sync 0;", "@%p1 " + multiply(), **schedule)
     assert used.rule == "tmem-use-after-free"
     assert used.other_line is not None
-    assert "which were given back" in used.message
+    assert "after tcgen05.dealloc" in used.message
 
 
 @schedules
@@ -176,9 +176,9 @@ def test_who_gives_columns_back_knows_that_loads_are_over(schedule: dict[str, An
         each for each in found(own, load, "bar.sync 0;", FREE, waits, **schedule) if each.rule == "tmem-use-after-free"
     ]
     (freed,) = early
-    assert "gives back lane" in freed.message
-    assert freed.hint is not None
-    assert "tcgen05.wait::ld" in freed.hint
+    assert "tcgen05.dealloc of tmem lane" in freed.message
+    assert freed.help is not None
+    assert "tcgen05.wait::ld" in freed.help
 
 
 @schedules
@@ -187,9 +187,9 @@ def test_a_pair_of_which_one_block_does_not_free_is_named_as_the_cause(schedule:
     body = ("mov.u32 %r12, %cluster_ctarank;", "setp.eq.and.u32 %p5, %r12, 0, %p2;", free)
     leave = ("barrier.cluster.arrive;", "barrier.cluster.wait;")
     findings = {each.rule: each for each in found(*body, *leave, blocks=2, grid=2, cluster=2, **schedule)}
-    message = findings["deadlock"].message.splitlines()[1]
-    assert "waits for a warp of CTA (1, 0, 0), the peer CTA" in message
-    assert "the pair has to allocate and to free" in (findings["deadlock"].hint or "")
+    first, *_ = findings["deadlock"].notes
+    assert "waiting for the peer CTA of the pair, CTA (1, 0, 0)" in first
+    assert "execute tcgen05.alloc and .dealloc in both CTAs of the pair" in (findings["deadlock"].help or "")
 
 
 def test_an_instruction_for_a_pair_is_refused_in_a_block_alone() -> None:

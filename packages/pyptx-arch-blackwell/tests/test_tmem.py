@@ -128,7 +128,7 @@ def test_what_is_freed_in_a_branch_or_a_loop_is_freed() -> None:
 
 
 def test_an_allocation_without_its_with_is_told() -> None:
-    with pytest.raises(ControlFlowError, match="its block is the body of a `with`"):
+    with pytest.raises(ControlFlowError, match="needs a `with` statement"):
         traced(lambda: ptx.tmem.alloc(64))
 
 

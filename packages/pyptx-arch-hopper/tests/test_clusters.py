@@ -19,7 +19,7 @@ from pyptx_ir.syntax import parse_instruction
         ("fence.proxy.tensormap::generic.acquire.gpu [%u64_1], 64;", "it must be 128"),
         ("fence.proxy.tensormap::generic.release.gpu [%u64_1], 128;", "has 2 operands; it takes none"),
         ("fence.proxy.async.local;", "has no modifier .local"),
-        ("barrier.cluster.wait.relaxed;", "does not go"),
+        ("barrier.cluster.wait.relaxed;", "cannot be combined"),
         ("mapa.u64 %u64_1, %u32_1, 0;", "must be a .b64 or .u64 or .s64 register"),
     ],
 )

@@ -120,7 +120,7 @@ def test_other_uses_show_no_tile(why: str) -> None:
     function = kernel(UNKNOWN[why])
     assert fitting_tile(function, "k_a") is None
     said = "\n".join(launch_lines(function, pointers(function), "k", "file", dynamic=[]))
-    assert said.startswith("k takes tensor maps (a, b). To launch it, say what these are of, in k.kernel:")
+    assert said.startswith("k takes tensor maps (a, b). To launch it, describe their arrays in k.kernel:")
 
 
 def test_bytes_of_other_copies_are_not_shared_out() -> None:

@@ -15,7 +15,7 @@ D = "{%f32_1, %f32_2, %f32_3, %f32_4}"
 
 def said(text: str, target: str = "sm_90a") -> str:
     verdict = verdict_on(parse_instruction(text), register_type, target, (9, 5))
-    return "" if verdict is None else f"{verdict.code}: {verdict.message}; {verdict.hint}"
+    return "" if verdict is None else f"{verdict.code}: {verdict.message}; {verdict.help}"
 
 
 @pytest.mark.parametrize(
@@ -57,4 +57,4 @@ def test_others_are_refused_with_what_there_should_be(text: str, wanted: str) ->
 
 def test_they_need_the_target_with_the_suffix() -> None:
     text = f"{BF16} {D}, %u64_1, %b64_2, %pred_1, 1, 1, 0, 1;"
-    assert "needs sm_90a; the target is sm_90; did you mean sm_90a?" in said(text, "sm_90")
+    assert "needs sm_90a; the target is sm_90; pass arch='sm_90a'" in said(text, "sm_90")

@@ -73,7 +73,7 @@ def test_bits_of_the_drivers_own_are_no_matter() -> None:
 
 @pytest.mark.parametrize("data", [bytes(128), bytes(127), b"\1" * 128, replace(BASE).encode(0)[:-1] + b"x"])
 def test_what_is_no_map_is_not_decoded(data: bytes) -> None:
-    with pytest.raises(LaunchError, match=r"no (tensor map|valid)"):
+    with pytest.raises(LaunchError, match=r"not a tensor map|no valid|of a tensor map, got 127"):
         TensorMap.decode(data)
 
 
@@ -89,12 +89,12 @@ def test_a_map_of_an_array_has_its_shape_and_type() -> None:
 
 def test_what_no_map_has_is_an_error() -> None:
     array = np.zeros((300, 128), np.uint16)
-    with pytest.raises(LaunchError, match="same dimensions"):
+    with pytest.raises(LaunchError, match=r"a box of rank 2, got \(64,\)"):
         TensorMap.of(array, (64,))
     with pytest.raises(LaunchError, match="innermost elements are not adjacent"):
         TensorMap.of(array.T, (64, 64))
     for wrong, dtype in ((array, "f32"), (array, "f16x2"), (np.zeros((8, 8), np.complex64), None)):
-        with pytest.raises(LaunchError, match="no tensor map has elements"):
+        with pytest.raises(LaunchError, match="invalid element type"):
             TensorMap.of(wrong, (8, 8), dtype=dtype)
 
 

@@ -99,26 +99,26 @@ def test_a_product_without_a_fault_is_right_and_clean(schedule: dict[str, Any]) 
         (
             "another swizzle",
             "wgmma-descriptor",
-            "a swizzle of 64 bytes, and a tensor copy wrote it by a swizzle of 128",
+            "written with 128B swizzle, read with 64B swizzle",
         ),
-        ("a row too far", "wgmma-descriptor", "begins in row 1 of its pattern"),
+        ("a row too far", "wgmma-descriptor", "base offset is 0, matrix starts at swizzle row 1"),
         ("onto itself", "wgmma-descriptor", "overlaps itself"),
-        ("out of memory", "out-of-bounds", "a matrix of 64 x 16"),
-        ("of two minds", "wgmma-descriptor", "different descriptors"),
+        ("out of memory", "out-of-bounds", "64 x 16 matrix"),
+        ("of two minds", "wgmma-descriptor", "not uniform across the warpgroup"),
     ],
 )
 def test_a_wrong_descriptor_is_found(fault: str, rule: str, words: str) -> None:
     result, _ = simulate(fault)
     found = [finding for finding in result.findings if finding.rule == rule and words in finding.message]
     assert found, [str(finding) for finding in result.findings]
-    assert all(finding.hint and finding.origin[0].file == __file__ for finding in found)
+    assert all(finding.help and finding.origin[0].file == __file__ for finding in found)
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
 def test_a_warpgroup_waits_for_all_of_its_warps(schedule: dict[str, Any]) -> None:
     result, _ = simulate("three warps", **schedule)
     (finding,) = (finding for finding in result.findings if finding.rule == "deadlock")
-    assert "waits for the others of its warpgroup: warp 3, which has exited" in finding.message
+    assert "waiting for other warps of the warpgroup: warp 3 (exited)" in finding.notes[0]
 
 
 PRODUCT = """\
@@ -181,7 +181,7 @@ def test_sums_that_are_read_before_the_wait_are_those_of_the_gpu(schedule: dict[
     assert [(each.rule, each.severity) for each in found] == [("wgmma-register-before-wait", "warning")] * (
         checks == "all"
     )
-    assert all(each.hint is not None and "C7517" in each.hint for each in found)
+    assert all(each.help is not None and "C7517" in each.help for each in found)
     right = text.replace("FIRST", WAIT).replace("SECOND", "")
     assert run(right, grid=1, block=128, args=[out], **schedule).findings == ()
 

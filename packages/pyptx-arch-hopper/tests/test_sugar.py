@@ -177,10 +177,10 @@ def test_what_is_no_descriptor_stays(what: str) -> None:
 
 
 MISTAKES: dict[str, dict[str, Any]] = {
-    "no step to a descriptor": {"steps": "add.s32 not.b32"},
-    "no step": {"steps": "and shr or"},
-    "2 registers for 3 steps": {"steps": "shr.u32 cvt.u64.u32 or.b64", "temps": 2},
-    "whose registers": {"temps": 4},
+    "does not occur in the computation of a descriptor": {"steps": "add.s32 not.b32"},
+    "does not occur": {"steps": "and shr or"},
+    "expected 3 registers for 3 steps, got 2": {"steps": "shr.u32 cvt.u64.u32 or.b64", "temps": 2},
+    "temps= needs steps=": {"temps": 4},
 }
 
 

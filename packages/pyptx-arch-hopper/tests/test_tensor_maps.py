@@ -67,15 +67,15 @@ def test_a_tile_describes_its_tensor(tile: Tile, described: TensorMap) -> None:
 
 
 def test_a_box_wider_than_its_swizzle_is_refused_with_the_picture() -> None:
-    with pytest.raises(SpecError, match="is 256 bytes, wider than its 128B swizzle") as caught:
+    with pytest.raises(SpecError, match="has 256 bytes, more than its 128B swizzle") as caught:
         tensor_map(Tile("M", "K", bf16, Layout.TMA_128B, tma_box=(64, 128)), SIZES)
-    assert "panels of 64 columns" in str(caught.value)
+    assert "boxes of 64 columns" in str(caught.value)
     assert "  row 7 " in str(caught.value)
 
 
 @pytest.mark.parametrize("columns", [32, 96])
 def test_a_matrix_that_is_no_whole_slabs_is_refused(columns: int) -> None:
-    with pytest.raises(SpecError, match=rf"{columns} columns are no whole slabs of 64"):
+    with pytest.raises(SpecError, match=rf"{columns} columns are not a multiple of the 64 columns of a slab"):
         tensor_map(Tile("M", "K", bf16, Layout.TMA_128B, tma_box=(64, 64), tma_rank=3), {"M": 64, "K": columns})
 
 
@@ -88,13 +88,17 @@ def test_a_tile_with_columns_describes_its_tensor() -> None:
 
 
 def test_channels_wider_than_the_swizzle_are_refused() -> None:
-    with pytest.raises(SpecError, match="is 256 bytes, wider than its 128B swizzle"):
+    with pytest.raises(SpecError, match="has 256 bytes, more than its 128B swizzle"):
         tensor_map(Tile(2, 8, 8, 64, f32, layout=Layout.TMA_128B, im2col=WINDOW), {})
 
 
 @pytest.mark.parametrize(
     ("dtype", "elements", "said"),
-    [(u8, "b5x16", "is no such word"), (bf16, "b4x16", "share no bytes"), (f32, "b6x16_p32", "share no bytes")],
+    [
+        (u8, "b5x16", "invalid tma_"),
+        (bf16, "b4x16", "needs a sub-byte type"),
+        (f32, "b6x16_p32", "needs a sub-byte type"),
+    ],
 )
 def test_elements_share_bytes_in_tiles_of_bytes(dtype: PtxType, elements: str, said: str) -> None:
     with pytest.raises(SpecError, match=said):

@@ -93,7 +93,8 @@ def test_a_finding_names_the_product_that_read_them() -> None:
     body = multiply()
     (found,) = findings(body, rows=32)
     assert found.count == 4 * 64  # registers times threads
-    assert "shared memory at left+1024, read by a product, which nothing has written" in found.message
+    assert found.message == "use of uninitialized shared memory: %f0 depends on 16 bytes at left+1024"
+    assert found.other_label == "read by wgmma.mma_async"
     assert found.other_line == (HEAD + body).splitlines().index(multiply().splitlines()[2]) + 1
 
 

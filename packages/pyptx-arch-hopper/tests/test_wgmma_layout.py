@@ -27,7 +27,7 @@ def test_layouts_are_what_they_were(layout: GmmaLayout, expected: GmmaLayout) ->
 
 
 def test_a_layout_that_there_is_not_is_a_value_error() -> None:
-    with pytest.raises(ValueError, match="elements have 1, 2 or 4 bytes"):
+    with pytest.raises(ValueError, match="elem_bytes must be 1, 2 or 4"):
         pick_gmma_layout(elem_bytes=3, m_or_n=64, k=64, major=Major.K)
     with pytest.raises(ValueError, match="16-bit types only"):
         pick_gmma_layout(elem_bytes=1, m_or_n=64, k=64, major=Major.MN)

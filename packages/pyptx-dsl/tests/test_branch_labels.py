@@ -183,7 +183,7 @@ def test_an_else_behind_a_block_whose_label_stands_elsewhere_is_refused() -> Non
         with ptx.else_():
             note(2)
 
-    with pytest.raises(ControlFlowError, match="stands elsewhere: define_label=False"):
+    with pytest.raises(ControlFlowError, match=r"defined elsewhere \(define_label=False\)"):
         built(body).ptx()
 
 
@@ -196,7 +196,7 @@ def test_two_ends_of_one_chain_are_refused() -> None:
         with ptx.else_(end_label="$b"):
             note(3)
 
-    with pytest.raises(ControlFlowError, match=r"'\$a', and this one for '\$b'"):
+    with pytest.raises(ControlFlowError, match=r"chain is '\$a', got '\$b'"):
         built(body).ptx()
 
 
@@ -209,7 +209,7 @@ def test_two_ends_of_one_chain_are_refused() -> None:
     ],
 )
 def test_a_label_that_stands_elsewhere_needs_its_name(call: Callable[[Reg], object]) -> None:
-    with pytest.raises(OperandError, match="needs its name"):
+    with pytest.raises(OperandError, match="needs a name"):
         built(lambda p, _: call(p[1])).ptx()
 
 
@@ -376,7 +376,7 @@ def test_an_if_behind_its_end_cannot_be_left_and_has_no_next_turn() -> None:
         with ptx.if_(p[1], label="done"):
             ptx.continue_("done")
 
-    for body, message in ((behind, "named 'done'"), (again, "which runs once")):
+    for body, message in ((behind, "labelled 'done'"), (again, "not a loop")):
         with pytest.raises(ControlFlowError, match=message):
             built(body).ptx()
 
@@ -452,12 +452,12 @@ def test_misplaced_exits_are_refused() -> None:
             note(1)
 
     for body, error, said in (
-        (unknown, ControlFlowError, r"no loop or block around this is named '\$other'"),
-        (again, ControlFlowError, r"'\$end' is a block, which runs once"),
+        (unknown, ControlFlowError, r"no enclosing loop or block is labelled '\$other'"),
+        (again, ControlFlowError, r"'\$end' is a block, not a loop"),
         (alone, ControlFlowError, "outside a loop"),
         (twice, DuplicateNameError, r"\$end"),
     ):
         with pytest.raises(error, match=said):
             built(body).ptx()
-    with pytest.raises(ControlFlowError, match=r"ptx\.block\(…\) alone does nothing"):
+    with pytest.raises(ControlFlowError, match=r"ptx\.block\(…\) needs a `with` statement"):
         built(lambda _, __: ptx.block("$end")).ptx()

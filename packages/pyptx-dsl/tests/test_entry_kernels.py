@@ -106,7 +106,7 @@ def test_maps_of_tensors_are_parameters_too() -> None:
     assert isinstance(row.descriptor, TensorMap)
     assert row.descriptor.shape == (16, 64)
     assert "j takes" not in m.described()
-    assert "k is launched by the driver, out of module.cubin(): param_0 is a structure." in m.described()
+    assert "Launch k with the driver API, from module.cubin(): param_0 is a structure." in m.described()
 
 
 WRONG: dict[str, tuple[Callable[[FunctionName], object], type[PyptxError], str]] = {
@@ -114,10 +114,10 @@ WRONG: dict[str, tuple[Callable[[FunctionName], object], type[PyptxError], str]]
         lambda k: k.kernel(in_specs={"copy_param_0": Tile("N", f32)}),
         *(SignatureError, "no parameter 'copy_param_0'.*param_0, param_1, to"),
     ),
-    "no threads": (lambda k: k.kernel(), LaunchError, "how many threads a block has, at most .256,.*block="),
+    "no threads": (lambda k: k.kernel(), LaunchError, "is not fixed, at most .256,.*block="),
     "few names": (lambda k: k.kernel(names=("x",), block=1), SignatureError, "has 4 parameters"),
     "a number": (lambda k: k.kernel(in_specs={"param_1": Tile(1, u32)}, block=1), SignatureError, "is a u32, and no"),
-    "no value": (lambda k: k.kernel(block=1).specialize([], {}), KeywordError, "needs the raw parameter 'param_0'"),
+    "no value": (lambda k: k.kernel(block=1).specialize([], {}), KeywordError, "missing raw parameter 'param_0'"),
 }
 
 
@@ -146,7 +146,7 @@ def test_a_module_says_how_its_kernel_is_launched() -> None:
     said = m.described()
     assert (
         "kernel copied(param_0: .u64 to f32, param_1: .u32, to: .u64 to f32, written, param_3: .f32)\n    Multiply.\n"
-        "    .entry copy\n    .maxntid 256, 1, 1\n\nDynamic shared memory (more) has the size"
+        "    .entry copy\n    .maxntid 256, 1, 1\n\nThe launch sets the size of the dynamic shared memory (more)"
     ) in said
     assert "    from test_entry_kernels import copied\n" in said
     assert '        in_specs={"param_0": Tile("N0", f32), "to": Tile("N1", f32)},\n        mutates=["to"],\n' in said

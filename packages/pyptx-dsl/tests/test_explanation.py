@@ -54,7 +54,7 @@ def crowded(directives: list[tuple[str, tuple[int, ...]]] | None = None, *, line
 
 def test_spills_are_shown_at_the_lines_that_cause_them_with_what_to_do() -> None:
     text = crowded([("maxnreg", (32,))]).explain(N=96)
-    assert re.search(r"// many for sm_90a: \d+ registers a thread, .*[1-9]\d* bytes spilled", text)
+    assert re.search(r"// many for sm_90a: \d+ registers per thread, .*[1-9]\d* bytes spilled", text)
     assert re.search(r"// ptxas: \d+ bytes of spilled registers\n//   meaning: .*\n//   to do: keep fewer values", text)
     shown = re.findall(rf"//   (\d+) accesses to local memory from\n//   \S*{HERE}:\d+: in .*many\n//\s+(.*)\n", text)
     assert sum(int(count) for count, _ in shown) > 40
@@ -63,7 +63,7 @@ def test_spills_are_shown_at_the_lines_that_cause_them_with_what_to_do() -> None
 
 def test_a_kernel_without_trouble_is_one_line() -> None:
     head = crowded().explain(N=96).partition("\n\n")[0]
-    assert re.fullmatch(r"// many for sm_90a: \d+ registers a thread, 0 bytes spilled", head)
+    assert re.fullmatch(r"// many for sm_90a: \d+ registers per thread, 0 bytes spilled", head)
 
 
 @pytest.mark.hopper
@@ -73,13 +73,11 @@ def test_a_dropped_setmaxnreg_is_a_warning_and_an_explanation_with_the_remedy() 
         ptx.inst.setmaxnreg.inc.sync.aligned.u32(232)
         ptx.ret()
 
-    with pytest.warns(
-        PtxasAdvisory, match="setmaxnreg' ignored.*\n?.*hint: say how many registers a thread may count on"
-    ):
+    with pytest.warns(PtxasAdvisory, match="setmaxnreg' ignored.*\n?.*help: set the register limit"):
         grows.cubin()
     text = grows.explain()
     assert "// ptxas: Potential Performance Loss: 'setmaxnreg' ignored" in text
-    assert "to do: say how many registers a thread may count on" in text
+    assert "to do: set the register limit" in text
 
     @kernel(grid=1, block=256, raw_directives=[("maxntid", (256,)), ("minnctapersm", (1,))])
     def keeps() -> None:

@@ -110,7 +110,7 @@ def test_a_name_that_is_taken_is_refused_where_the_label_stands() -> None:
         ptx.ret()
         ptx.label("$L__BB0_2")
 
-    with pytest.raises(DuplicateNameError, match=r"called '\$L__BB0_2' here, as another one is"):
+    with pytest.raises(DuplicateNameError, match=r"gets the name '\$L__BB0_2', which is already used"):
         written(body)
 
 

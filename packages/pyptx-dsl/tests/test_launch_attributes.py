@@ -38,7 +38,7 @@ def test_an_architecture_adds_attributes_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("launch", "message"),
     [
-        ("cooperative", "is no mapping"),
+        ("cooperative", "must be a mapping"),
         ({"cooperativ": True}, "did you mean cooperative"),
         ({"cooperative": 1}, "True or False"),
         ({"priority": "high"}, "an integer"),

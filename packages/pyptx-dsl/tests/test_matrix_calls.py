@@ -247,10 +247,16 @@ def refusal(body):
 
 
 WRONG = [
-    (lambda bank: {"a": bank.of("b32", 2)}, ["a is 4 registers, not 2", "m16n8k16 a .bf16 takes 4 registers of .b32"]),
-    (lambda bank: {"a": bank.of("f32", 4)}, ["a is 4 registers of .b32", "is a .f32 register", "each with 2 elements"]),
-    (lambda bank: {"c": bank.of("f64", 4)}, ["c is 4 registers of .f32 or .b32", "is a .f64 register"]),
-    (lambda bank: {"rounding": "rz"}, ["no modifier 'rounding'", "those that have it are f64.f64.f64.f64"]),
+    (
+        lambda bank: {"a": bank.of("b32", 2)},
+        ["a must have 4 registers, got 2", "m16n8k16 a .bf16 needs 4 registers of .b32"],
+    ),
+    (
+        lambda bank: {"a": bank.of("f32", 4)},
+        ["a must be 4 registers of .b32", "got the .f32 register", "each with 2 elements"],
+    ),
+    (lambda bank: {"c": bank.of("f64", 4)}, ["c must be 4 registers of .f32 or .b32", "got the .f64 register"]),
+    (lambda bank: {"rounding": "rz"}, ["no modifier 'rounding'", "types that have it: f64.f64.f64.f64"]),
 ]
 
 
@@ -268,16 +274,16 @@ def test_a_wrong_fragment_is_told_which_registers_are_due(change, words):
 MISTAKES = [
     (
         lambda bank: ptx.wmma.load("a", shape=(16, 16, 16), dtype=f64, dst=bank.of("f64", 4), src=bank.address),
-        "one of m8n8k4",
+        "use m8n8k4",
     ),
     (lambda bank: ptx.wmma.load("d", shape=(16, 16, 16), dtype=f16, dst=bank.of("b32", 4), src=bank.address), "which"),
     (
         lambda bank: ptx.wmma.load("a", shape=(16, 16, 16), dtype=f16, dst=bank.of("b32", 4), src=bank.address),
-        "dst is 8 registers, not 4",
+        "dst must have 8 registers, got 4",
     ),
     (lambda bank: multiply(("m8n8k128", "b1", "s32", "s32", {}), bank), "bit_op"),
     (lambda bank: multiply(("m16n16k16", "f16", "f32", "f32", {"bit_op": "xor"}), bank), "no modifier 'bit_op'"),
-    (lambda bank: sparse_product(bank, next(sparse_forms()), {"selector": 4}), "selectors 0 to 3"),
+    (lambda bank: sparse_product(bank, next(sparse_forms()), {"selector": 4}), "selector must be 0 to 3"),
     (lambda bank: sparse_product(bank, next(sparse_forms()), {"satfinite": True}), "satfinite"),
 ]
 

@@ -28,8 +28,8 @@ def test_shared_memory_is_one_of_them() -> None:
     [
         (0, None, "cannot allocate 0 bytes of shared memory"),
         (True, None, "cannot allocate True bytes of shared memory"),
-        (4, 12, "an alignment is a power of two, not 12"),
-        (1 << 20, None, "needs 1048576 bytes of shared memory with this; a block on sm_90a has 227 KiB"),
+        (4, 12, "the alignment must be a power of two, got 12"),
+        (1 << 20, None, "needs 1048576 bytes of shared memory; a CTA on sm_90a has 227 KiB"),
     ],
 )
 def test_what_makes_no_sense_or_is_too_much_is_refused(size: int, alignment: int | None, said: str) -> None:
@@ -42,6 +42,6 @@ def test_what_makes_no_sense_or_is_too_much_is_refused(size: int, alignment: int
 def test_a_memory_that_no_plugin_has_is_named() -> None:
     with (
         tracing(Trace()) as trace,
-        pytest.raises(MissingPluginError, match="no installed plugin has the memory nonesuch"),
+        pytest.raises(MissingPluginError, match="no installed plugin provides the memory nonesuch"),
     ):
         trace.memories.of("nonesuch")

@@ -136,7 +136,7 @@ def test_a_function_that_is_defined_in_the_body_of_another_has_its_own_lines() -
 def test_a_module_without_a_target_cannot_be_compiled() -> None:
     m = module(unchecked=True)
     m.entry("k")(ptx.inst.ret)
-    with pytest.raises(ArchError, match=r"no \.target"):
+    with pytest.raises(ArchError, match=r"needs a .target"):
         m.cubin()
 
 

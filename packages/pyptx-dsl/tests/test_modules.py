@@ -147,7 +147,7 @@ def test_comments_behind_the_last_statement_are_kept() -> None:
     m.comment("the end")
     assert m.ptx() == m.ptx() == ".version 8.0\n// the end\n"
     m.written(lead=" ")
-    with pytest.raises(ControlFlowError, match="no statement has come"):
+    with pytest.raises(ControlFlowError, match="no statement follows"):
         m.ptx()
 
 
@@ -539,27 +539,27 @@ def closed_twice() -> None:
 @pytest.mark.parametrize(
     ("function", "kind", "message"),
     [
-        (twice_in_a_scope, DuplicateNameError, "'%r3' is taken"),
-        (after_the_traces_own, DuplicateNameError, "numbers registers %r0"),
-        (by_that_name, DuplicateNameError, "'%r3' is taken"),
+        (twice_in_a_scope, DuplicateNameError, "'%r3' is already used"),
+        (after_the_traces_own, DuplicateNameError, "names %r0"),
+        (by_that_name, DuplicateNameError, "'%r3' is already used"),
         (behind_its_scope, HiddenRegisterError, "%r0 is not declared here"),
         (below_another, HiddenRegisterError, "%r0 is hidden here"),
         (below_another_large_one, HiddenRegisterError, "is hidden here"),
         (below_a_member_of_a_large_one, HiddenRegisterError, "%r9 is hidden here"),
         (behind_the_scope_of_a_large_one, HiddenRegisterError, "is not declared here"),
-        (in_a_large_one, DuplicateNameError, f"'%r{LARGE - 1}' is taken"),
-        (a_large_one_over_another, DuplicateNameError, "'%r10' is taken"),
-        (a_large_one_over_a_name, DuplicateNameError, "'%r7' is taken"),
+        (in_a_large_one, DuplicateNameError, f"'%r{LARGE - 1}' is already used"),
+        (a_large_one_over_another, DuplicateNameError, "'%r10' is already used"),
+        (a_large_one_over_a_name, DuplicateNameError, "'%r7' is already used"),
         (operator_behind_its_scope, HiddenRegisterError, "%r is not declared here"),
         (another_statement, SpellingError, "the statement is: ret;"),
-        (no_statement, SpellingError, "is no PTX"),
-        (two_deviations, ControlFlowError, "no statement has come"),
-        (without_a_label, ControlFlowError, "behind the label"),
+        (no_statement, SpellingError, "is not valid PTX"),
+        (two_deviations, ControlFlowError, "no statement follows"),
+        (without_a_label, ControlFlowError, "must follow the label"),
         (closed_twice, ControlFlowError, "no scope is open"),
-        (lambda: ptx.written(lead="ret;"), OperandError, "not white space"),
-        (lambda: ptx.written(lead="/*"), OperandError, "not white space"),
+        (lambda: ptx.written(lead="ret;"), OperandError, "must be whitespace"),
+        (lambda: ptx.written(lead="/*"), OperandError, "must be whitespace"),
         (lambda: reg.bank("%r", b32, 0), OperandError, "at least one"),
-        (lambda: reg.bank("1r", b32, 1), OperandError, "no register name"),
+        (lambda: reg.bank("1r", b32, 1), OperandError, "invalid register name"),
         (lambda: reg.bank("%r", b32, 1, vector=3), OperandError, "2 or 4"),
         (lambda: reg.bank("%r", b32, 1, align=3), OperandError, "power of two"),
         (lambda: reg.bank("%r", "b32", 1), UnknownTypeError, "b32"),
@@ -602,13 +602,13 @@ def test_registers_live_in_one_function() -> None:
     ("write", "kind", "message"),
     [
         (lambda m: m.target("sm_42"), ArchError, "unknown target 'sm_42'"),
-        (lambda _: module(version=(8, 0)).entry("k"), ArchError, "no .version and .target"),
-        (lambda _: module(version=8.7), OperandError, "no pair of numbers"),
-        (lambda _: module(tail="ret;"), OperandError, "tail='ret;' is not white space"),
-        (lambda m: m.entry("k", brace=";"), OperandError, "brace=';' is not white space"),
+        (lambda _: module(version=(8, 0)).entry("k"), ArchError, "needs .version and .target"),
+        (lambda _: module(version=8.7), OperandError, "must be a pair of numbers"),
+        (lambda _: module(tail="ret;"), OperandError, "tail must be whitespace"),
+        (lambda m: m.entry("k", brace=";"), OperandError, "brace must be whitespace"),
         (lambda m: m.target(), OperandError, "a name"),
         (lambda m: m.address_size(16), OperandError, "32 or 64"),
-        (lambda m: m.var("register", "v", u32), OperandError, "no state space"),
+        (lambda m: m.var("register", "v", u32), OperandError, "invalid state space"),
         (lambda m: m.global_("v", u32, linking="public"), OperandError, "linking='public'"),
         (lambda m: m.global_("v", "u32"), UnknownTypeError, "u32"),
         (lambda m: m.global_("v", u32, -1), OperandError, "number of elements"),
@@ -626,14 +626,14 @@ def test_registers_live_in_one_function() -> None:
         (lambda m: m.entry("f", maxtnid=1), KeywordError, "maxntid"),
         (lambda m: (m.entry("f"), m.entry("f")), DuplicateNameError, "'f'"),
         (lambda m: m.entry(lambda: None), OperandError, "comes first"),
-        (lambda m: m.entry("f")(lambda x: x), CallError, "1 arguments, the function 0 parameters"),
+        (lambda m: m.entry("f")(lambda x: x), CallError, "1 argument, expected 0"),
         (lambda m: m.entry("f")(3), CallError, "not 3"),
-        (lambda m: m.global_("my table", u32), OperandError, "'my table' is no name"),
-        (lambda m: m.alias("f", "2g"), OperandError, "'2g' is no name"),
-        (lambda m: m.param("a b", u32), OperandError, "'a b' is no name"),
+        (lambda m: m.global_("my table", u32), OperandError, "invalid name 'my table'"),
+        (lambda m: m.alias("f", "2g"), OperandError, "invalid name '2g'"),
+        (lambda m: m.param("a b", u32), OperandError, "invalid name 'a b'"),
         (lambda m: m.data(b8, 1), ControlFlowError, "no section is open"),
-        (lambda m: m.file(1, 'a"b'), OperandError, "cannot be spelt"),
-        (lambda m: (m.written(lead=" "), m.written(lead=" ")), ControlFlowError, "no statement has come"),
+        (lambda m: m.file(1, 'a"b'), OperandError, "cannot be written"),
+        (lambda m: (m.written(lead=" "), m.written(lead=" ")), ControlFlowError, "no statement follows"),
         (lambda m: (m.written(spelling=".file 2"), m.file(1, "a")), SpellingError, "no PTX"),
     ],
 )
@@ -648,7 +648,7 @@ def test_a_mistake_in_a_module_is_an_error(
 def test_a_header_needs_a_body() -> None:
     m = fresh()
     m.entry("forgotten")  # the culprit
-    with pytest.raises(ControlFlowError, match="'forgotten' has a header and no body") as caught:
+    with pytest.raises(ControlFlowError, match="'forgotten' has a header but no body") as caught:
         m.ptx()
     assert "the culprit" in str(caught.value)
 
@@ -657,14 +657,14 @@ def test_sections_hold_data_alone() -> None:
     m = fresh()
     with pytest.raises(ControlFlowError, match="data and labels"), m.section(".debug_str"):
         m.pragma("nounroll")
-    with pytest.raises(ControlFlowError, match="do not nest"), m.section(".debug_str"), m.section(".debug_info"):
+    with pytest.raises(ControlFlowError, match="cannot be nested"), m.section(".debug_str"), m.section(".debug_info"):
         pass
     with pytest.raises(OperandError, match="type b128"), m.section(".debug_str"):
         m.data(b128, 1)
     with pytest.raises(DirectiveError, match="out of range"), m.section(".debug_str"):
         m.data("byte", 256)
     for name in ("debug_str", ".debug.str", "._"):
-        with pytest.raises(OperandError, match="no name of a section"), m.section(name):
+        with pytest.raises(OperandError, match="invalid section name"), m.section(name):
             pass
 
 

@@ -21,7 +21,9 @@ NAMES = [(old, new, name) for old, (new, names) in MOVED.items() for name in nam
 @pytest.mark.parametrize(("old", "new", "name"), NAMES)
 def test_a_documented_name_is_found_where_it_was(old: str, new: str, name: str) -> None:
     found: dict[str, object] = {}
-    with pytest.warns(DeprecationWarning, match=rf"pyptx_dsl\.{old}\.{name} is pyptx_dsl\.{new}\.{name} now"):
+    with pytest.warns(
+        DeprecationWarning, match=rf"pyptx_dsl\.{old}\.{name} is deprecated .*; use pyptx_dsl\.{new}\.{name}$"
+    ):
         exec(f"from pyptx_dsl.{old} import {name}", found)  # noqa: S102 - an import, as a user wrote it
     assert found[name] is getattr(import_module(f"pyptx_dsl.{new}"), name)
 

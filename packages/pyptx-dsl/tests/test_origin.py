@@ -106,11 +106,11 @@ def test_an_error_shows_the_users_line_with_a_caret(tmp_path: Path) -> None:
     exec(compile(path.read_text(), str(path), "exec"), names)  # noqa: S102  the text is above
     with pytest.raises(RegisterTypeError) as caught:
         kernel(names["outer"]).ptx()  # type: ignore[call-overload]  # a mistake on purpose
-    message, where, source, caret, hint = str(caught.value).splitlines()
+    message, where, source, caret, help = str(caught.value).splitlines()
     assert message == "<< is not defined for f32 and 2"
     assert where.endswith("user.py:4: in outer")
     assert source[caret.index("^") :].startswith("x << 2")
-    assert hint.startswith("hint: ")
+    assert help.startswith("help: ")
 
 
 def test_an_intrinsic_is_marked_by_comments_and_adds_nothing() -> None:

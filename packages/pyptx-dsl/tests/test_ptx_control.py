@@ -159,7 +159,7 @@ def test_range_widens_narrow_registers_and_copies_special_ones() -> None:
     [
         ((0, 5, 0), OperandError, "step of 0"),
         ((0, 1 << 40), OperandError, "does not fit"),
-        ((0.5, 5), OperandError, "neither an integer nor a register"),
+        ((0.5, 5), OperandError, "must be an int or a register"),
         (("u", 5, -1, "s32"), RegisterTypeError, "signed and unsigned"),
         (("f", 5), RegisterTypeError, "f32 register"),
         (("u", -1, -1), OperandError, "stop=-1 does not fit"),
@@ -465,18 +465,18 @@ def unchanging() -> None:
 
 
 MISUSES: tuple[tuple[Callable[[], object], type[Exception], str], ...] = (
-    (lost_else, ControlFlowError, "instructions stand between"),
-    (lost_elif, ControlFlowError, "instructions stand between"),
+    (lost_else, ControlFlowError, "there are instructions between"),
+    (lost_elif, ControlFlowError, "there are instructions between"),
     (two_elses, ControlFlowError, "without ptx.if_"),
     (unchanging, ControlFlowError, "never changes"),
     (ptx.else_, ControlFlowError, "without ptx.if_"),
     (lambda: ptx.elif_(reg.scalar(pred)), ControlFlowError, "without ptx.if_"),
     (ptx.break_, ControlFlowError, "outside a loop"),
     (ptx.continue_, ControlFlowError, "outside a loop"),
-    (lambda: ptx.if_(reg.scalar(u32)), RegisterTypeError, "takes a predicate"),
-    (lambda: ptx.if_(1), OperandError, "takes a predicate"),
-    (lambda: ptx.while_(reg.scalar(u32)), RegisterTypeError, "takes a predicate"),
-    (lambda: ptx.loop(pred=reg.scalar(u32)), RegisterTypeError, "takes a predicate"),
+    (lambda: ptx.if_(reg.scalar(u32)), RegisterTypeError, "needs a predicate"),
+    (lambda: ptx.if_(1), OperandError, "needs a predicate"),
+    (lambda: ptx.while_(reg.scalar(u32)), RegisterTypeError, "needs a predicate"),
+    (lambda: ptx.loop(pred=reg.scalar(u32)), RegisterTypeError, "needs a predicate"),
     (lambda: ptx.bra("nowhere"), UndefinedLabelError, "nowhere"),
     (lambda: (ptx.label("x"), ptx.label("x")), DuplicateNameError, "x"),
     (lambda: ptx.kloop(4, unroll=0, body=ptx.ret), OperandError, "unroll"),
@@ -486,7 +486,7 @@ MISUSES: tuple[tuple[Callable[[], object], type[Exception], str], ...] = (
     (lambda: ptx.pipeline(2, phase=reg.scalar(u64)), RegisterTypeError, "32-bit"),
     (lambda: ptx.raw("add.s32 %r1, , %r2;"), RawTextError, "operand"),
     (lambda: ptx.raw("ret"), RawTextError, "';'"),
-    (lambda: ptx.raw(".visible .entry k() { ret; }"), RawTextError, "outside of kernels"),
+    (lambda: ptx.raw(".visible .entry k() { ret; }"), RawTextError, "not allowed inside a kernel"),
 )
 
 

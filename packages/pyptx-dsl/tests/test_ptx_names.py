@@ -251,29 +251,29 @@ def u() -> object:
 
 MISTAKES: tuple[tuple[Callable[[], object], type[Exception], str], ...] = (
     (lambda: ptx.setp("lte", u32, reg.scalar(pred), 1, 2), OperandError, "lte"),
-    (lambda: ptx.setp("lt", u32, reg.scalar(pred), 1, 2, combine="and"), OperandError, "go together"),
-    (lambda: ptx.setp("lt", u32, reg.scalar(pred), 1, 2, pred=u(), pred_negate=u()), OperandError, "one guard"),
-    (lambda: ptx.set_("lt", u32, u32, u(), 1, 2, c=reg.scalar(pred)), OperandError, "go together"),
+    (lambda: ptx.setp("lt", u32, reg.scalar(pred), 1, 2, combine="and"), OperandError, "together"),
+    (lambda: ptx.setp("lt", u32, reg.scalar(pred), 1, 2, pred=u(), pred_negate=u()), OperandError, "both guards"),
+    (lambda: ptx.set_("lt", u32, u32, u(), 1, 2, c=reg.scalar(pred)), OperandError, "together"),
     (lambda: ptx.sreg("%tid.w"), OperandError, "tid.w"),
-    (lambda: ptx.add(u(), u(), 1, 2), OperandError, "takes a type first"),
+    (lambda: ptx.add(u(), u(), 1, 2), OperandError, "needs a type as first argument"),
     (lambda: ptx.add(pred, u(), 1, 2), OperandError, "no form for pred"),
     (lambda: ptx.add(u32, u(), 1, 2, rounding="rn"), OperandError, "no modifier 'rounding'"),
     (lambda: ptx.sin(f32, u(), 1, fast=True), OperandError, "no modifier 'fast'"),
-    (lambda: ptx.fma(f16, u(), 1, 1, 1, relu=True, sat=True), OperandError, "together"),
+    (lambda: ptx.fma(f16, u(), 1, 1, 1, relu=True, sat=True), OperandError, "combination relu and sat"),
     (lambda: ptx.mul(s32, u(), 1, 2, mode="low"), OperandError, "low"),
     (lambda: ptx.add(u32, reg.scalar(f32), 1, 2), InstructionUseError, "add.u32"),
     (lambda: ptx.add(f16, reg.scalar(f16), 1.0, 2.0), OperandError, "f16"),
     (lambda: ptx.mad(1, 2, 3), OperandError, "needs a register"),
-    (lambda: ptx.mad(u32, u(), 1), OperandError, "u32 is no operand"),
-    (lambda: ptx.mad(u32, 1, 2, 3, 4), OperandError, "writes a register"),
-    (lambda: ptx.dp4a(f32, u32, u(), 1, 2, 3), OperandError, r"no form for f32\.u32 it takes u32\.u32"),
+    (lambda: ptx.mad(u32, u(), 1), OperandError, "no type argument, got u32"),
+    (lambda: ptx.mad(u32, 1, 2, 3, 4), OperandError, "needs a destination register"),
+    (lambda: ptx.dp4a(f32, u32, u(), 1, 2, 3), OperandError, r"no form for f32\.u32 supported: u32\.u32"),
     (lambda: ptx.cvt(f16, f32, reg.scalar(f16), 1.0, rounding="rx"), OperandError, "rx"),
     (lambda: ptx.cvt(f16, f32, reg.scalar(f16), reg.scalar(f32)), InstructionUseError, "cvt.f16.f32"),
     (lambda: ptx.cvt(f16, f32, reg.scalar(f16), 1.0, rounding="rs"), OperandError, "random_bits"),
-    (lambda: ptx.addr(reg.scalar(u64), u()), OperandError, "not a register"),
-    (lambda: ptx.ld(f32, reg.scalar(f32), reg.scalar(f32)), RegisterTypeError, "no address"),
-    (lambda: ptx.ld(f32, reg.scalar(f32), 1.5), OperandError, "no address"),
-    (lambda: ptx.ld(pred, reg.scalar(pred), reg.scalar(u64)), RegisterTypeError, "not in memory"),
+    (lambda: ptx.addr(reg.scalar(u64), u()), OperandError, "must be a constant"),
+    (lambda: ptx.ld(f32, reg.scalar(f32), reg.scalar(f32)), RegisterTypeError, "expected an address"),
+    (lambda: ptx.ld(f32, reg.scalar(f32), 1.5), OperandError, "expected an address"),
+    (lambda: ptx.ld(pred, reg.scalar(pred), reg.scalar(u64)), RegisterTypeError, "cannot be in memory"),
     (lambda: ptx.ld(f32, reg.array(f32, 3), reg.scalar(u64)), OperandError, "2, 4 or 8"),
     (lambda: ptx.ld(f32, reg.scalar(f32), reg.scalar(u64), space="texture"), OperandError, "texture"),
     (lambda: ptx.ld(f32, reg.scalar(f32), reg.scalar(u64), sem="acquire"), OperandError, "scope"),
@@ -284,22 +284,22 @@ MISTAKES: tuple[tuple[Callable[[], object], type[Exception], str], ...] = (
     (lambda: ptx.atom.min(f16, None, reg.scalar(u64), reg.scalar(f16)), OperandError, "needs one of v2, v4, v8"),
     (lambda: ptx.red.add(u32, reg.scalar(u64), u(), sem="acquire"), OperandError, "one of relaxed, release"),
     (lambda: ptx.redux.sync.add(f32, reg.scalar(f32), reg.scalar(f32)), OperandError, "no form"),
-    (lambda: ptx.shfl.sync.up(u(), 1, 0), OperandError, "not 1.*ptx.shfl.sync.up.dst, v, delta.*__shfl_up_sync"),
-    (lambda: ptx.shfl.sync.down(u(), 1), OperandError, "lane is missing.*__shfl_down_sync"),  # type: ignore[call-arg]  # a mistake on purpose
-    (lambda: ptx.shfl.sync.idx(0xFFFFFFFF, u(), 0), OperandError, "the destination is a register"),  # type: ignore[arg-type]  # a mistake on purpose
-    (lambda: ptx.vote.sync.ballot(reg.scalar(pred), -1), OperandError, "not -1.*__ballot_sync"),  # type: ignore[arg-type]  # a mistake on purpose
+    (lambda: ptx.shfl.sync.up(u(), 1, 0), OperandError, "got 1.*ptx.shfl.sync.up.dst, v, delta.*__shfl_up_sync"),
+    (lambda: ptx.shfl.sync.down(u(), 1), OperandError, "missing operand lane.*__shfl_down_sync"),  # type: ignore[call-arg]  # a mistake on purpose
+    (lambda: ptx.shfl.sync.idx(0xFFFFFFFF, u(), 0), OperandError, "the destination must be a register"),  # type: ignore[arg-type]  # a mistake on purpose
+    (lambda: ptx.vote.sync.ballot(reg.scalar(pred), -1), OperandError, "got -1.*__ballot_sync"),  # type: ignore[arg-type]  # a mistake on purpose
     (lambda: ptx.vote.sync.uni(reg.scalar(pred)), OperandError, "missing"),  # type: ignore[call-arg]  # a mistake on purpose
-    (lambda: ptx.match.any.sync(u32, u(), -1), OperandError, "not -1.*__match_any_sync"),
+    (lambda: ptx.match.any.sync(u32, u(), -1), OperandError, "got -1.*__match_any_sync"),
     (lambda: ptx.match.all.sync(u32, u()), OperandError, "missing.*__match_all_sync"),  # type: ignore[call-arg]  # a mistake on purpose
-    (lambda: ptx.redux.sync.and_(b32, u(), -1), OperandError, "not -1.*__reduce_and_sync"),
+    (lambda: ptx.redux.sync.and_(b32, u(), -1), OperandError, "got -1.*__reduce_and_sync"),
     (lambda: ptx.cvta.shared(u()), RegisterTypeError, "64-bit"),
-    (lambda: ptx.addr(smem.alloc(u32, 8)[1]), OperandError, r"element that was read from smem_0.*s\.address\(i\)"),
+    (lambda: ptx.addr(smem.alloc(u32, 8)[1]), OperandError, r"value of an element of smem_0.*s\.address\(i\)"),
     (lambda: ptx.ld(f32, reg.scalar(f32), smem.alloc(b32, 8)[u()], space="shared"), OperandError, "element"),
-    (lambda: ptx.cvta.to_global(5), OperandError, "number 5"),
+    (lambda: ptx.cvta.to_global(5), OperandError, "got 5"),
     (lambda: ptx.param(u32, "nobody"), OperandError, "nobody"),
     (lambda: ptx.params("nobody"), OperandError, "no scalar parameter 'nobody'.*dtype=u32"),
-    (lambda: ptx.params("n", into=[u(), u()], dtype=u32), OperandError, "a register for each of the 1 parameters"),
-    (lambda: ptx.params("n", into=["%r1"], dtype=u32), OperandError, "no registers"),  # type: ignore[list-item]  # a mistake on purpose
+    (lambda: ptx.params("n", into=[u(), u()], dtype=u32), OperandError, "must be 1 register, one per parameter"),
+    (lambda: ptx.params("n", into=["%r1"], dtype=u32), OperandError, "must be registers"),  # type: ignore[list-item]  # a mistake on purpose
     (lambda: ptx.params("n", dtype=pred), RegisterTypeError, "cannot be .pred"),
     (lambda: ptx.global_ptrs("p", generic=u()), OperandError, r"pass a list: generic=\["),  # type: ignore[arg-type]  # a mistake on purpose
     (lambda: ptx.bar.sync(16), OperandError, "16"),
@@ -307,7 +307,7 @@ MISTAKES: tuple[tuple[Callable[[], object], type[Exception], str], ...] = (
     (lambda: ptx.named_barrier(2).arrive(), OperandError, "count"),
     (lambda: ptx.warp.reduce_sum(reg.scalar(f32), width=24), OperandError, "24"),
     (lambda: ptx.warp.reduce_sum(reg.scalar(pred)), RegisterTypeError, "pred"),
-    (lambda: ptx.warp.reduce_sum(ptx.special.tid.x()), RegisterTypeError, "in place"),
+    (lambda: ptx.warp.reduce_sum(ptx.special.tid.x()), RegisterTypeError, "writable register"),
     (lambda: ptx.warp.reduce_and(reg.scalar(f32)), RegisterTypeError, "f32"),
     (lambda: ptx.ldmatrix(dst=reg.array(b32, 3), src=u(), layout="x3"), OperandError, "x3"),
     (lambda: ptx.ldmatrix(dst=reg.array(b32, 2), src=u()), OperandError, "4 registers"),
@@ -316,21 +316,21 @@ MISTAKES: tuple[tuple[Callable[[], object], type[Exception], str], ...] = (
     (lambda: ptx.cp.async_.ca(u(), reg.scalar(u64), 3), OperandError, "4, 8, 16"),
     (lambda: ptx.cp.async_.cg(u(), reg.scalar(u64), 8), OperandError, "16 bytes"),
     (lambda: ptx.cp.async_.cg(u(), reg.scalar(u64), 16, 20), OperandError, "src_size"),
-    (lambda: ptx.cp.async_.cg(u(), u(), 16, 8, ignore_src=reg.scalar(pred)), OperandError, "not both"),
+    (lambda: ptx.cp.async_.cg(u(), u(), 16, 8, ignore_src=reg.scalar(pred)), OperandError, "mutually exclusive"),
     (lambda: ptx.cp.async_.wait_group(-1), OperandError, "-1"),
-    (lambda: ptx.mbarrier.arrive(u(), sem="release"), OperandError, "go together"),
+    (lambda: ptx.mbarrier.arrive(u(), sem="release"), OperandError, "together"),
     (lambda: ptx.mbarrier.array(u(), 0, 2)[2], OperandError, "there are 2"),
     (lambda: ptx.var("register", u32, "v"), OperandError, "state space"),
     (lambda: ptx.var("shared", u32, "v", size=-1), OperandError, "-1"),
     (lambda: ptx.var("shared", u32, "v", linking="static"), OperandError, "static"),
     (lambda: ptx.var("shared", pred, "v"), RegisterTypeError, "pred"),
     (lambda: (ptx.var("global", u32, "v"), ptx.var("local", u32, "v")), DuplicateNameError, "'v'"),
-    (lambda: (ptx.file_(1, "a"), ptx.file_(1, "b")), DuplicateNameError, "file 1"),
+    (lambda: (ptx.file_(1, "a"), ptx.file_(1, "b")), DuplicateNameError, "file index 1"),
     (lambda: ptx.file_(0, "a"), OperandError, "index"),
-    (lambda: ptx.file_(1, 'a"b'), OperandError, "spelt"),
+    (lambda: ptx.file_(1, 'a"b'), OperandError, "cannot be written"),
     (lambda: ptx.loc(1, -1), OperandError, "three numbers"),
     (lambda: ptx.fence("relaxed"), OperandError, "relaxed"),
-    (lambda: ptx.inst.mov.u32(u(), object()), OperandError, "no operand"),
+    (lambda: ptx.inst.mov.u32(u(), object()), OperandError, "expected an operand"),
     (lambda: ptx.mov(e2m1x2, reg.scalar(e2m1x2), 1), InstructionUseError, "mov"),
 )
 
@@ -341,7 +341,7 @@ def test_a_mistake_is_an_error_at_its_line(body: Callable[[], object], error: ty
         traced(body)
     told = caught.value
     assert isinstance(told, PyptxError)
-    assert re.search(words, f"{told.message} {told.hint}"), told  # not the location: its line has these words
+    assert re.search(words, f"{told.message} {told.help}"), told  # not the location: its line has these words
     assert f"{HERE}:" in str(told)
     assert "^" in str(told)
 
@@ -362,11 +362,11 @@ MMA = {"dtype_d": f32, "dtype_a": bf16, "dtype_b": bf16, "dtype_c": f32}
         ({"dtype_b": f16}, r"no form for f32\.bf16\.f16\.f32"),
         ({"shape": (16, 8, 17), "dtype_b": f16}, "no form"),
         ({"shape": (16, 8)}, r"\(16, 8\)"),
-        ({"a_layout": "col"}, "a_layout='col' means nothing here"),
+        ({"a_layout": "col"}, "invalid a_layout='col'"),
         ({"b_layout": "diagonal"}, "diagonal"),
         ({"satfinite": True}, "satfinite"),
         ({"bit_op": "xor"}, "no modifier 'bit_op'"),
-        ({"a": "two"}, "a is 4 registers"),
+        ({"a": "two"}, "a must have 4 registers"),
     ],
 )
 def test_a_product_that_does_not_exist_is_refused(changes: dict[str, object], words: str) -> None:
@@ -473,7 +473,7 @@ def test_a_name_that_nobody_has_is_an_attribute_error_with_the_nearest_ones() ->
     with pytest.raises(UnknownNameError, match="fmaa") as caught:
         _ = ptx.fmaa
     assert "did you mean fma" in str(caught.value)
-    with pytest.raises(UnknownNameError, match=r"fence has no 'every'"):
+    with pytest.raises(UnknownNameError, match=r"unknown name ptx.fence.every"):
         _ = ptx.fence.every
     for value in (ptx, ptx.fence, ptx.cp, ptx.pipe, ptx.inst):
         assert not hasattr(value, "__wrapped__")

@@ -152,7 +152,7 @@ bf16 64 (MN) x 32 (K), swizzle 64B
   row 5    2    3    0    1
   row 6    3    2    1    0
   row 7    3    2    1    0
-  every 8 rows (512 bytes) the same; 1 panel of 64 x 64 bytes, 4096 bytes apart"""
+  every 8 rows (512 bytes) the same; 1 TMA box of 64 x 64 bytes, 4096 bytes apart"""
 
 
 def test_the_picture_shows_where_each_chunk_of_a_row_lies() -> None:
@@ -167,19 +167,19 @@ def test_the_picture_shows_where_each_chunk_of_a_row_lies() -> None:
 @pytest.mark.parametrize(
     ("make", "rule"),
     [
-        (lambda: SharedTile(bf16, (64, 48), swizzle="128B"), "no whole number of panels of 128 bytes"),
-        (lambda: SharedTile(bf16, (64, 20)), "no whole number of panels"),
-        (lambda: SharedTile(bf16, (60, 64)), "60 rows are no whole number of core matrices"),
-        (lambda: SharedTile(bf16, (64, 8)), "K = 8 is no multiple of the 16"),
-        (lambda: SharedTile(bf16, (8, 64), major="MN"), "K = 8 is no multiple of the 16"),
+        (lambda: SharedTile(bf16, (64, 48), swizzle="128B"), "not a multiple of the 128 bytes of a TMA box row"),
+        (lambda: SharedTile(bf16, (64, 20)), "not a multiple of the"),
+        (lambda: SharedTile(bf16, (60, 64)), "60 rows are not a multiple of the 8 rows of a core matrix"),
+        (lambda: SharedTile(bf16, (64, 8)), "K = 8 is not a multiple of 16"),
+        (lambda: SharedTile(bf16, (8, 64), major="MN"), "K = 8 is not a multiple of 16"),
         (lambda: SharedTile(tf32, (64, 32), major="MN"), "types of 8 and 16 bits only"),
         (lambda: SharedTile(bf16, (512, 64)).tma_box, "a TMA box has at most 256 rows"),
-        (lambda: SharedTile(b1, (64, 256)).tma_tile("M", "K"), "TMA counts bytes, and no b1"),
-        (lambda: SharedTile(bf16, (64, 64)).tma_tile("M"), "an array of tiles has rows and columns"),
-        (lambda: SharedTile(bf16, (64, 64)).offset(k=8), "no product can begin at mn=0, k=8"),
-        (lambda: SharedTile(bf16, (64, 64)).offset(mn=4), "no product can begin at mn=4, k=0"),
+        (lambda: SharedTile(b1, (64, 256)).tma_tile("M", "K"), "TMA has no element type b1"),
+        (lambda: SharedTile(bf16, (64, 64)).tma_tile("M"), "an array of tiles needs rows and columns"),
+        (lambda: SharedTile(bf16, (64, 64)).offset(k=8), "no MMA operand can start at mn=0, k=8"),
+        (lambda: SharedTile(bf16, (64, 64)).offset(mn=4), "no MMA operand can start at mn=4, k=0"),
         (lambda: SharedTile(bf16, (64, 64)).offset(k=64), "outside of 64 x 64"),
-        (lambda: SharedTile(bf16, (64, 128), major="MN").offset(mn=32), "no product can begin"),
+        (lambda: SharedTile(bf16, (64, 128), major="MN").offset(mn=32), "no MMA operand can start"),
     ],
 )
 def test_a_wrong_combination_is_an_error_with_the_rule_and_the_picture(make: object, rule: str) -> None:
@@ -206,7 +206,7 @@ def test_what_is_no_tile_is_refused(make: object) -> None:
 
 
 def test_an_alignment_that_would_shift_the_pattern_is_refused_with_the_picture() -> None:
-    with pytest.raises(SharedMemoryError, match=r"begins at multiples of 1024(.|\n)*row 7"):
+    with pytest.raises(SharedMemoryError, match=r"must start at a multiple of 1024(.|\n)*row 7"):
         traced(lambda: smem.tile(SharedTile(bf16, (64, 64)), align=512))
 
 

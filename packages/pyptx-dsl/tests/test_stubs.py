@@ -191,7 +191,7 @@ def test_the_command_writes_nothing_for_a_package_without_instructions(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["stubs", "--package", "nonesuch", "--output", str(tmp_path)]) == 2
-    assert "no plugin in the package nonesuch adds to ptx.inst" in capsys.readouterr().err
+    assert "no plugin of package nonesuch adds to ptx.inst" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 

@@ -206,18 +206,18 @@ def test_a_label_outside_of_braces_is_taken_once() -> None:
 @pytest.mark.parametrize(
     ("knobs", "said"),
     [
-        ({"form": "spin"}, "form='spin' is no way to wait"),
+        ({"form": "spin"}, "unknown form 'spin' of a wait"),
         ({"form": "poll"}, "result="),
-        ({"form": "skip"}, "is written with pred="),
-        ({"form": "done", "pred": 0}, "is written without pred="),
-        ({"form": "retry", "past_label": "$past"}, "past_label= names nothing"),
-        ({"form": "poll", "result": 5, "label": "$top"}, "label= names nothing"),
-        ({"form": "retry", "result": 5}, "result= names nothing"),
-        ({"form": "scoped", "failed": 3}, "failed= names nothing"),
+        ({"form": "skip"}, "must be used with pred="),
+        ({"form": "done", "pred": 0}, "must be used without pred="),
+        ({"form": "retry", "past_label": "$past"}, "has no past_label="),
+        ({"form": "poll", "result": 5, "label": "$top"}, "has no label="),
+        ({"form": "retry", "result": 5}, "has no result="),
+        ({"form": "scoped", "failed": 3}, "has no failed="),
         ({"form": "retry", "done": "P1"}, "declares no predicate"),
-        ({"form": "poll", "result": 5, "selp": "mov.b32"}, "spells no selp"),
+        ({"form": "poll", "result": 5, "selp": "mov.b32"}, "must be an opcode selp.type"),
         ({"space": "global"}, "space='global'"),
-        ({"loc": (1, 2)}, r"loc=\(1, 2\) is no place"),
+        ({"loc": (1, 2)}, r"loc must be a source location, got \(1, 2\)"),
     ],
 )
 def test_what_a_form_has_not_is_refused(knobs: dict[str, object], said: str) -> None:

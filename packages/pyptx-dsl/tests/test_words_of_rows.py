@@ -128,27 +128,27 @@ WRONG: dict[str, Callable[[Bench], object]] = {
         f32, b.x, b.w, sem="acquire"
     ),
     "ptx.ld of f32 with scope='gpu' needs one of relaxed, acquire": lambda b: ptx.ld(f32, b.x, b.w, scope="gpu"),
-    "space='constant' means nothing here": lambda b: ptx.ld(f32, b.x, b.w, space="constant"),
-    "cache='wb' means nothing here": lambda b: ptx.ld(f32, b.x, b.w, cache="wb"),
-    "level='L3' means nothing here": lambda b: ptx.prefetch(b.w, "L3"),
-    "sem='relaxed' means nothing here": lambda _: ptx.fence("relaxed", "cta"),
+    "invalid space='constant'": lambda b: ptx.ld(f32, b.x, b.w, space="constant"),
+    "invalid cache='wb'": lambda b: ptx.ld(f32, b.x, b.w, cache="wb"),
+    "invalid level='L3'": lambda b: ptx.prefetch(b.w, "L3"),
+    "invalid sem='relaxed'": lambda _: ptx.fence("relaxed", "cta"),
     "ptx.mbarrier.arrive with scope='cta' needs one of release, relaxed": lambda b: ptx.mbarrier.arrive(
         b.bar, scope="cta"
     ),
-    "layout='v2' means nothing here": lambda b: ptx.mbarrier.init(b.bar, 1, layout="v2"),
-    "space='local' means nothing here": lambda b: ptx.cp.async_.ca(b.a, b.w, 4, space="local"),
-    "ptx.ldmatrix: shape='m8n16' needs a source": lambda b: ptx.ldmatrix(dst=b.words, src=b.a, shape="m8n16"),
+    "invalid layout='v2'": lambda b: ptx.mbarrier.init(b.bar, 1, layout="v2"),
+    "invalid space='local'": lambda b: ptx.cp.async_.ca(b.a, b.w, 4, space="local"),
+    "ptx.ldmatrix: shape='m8n16' needs source=": lambda b: ptx.ldmatrix(dst=b.words, src=b.a, shape="m8n16"),
     "ptx.mma.sync has no form for f32.f32.f32.f32": lambda b: ptx.mma.sync(
         shape=(16, 8, 8), dtype_d=f32, dtype_a=f32, dtype_b=f32, dtype_c=f32, d=b.four, a=b.four, b=b.four, c=b.four
     ),
-    "wmma.load.a.sync.aligned.row.m16n16k16.shared.bf16 has no spelling without .aligned": lambda b: ptx.wmma.load(
+    "wmma.load.a.sync.aligned.row.m16n16k16.shared.bf16 requires .aligned": lambda b: ptx.wmma.load(
         "a", shape=(16, 16, 16), dtype="bf16", dst=b.words, src=b.a, aligned=False
     ),
     "ptx.tex of f32.s32 needs one of": lambda b: ptx.tex((f32, s32), b.four, ptx.tensor_addr("t", [b.a])),
     "ptx.vadd has no form for u32": lambda b: ptx.vadd(u32, b.a, b.a, b.a),
-    "kind='texture'": lambda b: ptx.istypep("texture", b.p, b.w),
+    "invalid kind='texture'": lambda b: ptx.istypep("texture", b.p, b.w),
     "ptx.alloca has no form for f32": lambda b: ptx.alloca(f32, b.w, 16),
-    "cvta.shared of the number 5": lambda _: ptx.cvta.shared(5),
+    "cvta.shared needs a register or a symbol, got 5": lambda _: ptx.cvta.shared(5),
 }
 
 
@@ -161,15 +161,15 @@ def test_a_word_that_no_row_has_is_refused_at_its_line(said: str) -> None:
         kernel(k, arch="sm_90", version=(8, 6)).ptx()
     assert str(caught.value.message).startswith(said)
     assert f"{HERE}:" in str(caught.value)
-    assert caught.value.hint
+    assert caught.value.help
 
 
-def test_a_hint_names_the_types_that_have_a_modifier() -> None:
+def test_a_help_names_the_types_that_have_a_modifier() -> None:
     def k() -> None:
         ptx.add(u32, reg.scalar(u32), 1, 2, rounding="rz")
 
     with pytest.raises(OperandError) as caught:
         kernel(k, arch="sm_90").ptx()
     assert caught.value.message == "ptx.add of u32 has no modifier 'rounding'"
-    assert "those that have it are" in str(caught.value.hint)
-    assert "f32" in str(caught.value.hint)
+    assert "types that have it:" in str(caught.value.help)
+    assert "f32" in str(caught.value.help)

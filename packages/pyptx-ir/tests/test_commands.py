@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 GOOD = ".version 8.5\n.target sm_90a\n.address_size 64\n"
 BAD = GOOD + ".func f()\n{\nadd.s32 %r1, , %r2;\nret;\nsub.s32 %r1 %r2;\n}\n"
 HOPPER = GOOD + ".entry k()\n{\n\t.reg .b32 %r; mov.u32 %r, %cluster_ctarank;\n\tret;\n}\n"
-FIELDS = ["line", "column", "severity", "code", "message", "hint"]
+FIELDS = ["line", "column", "severity", "code", "message", "help"]
 
 
 def written(folder: Path, text: str, name: str = "module.ptx") -> str:
@@ -115,7 +115,7 @@ def test_portability_says_what_of_a_module_runs_where(tmp_path: Path, capsys: py
 def test_portability_in_json_names_target_place_and_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "--portability", "--format", "json", written(tmp_path, HOPPER)]) == 0
     rows = {row["target"]: row for row in json.loads(capsys.readouterr().out)}
-    assert list(rows["sm_75"]) == ["target", "ok", "line", "column", "code", "message", "hint", "obstacles"]
+    assert list(rows["sm_75"]) == ["target", "ok", "line", "column", "code", "message", "help", "obstacles"]
     assert (rows["sm_75"]["obstacles"], rows["sm_90a"]["obstacles"]) == (1, 0)
     assert rows["sm_90a"]["ok"] is True
     assert (rows["sm_75"]["ok"], rows["sm_75"]["line"], rows["sm_75"]["column"]) == (False, 6, 28)

@@ -228,7 +228,10 @@ def test_they_are_told_apart_by_tables_too() -> None:
 
 def test_the_name_of_a_kernel_counts() -> None:
     change = only(compare(entry(BODY), entry(BODY).replace(" k(", " kernel(")))
-    assert change.reasons == ("others may ask for the name k", "others may ask for the name kernel")
+    assert change.reasons == (
+        "the name k is visible outside the module",
+        "the name kernel is visible outside the module",
+    )
     private = entry(CALLS, before=HALF + TWICE)
     assert compare(private, private.replace("half", "h").replace("twice", "t")).same
     linked = private.replace(".func", ".visible .func")
@@ -433,7 +436,10 @@ def test_the_only_kernels_are_compared_with_each_other() -> None:
     assert (part.kind, part.before, part.after) == ("entry", "k", "other")
     changes = list(part.changes())
     assert changes[0].kind == "changed"
-    assert changes[0].reasons == ("others may ask for the name k", "others may ask for the name other")
+    assert changes[0].reasons == (
+        "the name k is visible outside the module",
+        "the name other is visible outside the module",
+    )
     assert len(changes) > 8
     helped = compare(entry(BODY, before=HALF), entry(UNLIKE, before=TWICE).replace(" k(", " other("))
     assert ("k", "other") in [(part.before, part.after) for part in helped.parts]

@@ -209,21 +209,21 @@ def test_transposed_moves_swap_rows_and_columns():
 
 def test_a_fragment_prints_as_a_table():
     lines = str(mma_fragment("m16n8k8", "c", "f32")).splitlines()
-    assert lines[0] == "m16n8k8 c .f32: 16 x 8, 4 registers a lane"
+    assert lines[0] == "m16n8k8 c .f32: 16 x 8, 4 registers per lane"
     assert lines[3].split()[:3] == ["0", "T0.r0", "T0.r1"]
     assert lines[-1].split() == ["15", *(f"T{28 + column // 2}.r{2 + column % 2}" for column in range(8))]
 
 
 def test_a_place_outside_the_matrix_is_an_error_that_says_how_large_it_is():
-    with pytest.raises(ValueError, match="16 rows and 8 columns"):
+    with pytest.raises(ValueError, match="16 x 8"):
         mma_fragment("m16n8k8", "c", "f32").places(16, 0)
-    with pytest.raises(IndexError, match="element 4 of 4"):
+    with pytest.raises(IndexError, match="element index must be 0 to 3, got 4"):
         mma_fragment("m16n8k8", "c", "f32").row(0, 4)
-    with pytest.raises(ValueError, match="no shape"):
+    with pytest.raises(ValueError, match="expected an MMA shape"):
         mma_fragment("16x8x8", "c", "f32")
-    with pytest.raises(ValueError, match="no operand"):
+    with pytest.raises(ValueError, match="invalid operand of m8n8k4"):
         mma_fragment("m8n8k4", "a", "f32")
-    with pytest.raises(ValueError, match="m8n16 moves as b16"):
+    with pytest.raises(ValueError, match="unknown matrix move m8n16 .b16"):
         move_of("m8n16", "b16")
 
 
@@ -234,7 +234,7 @@ def test_a_fragment_is_found_by_the_name_of_its_instruction():
     assert fragment_of("mma.sp", "m16n8k32", "e", "f16") is metadata_fragment("m16n8k32", "f16")
     assert fragment_of("mma.sp", "m16n8k32", "b", "f16") is mma_fragment("m16n8k32", "b", "f16")
     assert fragment_of("wmma", "m16n16k16", "c", "f32") is wmma_fragment("m16n16k16", "c", "f32")
-    with pytest.raises(MissingPluginError, match="no installed plugin has the fragments of nonesuch"):
+    with pytest.raises(MissingPluginError, match="no installed plugin provides the fragments of nonesuch"):
         fragment_of("nonesuch", "m16n8k16", "a", "bf16")
-    with pytest.raises(ValueError, match="no 'e'"):
+    with pytest.raises(ValueError, match="got 'e'"):
         fragment_of("mma", "m16n8k16", "e", "bf16")

@@ -71,11 +71,11 @@ def test_legal_instructions_pass_and_so_do_those_that_the_table_does_not_know(te
 
 
 @pytest.mark.parametrize(
-    ("text", "said", "hint"),
+    ("text", "said", "help"),
     [
         ("add.u33 %u32_1, %u32_2, 1;", "add has no modifier .u33", "u16 u32 u64 s16 s32 s64"),
         ("mul.u32 %u32_1, %u32_2, 1;", "lacks a modifier: .hi or .lo", "mul.mode.type"),
-        ("add.sat.u64 %u64_1, %u64_2, 1;", "does not go with the other modifiers", "add.type"),
+        ("add.sat.u64 %u64_1, %u64_2, 1;", "cannot be combined with the other modifiers", "add.type"),
         ("add.f32 %f32_1, %u32_2, 1.0;", "operand 2 of add.f32, `%u32_2`, is a .u32 register", "add{.rnd}"),
         ("mov.f32 %f32_1, 0;", "is an integer literal; it must be a .b32 or .f32 register or a floating-point", "mov"),
         ("mov.u32 %f32_1, 0;", "operand 1 of mov.u32, `%f32_1`, is a .f32 register", "mov"),
@@ -97,13 +97,13 @@ def test_legal_instructions_pass_and_so_do_those_that_the_table_does_not_know(te
     ],
 )
 def test_a_wrong_instruction_is_refused_with_what_is_wrong_and_the_form_it_should_have(
-    text: str, said: str, hint: str
+    text: str, said: str, help: str
 ) -> None:
     error = check(text)
     assert error is not None
     assert said in error.message
-    assert error.hint is not None
-    assert hint in error.hint
+    assert error.help is not None
+    assert help in error.help
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_a_wrong_instruction_is_refused_with_what_is_wrong_and_the_form_it_shoul
             (8, 5),
             ".shared::cluster of ld.shared::cluster.u32 needs sm_90",
         ),
-        ("shfl.bfly.b32 %b32_1, %b32_2, 1, 31;", "sm_90", (8, 5), "is gone from sm_70 on; the target is sm_90"),
+        ("shfl.bfly.b32 %b32_1, %b32_2, 1, 31;", "sm_90", (8, 5), "was removed in sm_70; the target is sm_90"),
         ("add.rn.f32x2 %b64_1, %b64_2, %b64_3;", "sm_90a", (8, 8), "needs sm_100 or later; the target is sm_90a"),
     ],
 )
@@ -137,7 +137,7 @@ def test_what_the_target_or_the_version_lacks_is_said_with_what_it_takes(
     error = check(text, target, version)
     assert error is not None
     assert said in error.message
-    assert error.hint
+    assert error.help
 
 
 def test_the_error_knows_which_operand_is_at_fault() -> None:
@@ -175,7 +175,7 @@ for text in ("barrier.cluster.arrive;", "fence.proxy.async.global;", "fence.prox
              "mapa.u32 %r1, %r2, 0;", "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e2m1.f32 d, a, b, c;",
              "fence.proxy.nonesuch;", "barrier.nonesuch 0;", "mma.sync.aligned.m16n8k8.kind::nonesuch d, a, b, c;"):
     verdict = verdict_on(parse_instruction(text), lambda name: "u32", "sm_100a", (9, 5))
-    home = verdict.hint.removeprefix("its rows are in ").partition(":")[0]
+    home = verdict.help.removeprefix("install ").partition(",")[0]
     print(verdict.severity, home.replace(" ", "_"))
 """
     environment = {**os.environ, "PYPTX_DISABLE_PLUGIN_AUTOLOAD": "1", "PYPTX_PLUGINS": ""}

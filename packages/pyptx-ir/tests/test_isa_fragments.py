@@ -66,7 +66,7 @@ def test_every_product_deals_out_at_least_one_register() -> None:
 
 def said(text: str, target: str = "sm_90a", version: tuple[int, int] = (8, 5)) -> str:
     verdict = verdict_on(parse_instruction(text), register_type, target, version)
-    return "" if verdict is None else f"{verdict.code}: {verdict.message}; {verdict.hint}"
+    return "" if verdict is None else f"{verdict.code}: {verdict.message}; {verdict.help}"
 
 
 F32 = "{%f32_1, %f32_2, %f32_3, %f32_4}"
@@ -107,11 +107,11 @@ def test_the_registers_that_the_manual_names_pass(text: str) -> None:
         (f"{SPARSE} {F32}, {F32}, {{%f32_1, %u32_2, %b32_3, %b32_4}}, {F32}, %b32_9, 1;", "and all of one type"),
         (f"{SPARSE} {F32}, {F32}, {F32}, {F32}, 7, 1;", "operand 5 * a register of type .b32"),
         (f"{SPARSE} {F32}, {F32}, {F32}, {F32}, %b32_9, 2;", "immediate-range: operand 6 * must be 0 to 1"),
-        (f"{F16.replace('row.col', 'col.row')} {F32}, {{%b32_1, %b32_2}}, {{%b32_3}}, {F32};", "not in this order"),
+        (f"{F16.replace('row.col', 'col.row')} {F32}, {{%b32_1, %b32_2}}, {{%b32_3}}, {F32};", "order of modifiers"),
         ("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%b32_1, %b32_2}, [%u32_1];", "a vector of 4"),
         ("ldmatrix.sync.aligned.m16n16.x1.shared.b8 {%b32_1, %b32_2}, [%u32_1];", "lacks a modifier: .trans"),
         ("wmma.load.a.sync.row.m16n16k16.s8 {%b32_1, %b32_2}, [%u64_1];", "lacks a modifier: .aligned"),
-        ("wmma.load.a.sync.row.m8n32k16.f16 {%b32_1}, [%u64_1];", "was removed in PTX 6.3; the form is * .aligned"),
+        ("wmma.load.a.sync.row.m8n32k16.f16 {%b32_1}, [%u64_1];", "was removed in PTX 6.3; use the form * .aligned"),
     ],
 )
 def test_other_registers_are_refused_with_what_there_should_be(text: str, wanted: str) -> None:

@@ -25,8 +25,8 @@ def test_a_planted_defect_is_the_one_thing_found_at_its_place(broken: Broken) ->
     shown = [(one.code, one.line, one.column, one.span.end - one.span.start) for one in found]
     assert shown == [(broken.code, line, column, width)], [one.message for one in found]
     assert found[0].severity == codes()[broken.code].severity
-    assert found[0].hint or broken.code == "syntax"
-    assert not any(mark in found[0].message + found[0].hint for mark in ("{line}", "{operand}", "{name}"))
+    assert found[0].help or broken.code == "syntax"
+    assert not any(mark in found[0].message + found[0].help for mark in ("{line}", "{operand}", "{name}"))
 
 
 def ptxas_takes(text: str) -> bool:

@@ -83,9 +83,9 @@ def test_there_is_a_file_for_each_and_no_other() -> None:
 
 @pytest.mark.parametrize("name", SHOWN)
 def test_a_message_has_place_code_caret_and_hint(name: str) -> None:
-    first, source, caret, hint = message(name).splitlines()
+    first, source, caret, help = message(name).splitlines()
     assert first.startswith("kernel.ptx:")
     assert "[" in first
     assert " | " in source
     assert set(caret.strip()) == {"^"}
-    assert hint.startswith("hint: ")
+    assert help.startswith("help: ")

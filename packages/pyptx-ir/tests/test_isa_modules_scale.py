@@ -77,14 +77,14 @@ def test_of_a_missing_bank_a_few_names_are_reported_and_the_last_says_so() -> No
     found = check_text(large(""))
     assert {one.code for one in found} == {"undefined-register"}
     assert [one.message for one in found] == [f"'%r{i}' is not declared" for i in (1, 0, 2, 3, 4, 5, 6, 7)]
-    assert ["no more are reported" in one.hint for one in found] == [False] * 7 + [True]
+    assert ["are not reported" in one.help for one in found] == [False] * 7 + [True]
 
 
 def test_a_name_beyond_its_bank_is_reported_each_time() -> None:
     lines = "".join(f"\tmov.b32 %r{i}, 1;\n" for i in range(20))
     found = check_text(f"{HEAD}.entry k()\n{{\n\t.reg .b32 %r<2>;\n{lines}\tret;\n}}\n")
     assert [one.line for one in found] == list(range(9, 27))
-    assert {one.hint for one in found} == {"'%r<2>' at line 6 declares %r0 to %r1"}
+    assert {one.help for one in found} == {"increase the count of '%r<2>' (line 6), which declares %r0 to %r1"}
 
 
 def test_a_suggestion_is_the_closest_name_and_costs_no_more_than_so_many_comparisons() -> None:
@@ -100,4 +100,4 @@ def test_an_opcode_of_thousands_of_modifiers_is_refused_within_a_second(opcode: 
     text = f"{HEAD}.entry k() {{ .reg .b32 r; {opcode}{'.f32' * 8000} r, r; ret; }}\n"
     assert least(lambda: check_text(text), SECONDS) <= SECONDS
     (found,) = check_text(text)
-    assert (found.code, found.message) == ("modifier", f"{opcode} has 8000 modifiers; no instruction has 64")
+    assert (found.code, found.message) == ("modifier", f"too many modifiers: {opcode} has 8000, no instruction has 64")

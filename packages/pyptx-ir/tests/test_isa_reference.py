@@ -110,7 +110,7 @@ def test_what_is_said_of_a_row_is_what_it_says() -> None:
         "policy": "read, only with `.L2::cache_hint`: a register or literal of type `.u64`",
     }
     gone = row("vote.all.pred p, a", before=("sm_70", ptx(6, 4)))
-    assert availability(gone) == "PTX 1.0, any target; gone from sm_70 on in PTX 6.4 and later"
+    assert availability(gone) == "PTX 1.0, any target; removed from sm_70 on in PTX 6.4 and later"
     assert [listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])] == ["a", "a or b", "a, b or c"]
 
 
@@ -212,7 +212,7 @@ def test_the_command_shows_an_instruction(capsys: pytest.CaptureFixture[str]) ->
     assert main(["isa", "bar.warp.sync"]) == 0
     assert capsys.readouterr().out == (
         "bar.warp.sync (Synchronization)\n"
-        "  Wait for the lanes of the warp that a mask names.\n"
+        "  Synchronize the lanes of the warp in a membermask.\n"
         "\n"
         "  PTX 6.0, any target\n"
         "    bar.warp.sync membermask;\n"
@@ -245,11 +245,11 @@ def test_the_command_in_json_has_everything(capsys: pytest.CaptureFixture[str]) 
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
-        (["nonesuch_instruction"], 1, "nothing fits 'nonesuch_instruction'"),
+        (["nonesuch_instruction"], 1, "no instruction matches 'nonesuch_instruction'"),
         (["cp.asinc"], 1, "did you mean cp.async"),
-        (["match.sync", "--target", "sm_60"], 1, "no form of match.sync is left; it needs PTX 6.0, sm_70 or later"),
+        (["match.sync", "--target", "sm_60"], 1, "no form of match.sync matches; it needs PTX 6.0, sm_70 or later"),
         (["redux.sync", "--target", "sm_91"], 2, "unknown target 'sm_91'"),
-        (["redux.sync", "--version", "new"], 2, "'new' is no version of PTX"),
+        (["redux.sync", "--version", "new"], 2, "expected a PTX version such as 8.7, got 'new'"),
         ([], 2, "usage: pyptx isa"),
     ],
 )
@@ -268,4 +268,4 @@ def test_the_command_names_the_package_that_has_what_is_not_installed() -> None:
     call = [sys.executable, "-c", script]
     done = subprocess.run(call, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr == f"wgmma.fence: its rows are in pyptx-arch-hopper: {install_command('hopper')}\n"
+    assert done.stderr == f"wgmma.fence is provided by pyptx-arch-hopper: {install_command('hopper')}\n"

@@ -96,14 +96,14 @@ def test_default_versions_are_those_that_users_know_where_ptxas_takes_them(name:
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"),
+    ("name", "help"),
     [("sm_90b", "sm_90a"), ("sm90a", "sm_90a"), ("SM_90A", "known targets"), ("hopper", "known targets")],
 )
-def test_an_unknown_target_is_an_error_with_the_closest_names(name: str, hint: str) -> None:
+def test_an_unknown_target_is_an_error_with_the_closest_names(name: str, help: str) -> None:
     with pytest.raises(TargetError, match="unknown target") as caught:
         find_target(name)
-    assert caught.value.hint is not None
-    assert hint in caught.value.hint
+    assert caught.value.help is not None
+    assert help in caught.value.help
 
 
 def test_limits_are_those_of_the_programming_guide() -> None:

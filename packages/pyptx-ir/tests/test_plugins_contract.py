@@ -79,19 +79,19 @@ def test_sound_descriptors_and_advice_pass(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (GOOD.replace("{row}", "'add.type d, a, b', mode=('x',), type=('u32',)"), "does not name the slots"),
-        (GOOD.replace("{row}", "'acme.type d, a', type=()"), "slot without values"),
+        (GOOD.replace("{row}", "'add.type d, a, b', mode=('x',), type=('u32',)"), "slots missing in the syntax"),
+        (GOOD.replace("{row}", "'acme.type d, a', type=()"), "slot 'type' has no values"),
         (GOOD.replace("{row}", "'acme d, a', access='w'"), "access"),
         (GOOD.replace("{row}", "'acme d, a', access='wz'"), "letters"),
         (GOOD.replace("{row}", "'acme d, a', targets=('sm_91',)"), "unknown targets"),
         (GOOD.replace("{row}", "'acme d, a', operands={'a': 'u33'}"), "'u33' is not a type; 'u32' is"),
-        (GOOD.replace("API_VERSION\n\n", "99\n\n").replace("{row}", "'acme d, a'"), "speaks version 99"),
+        (GOOD.replace("API_VERSION\n\n", "99\n\n").replace("{row}", "'acme d, a'"), "has plugin API version 99"),
         (ROWS.replace("(fire", "((fire"), "missing \\)"),
         (ROWS.replace("16, 8", "0, 8"), "has 0 bytes"),
         (ROWS.replace("16, 8", "16, 12"), "aligned to 12 bytes"),
-        (ROWS.replace('"_acme"', '"-acme"'), "x-acme is no name of a parameter"),
-        (ROWS.replace('"_acme"', '""'), "x is no name of a parameter"),
-        (ROWS.replace("TensorMap, 16", "dict, 16"), "a dict is no immutable dataclass"),
+        (ROWS.replace('"_acme"', '"-acme"'), "x-acme is not a valid parameter name"),
+        (ROWS.replace('"_acme"', '""'), "x is not a valid parameter name"),
+        (ROWS.replace("TensorMap, 16", "dict, 16"), "dict is not an immutable dataclass"),
         ("import xml.dom, wheel_of_fortune", "wheel_of_fortune"),
         ("import hypothesis\n" + GOOD.replace("{row}", "'acme d, a'"), "imports"),
     ],
@@ -127,36 +127,39 @@ def faulty(syntax: str, **said: Any) -> InstructionRow:
 
 
 UNSOUND = {
-    "type in a slot": (faulty("acme.type d, a", type=("u32", "q7")), "operands: 'd' is of kind 'type', and 'q7' is no"),
-    "type in a kind": (faulty("acme d, a", operands={"a": "wide(q7)"}), "operands: 'a' is of kind 'wide.q7.'"),
+    "type in a slot": (
+        faulty("acme.type d, a", type=("u32", "q7")),
+        "operands: invalid kind 'type' of 'd': 'q7' is no",
+    ),
+    "type in a kind": (faulty("acme d, a", operands={"a": "wide(q7)"}), "operands: invalid kind 'wide.q7.' of 'a'"),
     "element in a slot": (faulty("acme.shape.atype d, a", **MMA, atype=("f16", "q7")), "'q7' is not an element type"),
     "element in a kind": (
         faulty("acme d, a", operands={"a": "fragment(8 q7)"}),
-        "operands: 'a' is of kind 'fragment.8 q7.', and 'q7' is not an element type",
+        "operands: invalid kind 'fragment.8 q7.' of 'a': 'q7' is not an element type",
     ),
-    "no shape": (faulty("acme d, a", operands={"a": "fragment(mk f16)"}), "no matrix is mk of shape"),
+    "no shape": (faulty("acme d, a", operands={"a": "fragment(mk f16)"}), "invalid extent mk of shape"),
     "extent": (
         faulty("acme.shape d, a", **{**MMA, "operands": {"a": "fragment(xy f16)"}}),
-        "no matrix is xy of m16n8k16",
+        "invalid extent xy of m16n8k16",
     ),
     "kind": (faulty("acme d, a", operands={"a": "thing(3)"}), "'thing' is not a kind of operand"),
-    "count": (faulty("acme.vec d, a", vec=("v2",), operands={"a": "vec*b32"}), "'vec' is no number"),
+    "count": (faulty("acme.vec d, a", vec=("v2",), operands={"a": "vec*b32"}), "'vec' is neither a number"),
     "lengths": (faulty("acme.vec d, a", vec=("v2",), lengths={"vec": (2, 4)}), "lengths: 2 lengths for the 1 values"),
     "target": (faulty("acme d, a", targets=("sm_91",)), r"targets: unknown targets \['sm_91'\]"),
     "access": (faulty("acme d, a", access="w"), "access: access 'w' for 2 operands"),
-    "limits": (faulty("acme d, a", operands={"a": "imm in 1..x"}), "operands: limits that are neither"),
+    "limits": (faulty("acme d, a", operands={"a": "imm in 1..x"}), "operands: limits must be"),
 }
 
 
 PLAIN = move_of("m8n8", "b16").fragment
 UNSOUND_ROWS = {
-    "bits of an element": ("pyptx_elements", Element("q7", 0), "bits: an element has 1 to 64 bits, not 0"),
+    "bits of an element": ("pyptx_elements", Element("q7", 0), "bits: element must have 1 to 64 bits, got 0"),
     "registers of an element": (
         "pyptx_elements",
         Element("q7", 8, ("b33",)),
         "registers: 'b33' is not a type; 'b32' is",
     ),
-    "no registers": ("pyptx_elements", Element("q7", 8, ()), "registers: no type of registers holds it"),
+    "no registers": ("pyptx_elements", Element("q7", 8, ()), "registers: no register type given"),
     "literals of an element": (
         "pyptx_elements",
         Element("q7", 8, ("b32",), ("singel",)),
@@ -165,7 +168,7 @@ UNSOUND_ROWS = {
     "stored bits": (
         "pyptx_matrix_moves",
         MatrixMove("q7", ("b16",), PLAIN, 17),
-        "stored: 17 bits of memory do not fit",
+        "stored: expected 1 to 16 bits",
     ),
     "a row of memory": (
         "pyptx_matrix_moves",

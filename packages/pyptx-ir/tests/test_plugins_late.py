@@ -79,12 +79,12 @@ def verdict(target: str = "sm_90a") -> str | None:
 def test_what_was_unknown_is_known_and_what_was_judged_is_judged_anew(plugins: Plugins) -> None:
     for _ in range(2):
         assert (verdict(), codes(TEXT)) == ("unknown-instruction", ["unknown-instruction"])
-        assert "did you mean late" not in str(unknown(("lates",)).hint)
+        assert "did you mean late" not in str(unknown(("lates",)).help)
     plugins.register(plugin(**LATE), "late")
     for _ in range(2):
         assert (verdict(), codes(TEXT)) == (None, [])
         assert verdict("sm_80") == "target"
-        assert "did you mean late" in str(unknown(("lates",)).hint)
+        assert "did you mean late" in str(unknown(("lates",)).help)
     assert "late" in plugins.loaded()
 
 

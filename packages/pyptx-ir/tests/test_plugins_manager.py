@@ -206,12 +206,12 @@ def test_a_hook_that_raises_is_named() -> None:
 
 
 def test_another_api_version_is_refused() -> None:
-    with pytest.raises(PluginError, match=f"speaks version 99 of the hooks; this pyptx-ir speaks {API_VERSION}"):
+    with pytest.raises(PluginError, match=f"has plugin API version 99; this pyptx-ir needs {API_VERSION}"):
         plugins(a=plugin(version=99)).targets()
 
 
 def test_a_plugin_that_states_no_api_version_is_refused() -> None:
-    with pytest.raises(PluginError, match="does not say which version") as caught:
+    with pytest.raises(PluginError, match="has no plugin API version") as caught:
         plugins(a=plugin(version=None, pyptx_instructions=lambda: [FROB])).instructions()
     assert "pyptx_api_version" in str(caught.value)
 
@@ -219,8 +219,8 @@ def test_a_plugin_that_states_no_api_version_is_refused() -> None:
 def test_a_misspelt_hook_is_refused_and_the_real_ones_are_listed() -> None:
     with pytest.raises(PluginError, match="pyptx_instrctions") as caught:
         plugins(a=plugin(pyptx_instrctions=lambda: [FROB])).instructions()
-    assert caught.value.hint is not None
-    assert "pyptx_instructions" in caught.value.hint
+    assert caught.value.help is not None
+    assert "pyptx_instructions" in caught.value.help
 
 
 def test_a_hook_that_wants_arguments_is_refused() -> None:
@@ -278,7 +278,7 @@ def test_a_plugin_for_a_later_release_may_have_hooks_that_pluggy_calls_optional(
         ("pyptx_instructions", {"add": 1}, "must return a sequence"),
         ("pyptx_targets", [FROB], "not TargetRow"),
         ("pyptx_namespaces", ["acme"], "must return a mapping"),
-        ("pyptx_namespaces", {"not a name": 1}, "can't be a name"),
+        ("pyptx_namespaces", {"not a name": 1}, "invalid name"),
         ("pyptx_runtimes", None, "must return a sequence"),
     ],
 )
@@ -293,7 +293,7 @@ def test_a_hook_that_returns_something_else_is_named(hook: str, value: object, s
 def test_a_missing_namespace_says_which_distribution_brings_it() -> None:
     with pytest.raises(MissingPluginError, match=r"ptx\.tcgen05 needs pyptx-arch-blackwell") as caught:
         plugins(a=plugin()).namespace("tcgen05")
-    assert caught.value.hint == install_command("blackwell")
+    assert caught.value.help == install_command("blackwell")
     assert isinstance(caught.value, AttributeError)
     with pytest.raises(MissingPluginError, match=r"no installed plugin provides ptx\.frob"):
         plugins(a=plugin()).namespace("frob")
@@ -302,8 +302,8 @@ def test_a_missing_namespace_says_which_distribution_brings_it() -> None:
 def test_a_missing_kind_of_descriptors_says_which_distribution_brings_it() -> None:
     with pytest.raises(MissingPluginError, match="the descriptor tensor_map needs pyptx-arch-hopper") as caught:
         plugins(a=plugin()).descriptor("tensor_map")
-    assert caught.value.hint == install_command("hopper")
-    with pytest.raises(MissingPluginError, match="no installed plugin has the descriptor moon"):
+    assert caught.value.help == install_command("hopper")
+    with pytest.raises(MissingPluginError, match="no installed plugin provides the descriptor moon"):
         plugins(a=plugin(pyptx_descriptors=lambda: [MAP])).descriptor("moon")
     assert plugins(a=plugin(pyptx_descriptors=lambda: [MAP])).descriptor("acme") is MAP
 

@@ -106,11 +106,13 @@ def test_one_of_several_modules_has_to_be_chosen(tmp_path: Path) -> None:
     with pytest.raises(SourceError) as raised:
         read_source(str(path))
     lines = str(raised.value).splitlines()
-    assert lines[0] == f"{path} holds 2 PTX modules:"
+    assert lines[0] == f"{path} contains 2 PTX modules:"
     assert lines[1:3] == [f"  {path}#1  sm_80  k", f"  {path}#2  sm_90a  other"]
     with pytest.raises(SourceError, match=r"lib\.so has no PTX module #3"):
         read_source(f"{path}#3")
-    with pytest.raises(SourceError, match=r"(?s)lib\.so has no PTX for sm_100a.*there is PTX for sm_80, sm_90a"):
+    with pytest.raises(
+        SourceError, match=r"(?s)lib\.so has no PTX for sm_100a.*choose one of its targets: sm_80, sm_90a"
+    ):
         read_source(str(path), "sm_100a")
 
 
@@ -126,11 +128,11 @@ def test_one_of_several_modules_has_to_be_chosen(tmp_path: Path) -> None:
         ("k.bc", b"BC\xc0\xde" + bytes(40), "LLVM bitcode, not PTX"),
         ("k.mlir", b"gpu.module @k {}", "MLIR, not PTX"),
         ("k.sass", b"/*0000*/ EXIT ;", "SASS, not PTX"),
-        ("k.listing", b"\nFatbin elf code:\n================\narch = sm_80\n", "lists no PTX, only machine code"),
-        ("k.so", b"\x7fELF" + bytes(200), "it holds no fat binary"),
-        ("k.so", b"", "it holds no fat binary"),
-        ("k.cubin", b"\x7fELF" + bytes(14) + b"\xbe\x00" + bytes(80), "images: one of machine code"),
-        ("k.fatbin", fat_binary(PTX)[:100], "the fat binary is damaged at byte 0: the file ends"),
+        ("k.listing", b"\nFatbin elf code:\n================\narch = sm_80\n", "contains only machine code, no PTX"),
+        ("k.so", b"\x7fELF" + bytes(200), "it contains no fat binary"),
+        ("k.so", b"", "it contains no fat binary"),
+        ("k.cubin", b"\x7fELF" + bytes(14) + b"\xbe\x00" + bytes(80), "only machine code"),
+        ("k.fatbin", fat_binary(PTX)[:100], "the fat binary is damaged at byte 0: the file is"),
     ],
 )
 def test_what_holds_no_ptx_is_one_error_of_every_command(
@@ -189,7 +191,9 @@ def test_without_the_packages_cuobjdump_unpacks(tmp_path: Path, mode: str, monke
 
     monkeypatch.setattr("pyptx_ir.toolchain.images.find_tool", no_tool)
     package = {"size": "zstandard", "speed": "lz4"}[mode]
-    with pytest.raises(SourceError, match=rf"(?s)compressed, and {package} .* nor is cuobjdump.*pip install {package}"):
+    with pytest.raises(
+        SourceError, match=rf"(?s)can't decompress the PTX: neither {package} nor cuobjdump.*pip install {package}"
+    ):
         read_sources(str(path))
 
 
@@ -235,7 +239,7 @@ def test_diff_compares_the_modules_that_are_chosen(tmp_path: Path, capsys: pytes
     assert main(["diff", f"{path}#1", str(plain)]) == 0
     assert main(["diff", str(path), str(plain), "--arch", "sm_80"]) == 0
     assert main(["diff", str(path), str(plain)]) == 2
-    assert "holds 2 PTX modules" in capsys.readouterr().err
+    assert "contains 2 PTX modules" in capsys.readouterr().err
     assert main(["diff", f"{path}#2", str(plain)]) == 1
     assert f"--- {path}#2" in capsys.readouterr().out
 
@@ -256,7 +260,7 @@ def test_a_relative_path_to_cuobjdump_will_do(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.ptxas
 def test_what_cuobjdump_finds_no_ptx_in_is_said() -> None:
-    with pytest.raises(ToolchainError, match="there is no PTX in this image"):
+    with pytest.raises(ToolchainError, match="the image contains only machine code"):
         extract(assemble(PTX, "sm_80").cubin)
     with pytest.raises(ToolchainError, match=r"can't read this image|no PTX"):
         extract(b"\x7fELF\x02\x01 and nothing else")

@@ -81,7 +81,7 @@ def test_a_magic_number_by_chance_is_no_binary() -> None:
 def test_every_cut_of_a_binary_is_said() -> None:
     data = binary(entry(MODULE), entry(OTHER, flags=LZ4))
     for length in range(HEADER.size, len(data)):
-        with pytest.raises(SourceError, match=f"the file ends {len(data) - length} bytes before it does"):
+        with pytest.raises(SourceError, match=f"the file is {len(data) - length} bytes too short"):
             found(data[:length])
 
 
@@ -94,7 +94,7 @@ def test_an_entry_whose_sizes_contradict_each_other_is_said(at: int, value: int)
     second = bytearray(entry(OTHER, flags=LZ4))
     width = 8 if at == 8 else 4
     second[at : at + width] = value.to_bytes(width, "little")
-    with pytest.raises(SourceError, match="its sizes contradict each other"):
+    with pytest.raises(SourceError, match="inconsistent sizes"):
         found(binary(entry(MODULE), bytes(second)))
 
 
@@ -107,7 +107,7 @@ def test_a_header_in_the_code_of_a_program_is_skipped(size: int) -> None:
 
 def test_bytes_after_the_last_entry_are_said_unless_they_are_padding() -> None:
     assert found(binary(entry(MODULE), bytes(24))) == [MODULE]
-    with pytest.raises(SourceError, match="its last 24 bytes are not an entry"):
+    with pytest.raises(SourceError, match="the last 24 bytes are not an entry"):
         found(binary(entry(MODULE), b"\x01" * 24))
 
 
@@ -120,7 +120,7 @@ def test_a_payload_that_cannot_be_decompressed_is_said(flags: int) -> None:
 
 
 def test_what_is_decompressed_and_is_no_ptx_is_said() -> None:
-    with pytest.raises(SourceError, match="what it holds is no PTX"):
+    with pytest.raises(SourceError, match="its content is not PTX"):
         found(binary(entry(b"int main() {}", flags=LZ4)))
 
 
@@ -138,7 +138,7 @@ def test_no_memory_is_taken_for_a_size_that_is_only_claimed(flags: int) -> None:
 def test_a_payload_longer_than_it_claims_is_cut_off_by_the_longest_text(monkeypatch: pytest.MonkeyPatch) -> None:
     assert LONGEST_TEXT > 40 * 12_100_000  # 12.1 MB: the longest text seen
     monkeypatch.setattr("pyptx_ir.sources.fatbin.LONGEST_TEXT", 1 << 21)
-    with pytest.raises(SourceError, match="no compiler writes so much"):
+    with pytest.raises(SourceError, match="exceeds the limit"):
         found(binary(entry(MODULE + bytes(1 << 23), flags=ZSTD)))
 
 

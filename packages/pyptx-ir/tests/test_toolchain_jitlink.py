@@ -89,7 +89,7 @@ def test_a_refusal_points_at_the_line_that_ptxas_would_point_at() -> None:
     text = KERNEL.replace("bar.sync 0", "bar.synk 0").replace("%tid.x", "%tid.q")
     errors = []
     for tool in (find_nvjitlink(), find_tool("ptxas")):
-        with pytest.raises(AssemblyError, match=f"{tool.name} refuses this for sm_90a: Unknown") as caught:
+        with pytest.raises(AssemblyError, match=f"{tool.name} rejects the PTX for sm_90a: Unknown") as caught:
             assemble(text, "sm_90a", tool=tool)
         errors.append(caught.value)
     assert errors[0].where == errors[1].where
@@ -99,8 +99,8 @@ def test_a_refusal_points_at_the_line_that_ptxas_would_point_at() -> None:
 @pytest.mark.parametrize(
     ("text", "target", "message"),
     [
-        (KERNEL.replace("8.5", "99.9"), "sm_90a", r"the text says \.version 99\.9; nvJitLink .* reads PTX up to"),
-        (KERNEL, "sm_99", "nvJitLink .* does not know the target sm_99"),
+        (KERNEL.replace("8.5", "99.9"), "sm_90a", r"\.version 99\.9 is too new: nvJitLink .* reads PTX up to"),
+        (KERNEL, "sm_99", "nvJitLink .* does not support target sm_99"),
         (KERNEL, "sm_80", r"\.target is higher"),
     ],
 )
@@ -110,7 +110,7 @@ def test_what_it_cannot_do_is_said_as_ptxas_would_say_it(text: str, target: str,
 
 
 def test_an_option_that_it_does_not_know_is_an_error() -> None:
-    with pytest.raises(AssemblyError, match="nvJitLink refuses this for sm_90a: Unknown option"):
+    with pytest.raises(AssemblyError, match="nvJitLink rejects the PTX for sm_90a: Unknown option"):
         assemble(KERNEL, "sm_90a", tool=find_nvjitlink(), options=["--no-such-thing"])
 
 
@@ -132,8 +132,8 @@ def test_without_ptxas_it_does_the_work_and_caches_under_its_own_name(tmp_path: 
 def test_without_both_the_error_names_ptxas_and_what_to_install() -> None:
     with pytest.raises(MissingToolError, match="ptxas is not installed") as caught:
         assemble(KERNEL, "sm_90a")
-    assert caught.value.hint is not None
-    assert caught.value.hint.startswith("pip install nvidia-cuda-nvcc")
+    assert caught.value.help is not None
+    assert caught.value.help.startswith("pip install nvidia-cuda-nvcc")
     with pytest.raises(MissingToolError, match="nvJitLink is not installed"):
         find_nvjitlink()
 
@@ -145,10 +145,10 @@ def test_an_override_is_taken_and_a_wrong_one_is_refused(tmp_path: Path, monkeyp
     copied = tmp_path / "libnvJitLink.so.13"
     copied.write_bytes(found.path.read_bytes())
     monkeypatch.setenv("PYPTX_NVJITLINK", str(copied))
-    with pytest.raises(ToolchainError, match=f"names {copied}, and this process has loaded {found.path}"):
+    with pytest.raises(ToolchainError, match=f"is {copied}, but this process has already loaded {found.path}"):
         find_nvjitlink()
     monkeypatch.setenv("PYPTX_NVJITLINK", str(tmp_path / "nowhere"))
-    with pytest.raises(ToolchainError, match=r"PYPTX_NVJITLINK names .* no file"):
+    with pytest.raises(ToolchainError, match=r"PYPTX_NVJITLINK is .* not a file"):
         find_nvjitlink()
     broken = tmp_path / "broken.so"
     broken.write_bytes(b"no library")
@@ -183,7 +183,7 @@ def test_without_its_bindings_the_error_says_what_to_install(monkeypatch: pytest
     jitlink._find.cache_clear()
     with pytest.raises(MissingToolError, match="nvJitLink cannot be called without cuda-bindings") as caught:
         find_nvjitlink()
-    assert caught.value.hint == "pip install cuda-bindings nvidia-nvjitlink"
+    assert caught.value.help == "pip install cuda-bindings nvidia-nvjitlink"
 
 
 def test_bindings_that_want_a_driver_first_are_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,4 +194,4 @@ def test_bindings_that_want_a_driver_first_are_told_of(monkeypatch: pytest.Monke
     jitlink._find.cache_clear()
     with pytest.raises(ToolchainError, match=r"cuda-bindings cannot call .*: CUDA driver is not found") as caught:
         find_nvjitlink()
-    assert caught.value.hint == "pip install --upgrade cuda-bindings"
+    assert caught.value.help == "pip install --upgrade cuda-bindings"

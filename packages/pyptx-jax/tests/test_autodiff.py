@@ -115,7 +115,7 @@ def test_the_gradients_may_come_from_a_function_that_calls_several_kernels() -> 
         np.testing.assert_allclose(dx, 6 * W, rtol=1e-6)
         np.testing.assert_allclose(dw, 6 * X, rtol=1e-6)
     one = differentiable_kernel(product, gradients, num_grad_inputs=1)
-    with pytest.raises(ArgumentCountError, match="gradients returns 2 gradients; 1 inputs have one"):
+    with pytest.raises(ArgumentCountError, match="gradients returns 2 gradients, expected 1"):
         jax.grad(lambda x: one(x, W).sum())(X)
 
 
@@ -183,15 +183,15 @@ def test_constants_pass_a_plain_kernel_in_a_gradient() -> None:
 @pytest.mark.parametrize(
     ("keywords", "error", "message"),
     [
-        ({"save_for_backward": [0]}, ArgumentCountError, "would get 2 arrays"),
-        ({"save_for_backward": [0, 2]}, ArgumentCountError, "has 2 inputs"),
-        ({"save_for_backward": "X"}, KeywordError, "says nothing"),
+        ({"save_for_backward": [0]}, ArgumentCountError, "must take 2 arrays"),
+        ({"save_for_backward": [0, 2]}, ArgumentCountError, "out of range for product .inputs: 2"),
+        ({"save_for_backward": "X"}, KeywordError, "invalid arguments of differentiable_kernel"),
         ({"num_grad_inputs": 1}, ArgumentCountError, "return 1; it takes 3 and returns 2"),
         ({"num_grad_inputs": 3}, ArgumentCountError, "num_grad_inputs=3"),
-        ({"num_grad_inputs": "all"}, KeywordError, "says nothing"),
+        ({"num_grad_inputs": "all"}, KeywordError, "invalid arguments of differentiable_kernel"),
         ({"save": [0, 1]}, KeywordError, "save="),
-        ({"save_outputs": [0]}, ArgumentCountError, "would get 4 arrays"),
-        ({"save_outputs": [1]}, ArgumentCountError, "and 1 outputs"),
+        ({"save_outputs": [0]}, ArgumentCountError, "must take 4 arrays"),
+        ({"save_outputs": [1]}, ArgumentCountError, "outputs: 1"),
     ],
 )
 def test_two_kernels_that_dont_fit_are_refused(
@@ -208,7 +208,7 @@ def test_kernels_that_write_to_their_inputs_are_refused() -> None:
 
 def test_a_gradient_of_another_shape_is_refused() -> None:
     wrong = differentiable_kernel(add_row, wrong_gradients, save_for_backward=[0, 1])
-    with pytest.raises(ShapeError, match="gradient of W, which is float32"):
+    with pytest.raises(ShapeError, match="gradient of W, expected float32"):
         jax.grad(lambda x: wrong(x, W).sum())(X.reshape(1, 64))
 
 

@@ -47,11 +47,11 @@ BAD: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "a rank too many": (lambda: product(M, X), RankError, "X has 2 dimensions"),
     "a rank too few": (lambda: add_row(X, X), RankError, "X has 1 dimensions"),
     "sizes that differ": (lambda: product(X, X[:32]), ShapeError, "N is 64 in X.shape.0., and 32 in W"),
-    "integers for floats": (lambda: product(X.astype(int), X), DtypeError, "X holds s32"),
-    "half precision": (lambda: product(X.astype(jnp.bfloat16), X), DtypeError, "X holds bf16"),
-    "complex numbers": (lambda: product(X + 1j, X), DtypeError, "X holds complex64, which PTX has no type"),
-    "a random key": (lambda: product(jax.random.key(0), X), DtypeError, "X holds key.*, which PTX has no type"),
-    "integers of 4 bits": (lambda: product(X.astype(jnp.int4), X), DtypeError, "int4, which PTX has no type for"),
+    "integers for floats": (lambda: product(X.astype(int), X), DtypeError, "X has dtype s32"),
+    "half precision": (lambda: product(X.astype(jnp.bfloat16), X), DtypeError, "X has dtype bf16"),
+    "complex numbers": (lambda: product(X + 1j, X), DtypeError, "X has dtype complex64, which has no PTX type"),
+    "a random key": (lambda: product(jax.random.key(0), X), DtypeError, "X has dtype key.*, which has no PTX type"),
+    "integers of 4 bits": (lambda: product(X.astype(jnp.int4), X), DtypeError, "int4, which has no PTX type"),
     "NumPy's wide floats": (lambda: product(X, np.zeros(64)), DtypeError, "jax_enable_x64"),
     "a number for an array": (
         lambda: product(X, 2.0),
@@ -60,7 +60,7 @@ BAD: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     ),
     "a list for an array": (lambda: product(X, [1.0] * 64), ForeignArrayError, "of type list"),
     "a masked array": (lambda: product(X, np.ma.masked_less(np.ones(64, "f"), 0)), LayoutError, "W is a masked array"),
-    "foreign bytes": (lambda: product(X, np.ones(64, ">f4")), DtypeError, "W is of foreign byte order"),
+    "foreign bytes": (lambda: product(X, np.ones(64, ">f4")), DtypeError, "W has non-native byte order"),
     "a keyword that is none": (lambda: product(X, X, factor=2), KeywordError, "factor"),
     "a size that the arrays deny": (lambda: product(X, X, N=32), ShapeError, "N=32 was given"),
     "out=": (lambda: product(X, X, out=X), KeywordError, "jax arrays cannot be written to"),
@@ -70,7 +70,7 @@ BAD: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "a device beside arrays": (
         lambda: product(X, X, device="cpu"),
         KeywordError,
-        "device= is for calls without arrays",
+        "device= is only valid for calls without arrays",
     ),
 }
 
@@ -86,16 +86,18 @@ def test_bad_calls_are_refused_at_their_line(case: str, jitted: bool) -> None:  
 
 
 def test_a_traced_keyword_is_refused() -> None:
-    with pytest.raises(KeywordError, match=r"scale is traced.*\n(.*\n)*hint: pass a Python number.*static_argnames"):
+    with pytest.raises(
+        KeywordError, match=r"scale is a traced value.*\n(.*\n)*help: pass a Python number.*static_argnames"
+    ):
         jax.jit(lambda x, scale: product(x, x, scale=scale))(X, 2.0)
-    with pytest.raises(KeywordError, match="device= is for calls without arrays"):
+    with pytest.raises(KeywordError, match="device= is only valid for calls without arrays"):
         jax.jit(lambda value: fill(N=32, value=value, device=jax.devices()[0]))(2.0)
 
 
 def test_a_call_that_fits_no_longer_is_refused_after_many_that_did() -> None:
     for _ in range(3):
         product(X, X)
-    with pytest.raises(DtypeError, match="W holds s32"):
+    with pytest.raises(DtypeError, match="W has dtype s32"):
         product(X, jnp.arange(64))
     with pytest.raises(ShapeError, match="N is 64"):
         product(X, X[:32])
@@ -120,7 +122,7 @@ def test_inside_jit_a_failure_is_jaxs_exception_with_our_words() -> None:
         with pytest.raises(jax.errors.JaxRuntimeError, match="trap") as caught:
             function(X).block_until_ready()
         assert "kernels.py" in str(caught.value)
-        assert "hint" in str(caught.value) or "trap" in str(caught.value)
+        assert "help" in str(caught.value) or "trap" in str(caught.value)
 
 
 def test_an_access_out_of_bounds_names_the_line() -> None:
@@ -188,7 +190,7 @@ def test_small_launches_are_checked_and_warn_of_what_is_found(monkeypatch: pytes
     monkeypatch.setenv("PYPTX_CHECKS", "auto")
     x = jnp.arange(40, dtype=jnp.float32)  # for a kernel with grid N // 32
     for call in (product, jax.jit(lambda x, w: product(x, w) + 1)):
-        with pytest.warns(UserWarning, match="unwritten-output: no thread has written 8 of the 40 elements"):
+        with pytest.warns(UserWarning, match=r"unwritten-output\]: 8 of 40 elements"):
             call(x, x).block_until_ready()
     monkeypatch.setenv("PYPTX_CHECKS", "off")
     product(x, x).block_until_ready()
@@ -200,7 +202,7 @@ def test_the_environment_may_forbid_simulation(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(PyptxError, match="PYPTX_CPU=quiet"):
         double(x)
     monkeypatch.setenv("PYPTX_CPU", "sometimes")
-    with pytest.raises(PyptxError, match="none of quiet, warn, error"):
+    with pytest.raises(PyptxError, match="must be quiet, warn or error"):
         double(x)
     monkeypatch.setenv("PYPTX_CPU", "quiet")
     np.testing.assert_array_equal(double(x), 2 * x)

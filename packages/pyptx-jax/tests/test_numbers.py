@@ -120,9 +120,9 @@ def test_a_number_has_no_derivative() -> None:
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda a: saxpy(X, a, Y, count=a), "count has type float32: the parameter is declared u32"),
-        (lambda a: saxpy(X, a * 1j, Y, count=1), "alpha has type complex64: the parameter is declared f32"),
-        (lambda a: saxpy(X, jnp.stack([a, a]), Y, count=1), r"alpha is a number, got an array of shape \(2,\)"),
+        (lambda a: saxpy(X, a, Y, count=a), "count has type float32, declared u32"),
+        (lambda a: saxpy(X, a * 1j, Y, count=1), "alpha has type complex64, declared f32"),
+        (lambda a: saxpy(X, jnp.stack([a, a]), Y, count=1), r"alpha must be a number, got an array of shape \(2,\)"),
         (lambda a: saxpy(X, 1.0, Y, count=1, times=a), "times is traced"),
         (lambda a: fill(a, N=a.astype(int)), "N is traced"),
     ],
@@ -136,7 +136,7 @@ def test_what_a_number_cannot_be_is_an_error_while_jax_traces(call: Callable[[An
 
 def test_a_value_that_does_not_fit_is_an_error_when_the_program_runs() -> None:
     jitted = jax.jit(lambda count: saxpy(X, 1.0, Y, count=count))
-    with pytest.raises((ValueError, RuntimeError), match="count=-1: the parameter is declared u32"):
+    with pytest.raises((ValueError, RuntimeError), match="invalid value -1 of count, which is declared u32"):
         jax.block_until_ready(jitted(-1))
     np.testing.assert_array_equal(jitted(1), expected(1.0, 1))
 
@@ -164,10 +164,10 @@ def test_a_record_whose_operands_are_not_its_open_scalars_is_refused(operands: o
     damaged = (
         sound | {"operands": operands} if operands is not None else {k: sound[k] for k in sound if k != "operands"}
     )
-    with pytest.raises(BundleError, match="other numbers than its scalars"):
+    with pytest.raises(BundleError, match="does not match its scalars"):
         Records(1).read(json.dumps(damaged))
 
 
 def test_a_gpu_refuses_a_traced_number_and_says_why() -> None:
-    with pytest.raises(RuntimeError, match=r"value cannot be traced on a GPU, because a launch .* by value"):
+    with pytest.raises(RuntimeError, match=r"value cannot be traced on a GPU: a launch .* by value"):
         resolve("CUDA", json.dumps(record()).encode())

@@ -59,9 +59,9 @@ def test_any_stream_that_speaks_the_protocol_is_launched_on(null):
     plan = plan_of()
     plan.launch((), Foreign(77), 1)
     assert [(each["stream"], each["context"]) for each in null.launches()] == [(77, 1)]
-    with pytest.raises(LaunchError, match="speaks version 3 of __cuda_stream__, and only 0"):
+    with pytest.raises(LaunchError, match=r"unsupported __cuda_stream__ version 3 of .* only 0"):
         plan.launch((), Foreign(77, version=3), 1)
-    with pytest.raises(TypeError, match="a stream must be a number"):
+    with pytest.raises(TypeError, match="stream must be a CUstream number"):
         plan.launch((), "stream", 0)
     assert null.launches() == []
 
@@ -75,7 +75,7 @@ def test_views_and_buffers_of_cuda_core_are_addresses(null, core):
     (launch,) = null.launches()
     assert [int.from_bytes(each, "little") for each in launch["parameters"]] == [0x1000, 0x2000, 0x3000]
     host = StridedMemoryView.from_any_interface(np.zeros(4, np.float32), stream_ptr=-1)
-    with pytest.raises(LaunchError, match=r"k: tensor 1 lies in memory that no device reads: .*StridedMemoryView"):
+    with pytest.raises(LaunchError, match=r"k: tensor 1 is not accessible from the device: .*StridedMemoryView"):
         plan_of(Pointer(0), Pointer(1)).launch((0x1000, host), 0, 0)
     assert null.launches() == []
 
@@ -97,7 +97,7 @@ def Everywhere(core):  # noqa: N802 - a class, defined if cuda.core is installed
 
 @pytest.mark.parametrize("pointers", [(object(),), (None,), ("0x70",)])
 def test_what_tells_no_address_is_refused(null, pointers):
-    with pytest.raises(TypeError, match="k: tensor 0 must be an address, or tell one as ptr or handle"):
+    with pytest.raises(TypeError, match="k: tensor 0 must be an address or have one in ptr or handle"):
         plan_of(Pointer(0)).launch(pointers, 0, 0)
     assert null.launches() == []
 
@@ -145,4 +145,4 @@ except ImportError as error:
 def test_without_cuda_core_the_error_says_what_to_install(null):
     environment = os.environ | {"PYPTX_LIBCUDA": str(null.path)}
     done = subprocess.run([sys.executable, "-c", WITHOUT], env=environment, check=True, capture_output=True, text=True)
-    assert done.stdout == "an ObjectCode is one of cuda.core's objects: pip install cuda-core\n"
+    assert done.stdout == "cuda.core, which has ObjectCode, is not installed: pip install cuda-core\n"

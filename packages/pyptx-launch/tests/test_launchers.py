@@ -145,7 +145,7 @@ def test_without_prototypes_outputs_have_to_be_given(torch):
     x, y = torch.ones(4, 8), torch.empty(4, 8)
     assert launcher(x) == "missed"
     assert launcher(x, out=y) is y
-    with pytest.raises(LaunchError, match="1 prototypes, for 1 outputs and a launcher's empty_like"):
+    with pytest.raises(LaunchError, match="a launcher with empty_like: expected 1, got 1"):
         launcher.add(plan_of(2), (one,), (one,), like=[y])
 
 
@@ -215,7 +215,7 @@ def test_writes_are_counted_before_the_launch(null, torch):
     null.take()
     assert refusing(x, w, out=y) == "missed"
     assert null.launches() == []
-    with pytest.raises(LaunchError, match=r"\(1,\) cannot be those"):
+    with pytest.raises(LaunchError, match=r"mutated must be indices of inputs, .* got \(1,\)"):
         launcher.add(plan_of(1), (Signature((9,), device=CPU),), (), mutated=(1,))
 
 
@@ -460,13 +460,13 @@ def test_an_allocation_that_fails_is_raised_and_launches_nothing(null, torch):
 
 def bad_additions():
     one = Signature((4, 8), device=CPU)
-    yield plan_of(0), (), (), "0 inputs and 0 outputs"
-    yield plan_of(3), (one,), (one,), "takes 3 tensors"
-    yield plan_of(1), (one,) * 33, (), "33 inputs"
-    yield plan_of(1, Scalar("f32", "beta")), (one,), (), "scalar beta has no value"
-    yield plan_of(1), (Signature((4,), dtype="b1"),), (), "tensors of b1 are not told by DLPack"
-    yield plan_of(1), (Signature((4,), (1, 1)),), (), "cannot have strides"
-    yield plan_of(1), (Signature((4,), alignment=0),), (), "alignment cannot be 0"
+    yield plan_of(0), (), (), r"got 0 and 0 \(inputs and outputs\)"
+    yield plan_of(3), (one,), (one,), "the plan at least 3"
+    yield plan_of(1), (one,) * 33, (), "got 33 and 0"
+    yield plan_of(1, Scalar("f32", "beta")), (one,), (), "scalar 'beta' has no value"
+    yield plan_of(1), (Signature((4,), dtype="b1"),), (), "unsupported tensor type b1: DLPack"
+    yield plan_of(1), (Signature((4,), (1, 1)),), (), "invalid strides"
+    yield plan_of(1), (Signature((4,), alignment=0),), (), "alignment of a tensor must be a positive int, got 0"
 
 
 def test_plans_that_no_call_could_launch_are_refused(torch):
@@ -474,9 +474,9 @@ def test_plans_that_no_call_could_launch_are_refused(torch):
     for plan, inputs, outputs, message in bad_additions():
         with pytest.raises(LaunchError, match=message):
             launcher.add(plan, inputs, outputs)
-    with pytest.raises(TypeError, match="offers no DLPack exchange API"):
+    with pytest.raises(TypeError, match="has no DLPack exchange API"):
         Launcher(print, types=(list,))
-    with pytest.raises(LaunchError, match="no fixed keyword size"):
+    with pytest.raises(LaunchError, match="unknown fixed keyword 'size'"):
         launcher.add(plan_of(1), (Signature((4, 8), device=CPU),), (), fixed={"size": 1})
 
 

@@ -48,7 +48,9 @@ def test_an_entry_says_what_it_takes_and_uses(null):
     assert module.parameters("k") == ((0, 8), (64, 128), (192, 1), (200, 8))
     null.set(static_shared=2048, registers=40)
     assert module.attributes("k", 1) == Attributes(1024, 2048, 0, 0, 40, 90, 90)
-    with pytest.raises(DriverError, match=r"looking for entry nobody: .*ERROR_NOT_FOUND.*\nhint: the image has no"):
+    with pytest.raises(
+        DriverError, match=r"looking for entry nobody: .*ERROR_NOT_FOUND.*\nhelp: pass the name of an .entry"
+    ):
         module.attributes("nobody")
 
 
@@ -60,17 +62,17 @@ def test_cubins_are_modules_too(tmp_path):
     data = cubin.read_bytes()
     assert [size for _, size in Module(data).parameters("k") or ()] == [8, 128, 4]
     for count in (64, len(data) // 2, len(data) - 1):
-        with pytest.raises(LaunchError, match=f"cut short: it has {count} bytes, and its header tells of {len(data)}"):
+        with pytest.raises(LaunchError, match=f"truncated: it has {count} bytes, its header states {len(data)}"):
             Module(data[:count])
 
 
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "an image of no bytes"),
-        (b"\x7fELF", "cut short: it has 4 bytes, and its header tells of 64"),
-        (ELF, f"cut short: it has {len(ELF)} bytes, and its header tells of 328"),
-        (struct.pack("<IHHQ", 0xBA55ED50, 1, 16, 1000), "cut short: it has 16 bytes, and its header tells of 1016"),
+        (b"", "the image is empty"),
+        (b"\x7fELF", "truncated: it has 4 bytes, its header states 64"),
+        (ELF, f"truncated: it has {len(ELF)} bytes, its header states 328"),
+        (struct.pack("<IHHQ", 0xBA55ED50, 1, 16, 1000), "truncated: it has 16 bytes, its header states 1016"),
     ],
 )
 def test_images_that_are_cut_short_never_reach_the_driver(null, data, message):
@@ -116,9 +118,9 @@ def test_an_error_of_the_driver_has_name_meaning_and_hint_and_the_next_launch_wo
     with pytest.raises(DriverError) as raised:
         plan.launch((), 0, 0)
     error = raised.value
-    assert (error.name, error.code, error.hint) == (name, CODES[name], HINTS[name])
+    assert (error.name, error.code, error.help) == (name, CODES[name], HINTS[name])
     first = f"launching k: cuLaunchKernelEx failed with {name} ({error.code}): what the driver says of it"
-    assert str(error) == f"{first}\nhint: {error.hint}"
+    assert str(error) == f"{first}\nhelp: {error.help}"
     plan.launch((), 0, 0)
     assert len(null.launches()) == 1
 
@@ -192,10 +194,10 @@ def run_with(path: str, before: str = "") -> list[str]:
 
 
 def test_without_a_driver_everything_imports_and_says_why_nothing_launches():
-    first, reason, hint, *errors = run_with("nowhere/libcuda.so")
+    first, reason, help, *errors = run_with("nowhere/libcuda.so")
     assert first == "[] False"
     assert "nowhere/libcuda.so: cannot open shared object file" in reason
-    assert hint.startswith("hint: install NVIDIA's driver")
+    assert help.startswith("help: install NVIDIA's driver")
     assert errors == [DriverMissingError.__name__] * 3
 
 
@@ -206,10 +208,10 @@ def test_a_library_that_is_no_driver_is_told_from_one():
 
 def test_cuda_python_never_talks_to_another_driver(null, tmp_path):
     nameless = compiled(tmp_path / "nameless")
-    _, reason, hint, *errors = run_with(nameless)
-    assert reason.startswith(f"{nameless} is a driver, and does not call itself libcuda.so.1")
-    assert hint == (
-        "hint: let PYPTX_LIBCUDA name a library whose soname is libcuda.so.1, and set it before anything loads a driver"
+    _, reason, help, *errors = run_with(nameless)
+    assert reason.startswith(f"{nameless} is a driver whose soname is not libcuda.so.1")
+    assert help == (
+        "help: set PYPTX_LIBCUDA to a library whose soname is libcuda.so.1, before the process loads a driver"
     )
     assert errors == [DriverMissingError.__name__] * 3
     other = compiled(tmp_path / "other", "-Wl,-soname,libcuda.so.1")
@@ -234,9 +236,9 @@ def test_a_driver_that_sees_no_device_says_where_to_look(null):
     environment = os.environ | {"PYPTX_LIBCUDA": str(null.path)}
     command = [sys.executable, "-c", script.format(str(null.path))]
     done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
-    reason, hint = done.stdout.splitlines()
+    reason, help = done.stdout.splitlines()
     assert reason == "cuInit failed with CUDA_ERROR_NO_DEVICE (100): what the driver says of it"
-    assert hint == f"hint: {HINTS['CUDA_ERROR_NO_DEVICE']}"
+    assert help == f"help: {HINTS['CUDA_ERROR_NO_DEVICE']}"
 
 
 def test_a_driver_too_old_to_tell_of_parameters_launches_all_the_same(null, tmp_path):

@@ -175,7 +175,7 @@ def test_a_map_by_value_is_what_the_driver_encoded_with_the_address_of_the_launc
 @pytest.mark.parametrize("address", [0x1008, 0x1004, 1])
 def test_a_misaligned_tensor_has_no_map(null, address):
     plan = plan_of(Map(0, TILE))
-    with pytest.raises(TensorMapError, match=f"{address}; it must be a multiple of 16"):
+    with pytest.raises(TensorMapError, match=f"must be a multiple of 16, got {address}"):
         plan.launch((address,), 0, 0)
     plan.launch((0x1000,), 0, 0)
     with pytest.raises(TensorMapError, match="multiple of 16"):
@@ -190,11 +190,11 @@ def test_scalars_come_by_name_or_in_order_and_fall_back_on_the_plan(null):
     assert launched(null, plan, scalars={"n": 4, "alpha": 2}) == [f(2), i(4)]
     assert launched(null, plan, scalars=(1.5, 5)) == [f(1.5), i(5)]
     assert launched(null, plan, scalars={"n": 3}) == [f(0.5), i(3)], "a value stuck"
-    with pytest.raises(LaunchError, match="no scalar 'beta', only alpha, n"):
+    with pytest.raises(LaunchError, match="unknown scalar 'beta': it has alpha, n"):
         plan.launch((), 0, 0, {"beta": 1})
-    with pytest.raises(LaunchError, match="a scalar without a value"):
+    with pytest.raises(LaunchError, match="missing value of a scalar"):
         plan.launch((), 0, 0, {"alpha": 1})
-    with pytest.raises(LaunchError, match="takes 2 scalars, and was given 3"):
+    with pytest.raises(LaunchError, match="too many scalars: expected 2, got 3"):
         plan.launch((), 0, 0, (1, 2, 3))
 
 
@@ -262,20 +262,20 @@ def test_large_clusters_are_allowed_for(null):
 
 
 BAD_SHAPES = [
-    ({"grid": (0, 1, 1)}, "grid must be .* not \\(0, 1, 1\\); launch nothing"),
+    ({"grid": (0, 1, 1)}, "grid must be .* got \\(0, 1, 1\\); skip the launch"),
     ({"grid": (1, 65536, 1)}, "grid \\(1, 65536, 1\\) exceeds"),
     ({"grid": (2**31, 1, 1)}, "grid must be"),
-    ({"grid": (1, 1)}, "grid must be three extents"),
+    ({"grid": (1, 1)}, "grid must be three positive extents"),
     ({"block": (0, 1, 1)}, "block must be"),
     ({"block": (-1, 1, 1)}, "block must be"),
     ({"cluster": (0, 1, 1)}, "cluster must be"),
     ({"grid": (3, 1, 1), "cluster": (2, 1, 1)}, "cluster \\(2, 1, 1\\) does not divide grid \\(3, 1, 1\\)"),
-    ({"shared_bytes": -1}, "shared_bytes cannot be -1"),
-    ({"shared_bytes": 2**40}, "shared_bytes cannot be"),
-    ({"attributes": ((4, b""),)}, "cluster is set by cluster="),
-    ({"attributes": ((2, bytes(65)),)}, "has 65 bytes; 64 is the most"),
-    ({"parameters": (Pointer(0),)}, "has 0 parameters, and the plan 1"),
-    ({"parameters": (Scalar("u128", "x"),)}, "scalar x of type u128 cannot be passed; types are b8"),
+    ({"shared_bytes": -1}, "shared_bytes must be .* got -1"),
+    ({"shared_bytes": 2**40}, "shared_bytes must be"),
+    ({"attributes": ((4, b""),)}, "cluster as a launch attribute: pass cluster="),
+    ({"attributes": ((2, bytes(65)),)}, "has 65 bytes; the limit is 64"),
+    ({"parameters": (Pointer(0),)}, "the entry has 0, the plan 1"),
+    ({"parameters": (Scalar("u128", "x"),)}, "unsupported type u128 of scalar x: types are b8"),
 ]
 
 
@@ -288,9 +288,13 @@ def test_impossible_plans_are_refused_by_name(changes, message):
 
 
 BAD_ON_DEVICE = [
-    ({"max_threads": 256}, {"block": (512, 1, 1)}, "512 threads, and this entry runs with 256"),
-    ({"static_shared": 1}, {"shared_bytes": 232448}, "232449 bytes of shared memory .232448 .* 232448 for a block"),
-    ({"cluster_launch": 0}, {"grid": (2, 1, 1), "cluster": (2, 1, 1)}, "no clusters, and the plan has one of 2 blocks"),
+    ({"max_threads": 256}, {"block": (512, 1, 1)}, "512 threads; the limit of this entry is 256"),
+    ({"static_shared": 1}, {"shared_bytes": 232448}, "232449 bytes of shared memory .232448 dynamic.; .* is 232448"),
+    (
+        {"cluster_launch": 0},
+        {"grid": (2, 1, 1), "cluster": (2, 1, 1)},
+        "cluster of 2 CTAs: device 0 does not support clusters",
+    ),
 ]
 
 
@@ -306,16 +310,16 @@ def test_what_the_device_lacks_is_said_with_both_numbers_and_a_better_device_ser
 
 
 def test_parameters_are_compared_with_the_entrys():
-    with pytest.raises(LaunchError, match="parameter 0 has 4 bytes, and the plan's 8"):
+    with pytest.raises(LaunchError, match="wrong size of parameter 0: 4 bytes in the entry, 8 in the plan"):
         plan_of(Pointer(0), declared=[scalar("u32")])
 
 
 def test_a_plan_refuses_too_few_addresses_and_devices_that_are_not_there(null):
     plan = plan_of(Pointer(2))
-    with pytest.raises(LaunchError, match="addresses of 3 tensors, and was given 2"):
+    with pytest.raises(LaunchError, match="expected 3 tensor addresses, got 2"):
         plan.launch((1, 2), 0, 0)
     for device in (2, 63, 64, 1000, -1):
-        with pytest.raises(LaunchError, match=f"no CUDA device {device}; the driver sees 2"):
+        with pytest.raises(LaunchError, match=f"invalid CUDA device {device}: number of devices is 2"):
             plan.launch((1, 2, 3), 0, device)
     assert null.launches() == []
 
@@ -323,7 +327,7 @@ def test_a_plan_refuses_too_few_addresses_and_devices_that_are_not_there(null):
 def test_many_parameters_take_as_much_stack_as_they_need(null):
     plan = plan_of(*(Pointer(0) for _ in range(500)))
     assert launched(null, plan, (0x70,)) == [(0x70).to_bytes(8, "little")] * 500
-    with pytest.raises(LaunchError, match="are the most"):
+    with pytest.raises(LaunchError, match="the limit is"):
         plan_of(*(Map(0, TILE) for _ in range(256)))
 
 
@@ -370,5 +374,5 @@ def test_a_plan_is_made_of_anything_shaped_like_a_specialization(null):
     for row in (Row("x", "tensor", "u64"), Row("x", "surface", "u64", 0), Row("x", "descriptor", "b8", 0)):
         with pytest.raises(LaunchError, match="parameter x"):
             plan_for(Traced(row), Module(image(POINTER)))
-    with pytest.raises(LaunchError, match="parameter x, a descriptor of Row, cannot be passed"):
+    with pytest.raises(LaunchError, match="unsupported parameter x: a descriptor of Row"):
         plan_for(Traced(Row("x", "descriptor", "b8", 0, None, rows[0])), Module(image(POINTER)))

@@ -18,7 +18,7 @@ def test_a_launcher_built_without_jaxlib_raises_where_jax_asks_for_its_handlers(
     spec = importlib.util.spec_from_file_location("xla_without_handlers", SOURCE)
     assert spec is not None
     assert spec.loader is not None
-    with pytest.raises(ImportError, match="built without the handlers") as caught:
+    with pytest.raises(ImportError, match="built without the XLA handlers") as caught:
         spec.loader.exec_module(importlib.util.module_from_spec(spec))
-    assert "hint: " in str(caught.value)
+    assert "help: " in str(caught.value)
     assert "PYPTX_XLA" in str(caught.value)

@@ -146,7 +146,7 @@ def test_copies_whose_mbarrier_nobody_waits_for_are_found(schedule: dict[str, An
     before = ".shared .align 16 .b8 tile[128];\n.shared .align 8 .b64 bar, other;"
     (found,) = execute(body, np.ones(32, np.uint32), before=before, **schedule).findings
     assert found.rule == "unfinished-copy"
-    assert "ends without having waited for its copies (cp.async)" in found.message
+    assert "exits with cp.async copies outstanding" in found.message
     for seen in ("cp.async.wait_all;", _WAIT_FOR_PHASE_0, f"{_TELL_ANOTHER}{_WAIT_FOR_PHASE_0}"):
         assert not execute(body + seen, np.ones(32, np.uint32), before=before, **schedule).findings, seen
     late = "cp.async.ca.shared.global [%r1], [%rd1], 4;"  # issued after the arrive, which does not track it
@@ -178,7 +178,7 @@ def test_a_stray_source_is_named() -> None:
     result = execute(body, out, x, parameters=PARAMETERS, before=BEFORE)
     (finding,) = result.findings
     assert finding.rule == "out-of-bounds"
-    assert "past the end of argument 1 'x'" in finding.message
+    assert "after argument 1 'x'" in finding.message
     line = module(body, PARAMETERS, BEFORE).splitlines().index("cp.async.cg.shared.global [%r1], [%rd3], 16;") + 1
     assert finding.line == line
     with pytest.raises(MemoryFault, match="out-of-bounds"):

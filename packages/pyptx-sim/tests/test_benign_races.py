@@ -240,7 +240,7 @@ def test_copies_that_are_equal_but_for_rounding_are_a_note(twins: Twins, kind: s
 
 def test_a_note_gives_the_difference_of_copies_in_ulp() -> None:
     (finding,) = execute(SQUARES.replace("FAULT", REST), data("random")).findings
-    assert "lanes of one instruction store copies that differ by 1 ulp" in finding.message
+    assert any("lanes of one instruction store copies that differ by 1 ulp" in note for note in finding.notes)
 
 
 # --- rows of matrices --------------------------------------------------------------------------
@@ -299,7 +299,7 @@ def test_a_racing_load_whose_value_no_thread_uses_is_a_note(kind: str, block: in
         found = execute(IN_PLACE.replace("FAULT", use), words.copy(), block=block, **schedule).findings
         assert found, use
         assert {(each.rule, each.severity) for each in found} <= {("lane-race", "note"), ("global-race", "note")}
-        assert all("no thread uses the value" in each.message for each in found)
+        assert all("no thread uses the value" in each.notes[-1] for each in found)
     execute(IN_PLACE.replace("FAULT", ""), words, block=block, **schedule)
     assert words.tolist() == wanted.tolist()
 
@@ -392,4 +392,4 @@ def test_the_command_succeeds_where_only_notes_are_found(tmp_path: Any, capsys: 
     for body, status in ((f"mov.u32 %r2, 7;\n{STORE}", 0), (f"mov.u32 %r2, %ctaid.x;\n{STORE}", 1)):
         file.write_text(module(body))
         assert command([str(file), "--grid", "2", "--block", "32", "--arg", "u32[64]"]) == status
-    assert "global-race (note)" in capsys.readouterr().out
+    assert "note[global-race]" in capsys.readouterr().out

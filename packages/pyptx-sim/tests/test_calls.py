@@ -126,7 +126,9 @@ def test_each_frame_of_a_recursion_has_its_own_local_memory() -> None:
 
 def test_an_endless_recursion_overflows_the_stack() -> None:
     before = ".func forever() { call forever; ret; }"
-    with pytest.raises(SimulationError, match=r"stack of \d+ bytes a thread overflows when forever is called"):
+    with pytest.raises(
+        SimulationError, match=r"stack overflow in a call of forever: the stack has \d+ bytes per thread"
+    ):
         execute("call forever;", np.zeros(1), before=before)
 
 
@@ -239,14 +241,14 @@ def test_malloc_gives_each_lane_its_own_memory_and_guards_its_end() -> None:
 
 
 def test_a_call_that_does_not_fit_is_an_error() -> None:
-    with pytest.raises(ProgramError, match="twice takes 1 parameters and returns 1; the call passes 2"):
+    with pytest.raises(ProgramError, match="twice: expected 1 argument and 1 result, got 2"):
         execute("call (%r1), twice, (%r2, %r3);", np.zeros(1), before=THREE)
     extern = ".extern .func unheard_of();"
-    with pytest.raises(ProgramError, match="unheard_of has no body here"):
+    with pytest.raises(ProgramError, match="undefined function unheard_of"):
         execute("call unheard_of;", np.zeros(1), before=extern)
     assert execute("setp.lt.u32 %p1, %r0, 0; @%p1 call unheard_of;", np.zeros(1), before=extern).clean
     body = "p: .callprototype _ (); mov.u64 %rd2, 64; call %rd2, p;"
-    with pytest.raises(SimulationError, match="a call of 0x40, where no function"):
+    with pytest.raises(SimulationError, match="indirect call of 0x40: not a function"):
         execute(body, np.zeros(1), before=THREE)
 
 
@@ -281,7 +283,7 @@ def test_an_argument_that_the_callee_never_reads_need_not_be_given() -> None:
 def test_an_argument_that_the_callee_reads_is_missed_where_it_reads_it(store: str, lanes: int) -> None:
     found = execute(passed_on(store), np.zeros(32, np.uint32), before=PASSED_ON).findings
     assert (found[0].rule, found[0].count) == ("uninitialized-register", lanes)
-    assert "depends on b," in found[0].message
+    assert found[0].message.endswith("depends on b")
 
 
 ADDRESSED = """

@@ -121,11 +121,11 @@ REASONS = {
     ("release", "acquire"): None,
     ("fence", "fence"): None,
     ("fence", "acquire"): None,
-    ("relaxed", "acquire"): "without .release, and no fence stands in front",
-    ("release", "relaxed"): "without .acquire, and no fence stands behind",
-    ("fence", "relaxed"): "without .acquire",
-    ("block", "acquire"): "has the scope .cta, which does not hold both",
-    ("release", "block"): "has the scope .cta, which does not hold both",
+    ("relaxed", "acquire"): "is not a release: use st.release, or put a fence before it",
+    ("release", "relaxed"): "is not an acquire: use ld.acquire, or put a fence after it",
+    ("fence", "relaxed"): "is not an acquire",
+    ("block", "acquire"): "has scope .cta, which does not include both threads",
+    ("release", "block"): "has scope .cta, which does not include both threads",
 }
 
 
@@ -139,9 +139,9 @@ def test_a_flag_that_orders_nothing_says_what_is_wrong_with_it(how: tuple[str, s
         assert found == []
         return
     races = [each for each in found if each.rule == "global-race"]
-    assert all(": " in each.message for each in races)
-    assert any(reason in each.message for each in races)
-    assert all(".release.gpu" in each.hint for each in races)
+    assert all(each.notes for each in races)
+    assert any(reason in each.notes[0] for each in races)
+    assert all(".release.gpu" in each.help for each in races)
 
 
 def test_a_flag_that_another_thread_raises_names_the_thread() -> None:
@@ -156,7 +156,7 @@ def test_a_flag_that_another_thread_raises_names_the_thread() -> None:
     end:
     """
     found = findings(body, np.zeros(64, np.uint32), grid=2, block=64)
-    assert any("another thread writes the flag" in each.message for each in found)
+    assert any("is by another thread" in note for each in found for note in each.notes)
 
 
 @pytest.mark.hopper
@@ -169,13 +169,13 @@ def test_the_hint_fits_who_races() -> None:
     barrier.cluster.arrive; barrier.cluster.wait;
     """
     (found,) = [each for each in findings(body, grid=2, block=1, cluster=2) if each.rule == "shared-race"]
-    assert "cluster" in found.hint
-    assert "bar.sync" not in found.hint
+    assert "cluster" in found.help
+    assert "bar.sync" not in found.help
     body = (
         "setp.eq.u32 %p1, %r0, 0; @%p1 st.global.u32 [%rd0], 1; setp.eq.u32 %p1, %r0, 32; @%p1 st.global.u32 [%rd0], 2;"
     )
     (found,) = findings(body, block=64)
-    assert (found.rule, "bar.sync" in found.hint) == ("global-race", True)
+    assert (found.rule, "bar.sync" in found.help) == ("global-race", True)
 
 
 def test_a_finding_names_the_cta_by_its_coordinates_in_every_wave() -> None:
@@ -186,4 +186,4 @@ def test_a_finding_names_the_cta_by_its_coordinates_in_every_wave() -> None:
     """
     result = execute(body, np.zeros(64, np.uint32), grid=3, block=64, resident_blocks=1, checks=["shared-race"])
     (finding,) = result.findings
-    assert finding.message.count("of CTA (2, 0, 0) w") == 2
+    assert [label.partition("CTA ")[2] for label in (finding.label, finding.other_label)] == ["(2, 0, 0)"] * 2

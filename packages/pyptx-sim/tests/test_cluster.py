@@ -163,7 +163,7 @@ def test_a_block_that_the_cluster_does_not_have_is_named() -> None:
     body = HEAD + "mapa.shared::cluster.u32 %r3, %r4, 5;\nst.shared::cluster.u32 [%r3], %r0;\n" + SYNC
     (finding,) = execute(body, np.zeros(64, np.uint32), grid=2, cluster=2, before=BEFORE).findings
     assert finding.rule == "out-of-bounds"
-    assert "block 5 of a cluster of 2" in finding.message
+    assert "CTA 5 of a cluster of 2" in finding.message
 
 
 RANKS = """
@@ -203,9 +203,9 @@ def test_a_cluster_is_that_of_the_entry(directives: str, grid: tuple[int, int], 
 @pytest.mark.parametrize(
     ("directives", "cluster", "message"),
     [
-        (".reqnctapercluster 2, 1, 1", (1, 2, 1), r"requires clusters of \(2, 1, 1\) blocks"),
-        (".maxclusterrank 2", (4, 1, 1), "allows clusters of 2 blocks"),
-        (".maxntid 1", (2, 1, 1), "where sm_86 has clusters of 1"),
+        (".reqnctapercluster 2, 1, 1", (1, 2, 1), r"requires clusters of \(2, 1, 1\) CTAs"),
+        (".maxclusterrank 2", (4, 1, 1), "allows at most 2 CTAs per cluster"),
+        (".maxntid 1", (2, 1, 1), "sm_86 supports 1"),
     ],
 )
 def test_another_cluster_than_the_entry_allows_is_an_error(

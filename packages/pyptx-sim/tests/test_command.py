@@ -41,7 +41,7 @@ def test_a_launch_writes_its_arrays_and_says_what_it_counted(
     given = words("u32[32]", "u32[32]=arange", "0x10")
     assert main(["sim", kernel, *given, "--save", f"out={saved}", "--seed", "3", "--late"]) == 0
     assert np.load(saved).tolist() == list(range(16, 48))
-    assert capsys.readouterr().out == "nothing found: 10 instructions of 1 warps in 1 blocks\n"
+    assert capsys.readouterr().out == "no findings: 10 instructions of 1 warp in 1 CTA\n"
     np.save(tmp_path / "x.npy", np.full(32, 5, np.uint32))
     given = words("u32[32]", str(tmp_path / "x.npy"), "1")
     assert main(["sim", kernel, *given, "--save", "0=-"]) == 0
@@ -63,16 +63,18 @@ def test_the_image_that_defines_the_entry_is_launched(tmp_path: Path, capsys: py
     assert main(["sim", str(listing), *given]) == 2
     listing.write_text(listing.read_text().replace(".target sm_90", ".target sm_80", 1))
     assert main(["sim", str(listing), "--entry", "sub", *given]) == 2
-    assert "holds modules for several targets" in capsys.readouterr().err
+    assert "contains modules for several targets" in capsys.readouterr().err
     assert main(["sim", str(listing), "--arch", "sm_80", *given]) == 0
 
 
 def test_findings_are_printed_and_are_the_status(kernel: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sim", kernel, *words("u32[32]", "input:u32[31]=zeros", "1")]) == 1
     told = capsys.readouterr().out
-    assert told.startswith("out-of-bounds: 4 bytes of global memory read by thread (31, 0, 0) of CTA (0, 0, 0)")
-    assert "argument 1 'input' (124 bytes)" in told
-    assert told.endswith("1 error: 10 instructions of 1 warps in 1 blocks\n")
+    assert told.startswith(
+        "error[out-of-bounds]: invalid global read of 4 bytes: 0 bytes after argument 1 'input' (124 bytes)"
+    )
+    assert "read by thread (31, 0, 0) of CTA (0, 0, 0)" in told
+    assert told.endswith("1 error: 10 instructions of 1 warp in 1 CTA\n")
     assert main(["sim", kernel, *words("u32[32]", "u32[32]", "1")]) == 1
     assert "uninitialized-memory" in capsys.readouterr().out
     assert main(["sim", kernel, *words("u32[32]", "u32[32]", "1"), "--checks", "global-race,out-of-bounds"]) == 0
@@ -88,15 +90,15 @@ def test_an_entry_says_how_large_its_blocks_are(tmp_path: Path, capsys: pytest.C
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["--arg", "1"], "does not say how many threads"),
-        (words("1"), "takes 3 arguments, not 1"),
-        (words("u32[32]", "nowhere.npy", "1"), "nowhere.npy is no argument, and no file either"),
-        (words("u32[32]", "u33[2]", "1"), "no array has elements of u33"),
-        (words("u32[32]", "u32[2]=many", "1"), "nothing fills an array with 'many'"),
-        (words("u32[32]", "u32[2]", "s32=q"), "'q' is no number"),
-        (words("u32[32]", "f32[2]=zeros@Nothing(a=1)", "1"), "no plugin has a descriptor Nothing"),
-        ([*words("u32[32]", "u32[2]", "1"), "--save", "y=y.npy"], "no array is called y"),
-        ([*words("u32[32]", "u32[2]", "1"), "--checks", "everything"], "no check named everything"),
+        (["--arg", "1"], "k has no CTA size"),
+        (words("1"), "expected 3 arguments, got 1"),
+        (words("u32[32]", "nowhere.npy", "1"), "invalid argument 'nowhere.npy': not a value, and no such file"),
+        (words("u32[32]", "u33[2]", "1"), "unknown element type 'u33'"),
+        (words("u32[32]", "u32[2]=many", "1"), "invalid array contents 'many'"),
+        (words("u32[32]", "u32[2]", "s32=q"), "expected a number, got 'q'"),
+        (words("u32[32]", "f32[2]=zeros@Nothing(a=1)", "1"), "no plugin provides descriptor Nothing"),
+        ([*words("u32[32]", "u32[2]", "1"), "--save", "y=y.npy"], "unknown array 'y'"),
+        ([*words("u32[32]", "u32[2]", "1"), "--checks", "everything"], "unknown check 'everything'"),
         (["--entry", "nobody"], "nobody"),
         (["--grid", "one"], "--grid"),
         (["--colour"], "--colour"),
@@ -180,4 +182,4 @@ def test_it_says_how_many_blocks_are_resident(tmp_path: Path, capsys: pytest.Cap
     assert main([*given, "--resident-blocks", "8"]) == 0
     capsys.readouterr()
     assert main([*given, "--resident-blocks", "7"]) == 2
-    assert "of 8 blocks, of which 7 are resident" in capsys.readouterr().err
+    assert "cooperative grid of 8 CTAs, but resident_blocks=7" in capsys.readouterr().err

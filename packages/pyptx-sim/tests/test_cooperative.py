@@ -105,7 +105,7 @@ def test_a_plain_launch_has_no_workspace() -> None:
     guarded = "mov.u32 %r1, %envreg1; setp.ne.u32 %p1, %r1, 0; @%p1 bra on; trap; on:"
     with pytest.raises(KernelTrap) as caught:
         execute(guarded, np.zeros(1, np.uint32))
-    assert "cooperative=True" in str(caught.value.hint)
+    assert "cooperative=True" in str(caught.value.help)
     assert execute(guarded, np.zeros(1, np.uint32), cooperative=True).clean
 
 
@@ -116,7 +116,7 @@ def test_all_environment_registers_are_read() -> None:
 
 LIMITS: dict[str, tuple[dict[str, Any], str, int]] = {
     "warps": ({"block": 1024}, "", 132 * 2),
-    "blocks": ({"block": 32}, "", 132 * 32),
+    "CTAs per SM": ({"block": 32}, "", 132 * 32),
     "shared memory": ({"block": 32, "shared_bytes": 100 << 10}, "", 132 * 2),
     "registers": ({"block": 256}, ".maxnreg 128", 132 * 2),
 }
@@ -129,5 +129,5 @@ def test_a_grid_that_is_not_resident_at_once_is_refused(scarce: str) -> None:
     text = module("").replace(")\n{", f")\n{directive}\n{{")
     with pytest.raises(LaunchError) as caught:
         run(text, grid=most + 1, cooperative=True, args=[np.zeros(1, np.uint32)], **options)
-    assert f"of which {most} are resident at once" in caught.value.message
-    assert f"whose {scarce} " in caught.value.message
+    assert f"only {most} are resident" in caught.value.message
+    assert f"limited by {scarce})" in caught.value.message

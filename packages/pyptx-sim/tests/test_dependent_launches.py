@@ -29,8 +29,8 @@ def test_a_read_without_a_wait_is_a_race_in_every_schedule(schedule: dict[str, A
     (finding,) = result.findings
     assert finding.rule == "global-race"
     assert finding.count == 512 * 4
-    assert "reads argument 0 'x' +0 before the prerequisite grid is known to be complete" in finding.message
-    assert "griddepcontrol.wait" in str(finding.hint)
+    assert "read of argument 0 'x'+0 races with the prerequisite grid, which writes it" in finding.message
+    assert "griddepcontrol.wait" in str(finding.help)
     lines = (HEADER + entry("k0", RELEASE + SLOW + WRITE) + entry("k1", COPY)).splitlines()
     assert "ld.global.u32" in lines[(finding.line or 0) - 1]
     assert any(f"line {number}" in finding.message for number, line in enumerate(lines, 1) if "st.global" in line)
@@ -158,8 +158,9 @@ def test_a_wait_is_for_the_prerequisite_grid_and_what_that_has_waited_for(chain:
 
 def test_the_finding_says_that_the_wait_is_not_for_the_earlier_launch() -> None:
     (finding,) = chained(RELEASE + WRITE, RELEASE, WAIT + COPY)[2].findings
-    assert "after griddepcontrol.wait, which does not wait for an earlier grid, which writes it" in finding.message
-    assert "in the grids in between" in str(finding.hint)
+    assert "races with an earlier grid, which writes it" in finding.message
+    assert finding.notes == ("griddepcontrol.wait waits for the prerequisite grid only",)
+    assert "in the grids in between" in str(finding.help)
     assert finding.count == 512 * 4
 
 

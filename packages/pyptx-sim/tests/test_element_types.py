@@ -43,7 +43,7 @@ def test_a_scalar_access_of_another_float_type_is_one_note(body: str, kind: str,
         return
     (note,) = found
     assert (note.rule, note.severity) == ("element-type", "note")
-    assert f"argument 1 'x' +0, an array of {elements} elements" in note.message
+    assert f"argument 1 'x'+0, an array of {elements} elements" in note.message
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def test_every_schedule_is_as_a_run_of_it() -> None:
     for shown in found.findings:
         showing = [each for each, result in found.results.items() if shown.finding.line in lines(result)]
         assert set(shown.schedules) <= set(showing)
-        assert f"shown by {shown.schedules[0]}" in str(found)
+        assert f"found with {shown.schedules[0]}" in str(found)
     assert {each for shown in found.findings for each in shown.schedules} == set(found.results)
 
 

@@ -55,17 +55,17 @@ def test_a_plugin_brings_steps(plugins: Plugins) -> None:
 
 def test_what_is_no_extension_is_told(plugins: Plugins) -> None:
     bring(plugins, "a string")
-    with pytest.raises(PluginError, match="extension 'late' loads a str, no Extension"):
+    with pytest.raises(PluginError, match="extension 'late': expected an Extension, got str"):
         extensions()
 
 
 def test_an_extension_of_another_version_is_told(plugins: Plugins) -> None:
     bring(plugins, Extension(version=VERSION + 1))
-    with pytest.raises(PluginError, match=f"extension 'late' is for version {VERSION + 1} of it; this is {VERSION}"):
+    with pytest.raises(PluginError, match=f"extension 'late': expected API version {VERSION}, got {VERSION + 1}"):
         extensions()
 
 
 def test_two_extensions_that_have_one_opcode_are_both_named(plugins: Plugins) -> None:
     bring(plugins, Extension(version=VERSION, steps=(Step(opcode="ld", effect="none", compile=nothing),)))
-    with pytest.raises(PluginError, match="extensions 'sim' and 'late' both have steps of 'ld'"):
+    with pytest.raises(PluginError, match="extensions 'sim' and 'late' both define steps of 'ld'"):
         meaning_of(("ld", "global", "u32"))

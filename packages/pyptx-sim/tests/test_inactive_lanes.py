@@ -33,7 +33,7 @@ def findings(before: str, shuffle: str, block: int, after: str = STORE) -> list[
     for seed, late in SCHEDULES:
         body = f"{PREPARE}{before} shfl.sync.{shuffle}; {after}\nend:"
         result = execute(body, np.zeros(64, np.uint32), block=block, seed=seed, late=late)
-        found.append(({each.rule for each in result.findings}, " ".join(each.message for each in result.findings)))
+        found.append(({each.rule for each in result.findings}, " ".join(map(str, result.findings))))
     return found
 
 
@@ -62,8 +62,8 @@ def test_a_lane_whose_predicate_is_false_does_not_take_part() -> None:
     for seed, late in SCHEDULES:
         result = execute(body, np.zeros(32, np.uint32), seed=seed, late=late)
         assert [(each.rule, each.count) for each in result.findings] == [("inactive-lane", 1)]
-        assert "in lane 15 of warp 0" in result.findings[0].message
-        assert "lane 16 exited without executing it" in result.findings[0].message
+        assert "read by lane 15 of warp 0" in result.findings[0].other_label
+        assert result.findings[0].notes == ("lane 16 exited without executing it",)
 
 
 def test_the_lanes_that_survive_a_reduction_of_a_partial_warp_do_not_know_their_sum() -> None:

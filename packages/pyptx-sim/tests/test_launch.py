@@ -50,5 +50,5 @@ def test_an_entry_says_how_many_threads_its_blocks_have() -> None:
     out = np.zeros(8, np.uint32)
     run(IDS.replace("{\n", ".reqntid 8\n{\n", 1), grid=1, args=[out])
     assert out.tolist() == list(range(8))
-    with pytest.raises(LaunchError, match=r"k does not say how many threads(.|\n)*block="):
+    with pytest.raises(LaunchError, match=r"k has no CTA size(.|\n)*block="):
         run(IDS, grid=1, args=[out])

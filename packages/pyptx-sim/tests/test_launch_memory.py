@@ -45,7 +45,7 @@ def test_an_address_may_be_that_of_an_element() -> None:
     assert follow(memory.put(out), memory.put(pointers.array)).findings == ()
     assert out.tolist() == [np.ravel(table.array[at])[0] for at in places]
     for wrong in ((2,), (0, 0, 4), (-1,), (0, 0, 0, 0)):
-        with pytest.raises(IndexError, match=r"no index of table, whose shape is \(2, 3, 4\)"):
+        with pytest.raises(IndexError, match=r"invalid index .* of table: shape is \(2, 3, 4\)"):
             table.address_of(*wrong)
 
 
@@ -56,7 +56,7 @@ def test_an_access_past_an_array_of_a_memory_names_it() -> None:
     pointers = np.array([weights.address + 4 * number for number in range(3)], np.uint64)
     (finding,) = follow(out, pointers, memory=memory).findings
     assert finding.rule == "out-of-bounds"
-    assert "0 bytes past the end of 'weights' (8 bytes)" in finding.message
+    assert "0 bytes after 'weights' (8 bytes)" in finding.message
 
 
 def test_what_nothing_has_written_is_found_until_a_launch_writes_it() -> None:
@@ -105,7 +105,7 @@ def test_arrays_of_two_memories_in_one_launch_are_an_error() -> None:
     one, other = (Memory().put(np.zeros(32, np.uint32)) for _ in range(2))
     given: list[tuple[Any, dict[str, Any]]] = [((one, other), {}), ((one, np.zeros(3)), {"memory": other.memory})]
     for arguments, options in given:
-        with pytest.raises(LaunchError, match="arrays of several memories"):
+        with pytest.raises(LaunchError, match="several Memory objects"):
             follow(*arguments, **options)
 
 
@@ -115,7 +115,7 @@ def test_variables_of_a_module_have_their_place_below_the_memory() -> None:
     out = Memory().put(np.zeros(32, np.uint32))
     assert execute(body, out, before=variables).clean
     assert set(out.array.tolist()) == {42}
-    with pytest.raises(LaunchError, match=r"the memory leaves 1024 to it(.|\n)*Memory\(module_bytes="):
+    with pytest.raises(LaunchError, match=r"the memory has module_bytes=1024(.|\n)*Memory\(module_bytes="):
         execute(body, Memory(module_bytes=1024).put(np.zeros(32, np.uint32)), before=variables)
 
 
@@ -123,7 +123,7 @@ def test_what_a_memory_cannot_hold_is_an_error() -> None:
     with pytest.raises(LaunchError, match="dtype >f4"):
         Memory().put(np.zeros(3, ">f4"))
     readonly = Memory().put(np.frombuffer(bytes(128), np.uint32), "weights")
-    with pytest.raises(LaunchError, match="has written to weights, which is a read-only array"):
+    with pytest.raises(LaunchError, match="wrote to read-only array weights"):
         execute("add.u32 %r1, %r0, 1; st.global.u32 [%rd1], %r1;", readonly)
 
 
@@ -156,6 +156,6 @@ def test_a_tensor_without_memory_is_refused() -> None:
     view = tensor[8:]
     tensor.untyped_storage().resize_(0)
     for freed in (tensor, view):
-        with pytest.raises(LaunchError, match="a tensor without memory"):
+        with pytest.raises(LaunchError, match="tensor has no memory"):
             execute("ld.global.u32 %r1, [%rd0];", freed)
     execute("mov.u32 %r1, 0;", torch.ones(0, dtype=torch.int32))

@@ -103,7 +103,7 @@ def test_a_structure_of_ctypes_holds_addresses_of_a_memory() -> None:
     assert execute(LOAD, out, given, parameters=PARAMETERS, memory=memory).findings == ()
     assert out.tolist() == list(range(9, 41))
     (finding,) = execute(LOAD, np.zeros(40, np.uint32), given, parameters=PARAMETERS, memory=memory, block=33).findings
-    assert "0 bytes past the end of 'x'" in finding.message
+    assert "0 bytes after 'x'" in finding.message
 
 
 @pytest.mark.parametrize(("composed", "called"), [(tuple, r"argument 1 'p'\[1\]"), (dict, r"argument 1 'p'\.x")])
@@ -118,15 +118,18 @@ def test_an_array_in_a_structure_is_named_by_its_member(composed: type, called: 
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ((np.zeros(2), 5), r"argument 1 'p'\[1\] is 5, whose size (.|\n)*np\.int32\(5\) or np\.int64\(5\)"),
-        ((1.5,), r"'p'\[0\] is 1\.5(.|\n)*np\.float32\(1\.5\)"),
-        (("x",), r"'p'\[0\] cannot be str"),
-        ((np.zeros(2), np.int32(5)), r"p has 24 bytes, not 16(.|\n)*\{0: pointer, 8: int32\}"),
-        (np.zeros(3), r"p is a structure of 24 bytes, and got an array(.|\n)*a tuple of its members"),
-        (7, r"p is a structure of 24 bytes, and got 7(.|\n)*a tuple of its members"),
-        (bytes(23), "p has 24 bytes, not 23"),
-        (ctypes.c_int64 * 3, "p is a structure of 24 bytes, and got <class"),
-        ((ctypes.c_int64 * 4)(), "p has 24 bytes, not 32"),
+        (
+            (np.zeros(2), 5),
+            r"argument 1 'p'\[1\]: the Python number 5 has no size(.|\n)*np\.int32\(5\) or np\.int64\(5\)",
+        ),
+        ((1.5,), r"'p'\[0\]: the Python number 1\.5(.|\n)*np\.float32\(1\.5\)"),
+        (("x",), r"'p'\[0\]: unsupported type str"),
+        ((np.zeros(2), np.int32(5)), r"p: expected 24 bytes, got 16(.|\n)*\{0: pointer, 8: int32\}"),
+        (np.zeros(3), r"p: expected a structure of 24 bytes, got an array(.|\n)*a tuple of its members"),
+        (7, r"p: expected a structure of 24 bytes, got 7(.|\n)*a tuple of its members"),
+        (bytes(23), "p: expected 24 bytes, got 23"),
+        (ctypes.c_int64 * 3, "p: expected a structure of 24 bytes, got <class"),
+        ((ctypes.c_int64 * 4)(), "p: expected 24 bytes, got 32"),
     ],
 )
 def test_structures_that_do_not_fit_are_errors(value: Any, message: str) -> None:

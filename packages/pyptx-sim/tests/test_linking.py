@@ -124,22 +124,28 @@ def test_dynamic_shared_memory_is_the_same_for_all_modules() -> None:
 
 
 CLASHES = {
-    "defined twice": ((DECLARE_F + entry(CALL_F), function("f", ""), function("f", "")), "f is defined in modules[2]"),
-    "an entry twice": ((entry(""), entry("")), "k is defined in modules[1], and first in modules[0]"),
+    "defined twice": (
+        (DECLARE_F + entry(CALL_F), function("f", ""), function("f", "")),
+        "duplicate symbol f: defined in modules[1] and modules[2]",
+    ),
+    "an entry twice": ((entry(""), entry("")), "duplicate symbol k: defined in modules[0] and modules[1]"),
     "another prototype": (
         (DECLARE_F + entry(CALL_F), ".visible .func (.param .b32 r) f(.param .b64 a) { st.param.b32 [r], 7; ret; }"),
-        "(4) of (4) bytes, and .func (4) of (8) bytes",
+        ".func (4) of (8) bytes in modules[1], .func (4) of (4) bytes in modules[0]",
     ),
-    "a variable for a function": ((DECLARE_F + entry(CALL_F), ".visible .global .u32 f = 1;"), "declares f otherwise"),
+    "a variable for a function": (
+        (DECLARE_F + entry(CALL_F), ".visible .global .u32 f = 1;"),
+        "conflicting declarations of f",
+    ),
     "another size": (
         (".extern .global .u32 x;" + entry("ld.global.u32 %r1, [x];"), ".visible .global .u32 x[2];"),
-        ".global of 4 bytes, and .global of 8 bytes",
+        ".global of 8 bytes in modules[1], .global of 4 bytes in modules[0]",
     ),
     "an undefined variable": (
         (".extern .global .u32 x;" + entry("ld.global.u32 %r1, [x];"), ".global .u32 x;"),
-        "x, which modules[0] declares .extern, is defined in no module",
+        "undefined symbol x, declared .extern in modules[0]",
     ),
-    "an undefined function": ((DECLARE_F + entry(CALL_F), function("f", "", "")), "f has no body"),
+    "an undefined function": ((DECLARE_F + entry(CALL_F), function("f", "", "")), "undefined function f"),
 }
 ACCEPTED = {
     "one definition": (DECLARE_F + entry(CALL_F), function("f", "")),
@@ -186,7 +192,7 @@ def test_what_nvlink_takes_runs(name: str) -> None:
 def test_a_function_without_a_body_is_missed_only_where_it_is_called() -> None:
     skipped = DECLARE_F + entry("bra behind;\n" + CALL_F + "\nbehind:")
     assert value(skipped) == value(skipped, ".visible .global .u32 x;") == 1
-    with pytest.raises(ProgramError, match="f has no body") as caught:
+    with pytest.raises(ProgramError, match="undefined function f") as caught:
         linked(".visible .global .u32 x;", DECLARE_F + entry(CALL_F))
     assert "of modules[1], in k: call.uni (r), f, (a);" in str(caught.value)
 

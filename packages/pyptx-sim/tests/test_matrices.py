@@ -128,7 +128,7 @@ def test_stmatrix_stores_what_the_lanes_hold(form, count):
 
 def test_a_form_without_a_layout_has_no_semantics():
     body = f"{FILL}ldmatrix.sync.aligned.m8n16.x1.shared.s8.s4 {{%r20}}, [%r8];"
-    with pytest.raises(MissingSemantics, match=r"m8n16 moves as s8\.s4"):
+    with pytest.raises(MissingSemantics, match=r"unknown matrix move m8n16 \.s8\.s4"):
         execute(body, parameters=PARAMETERS, before=BEFORE)
 
 
@@ -160,7 +160,7 @@ def found(body, **options):
 def test_a_row_that_is_not_aligned_is_found():
     rules, result = found("mov.u32 %r1, buffer;\nldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r2}, [%r1+8];")
     assert ("misaligned", 1) in rules
-    assert "multiple of 16" in str(result.findings[0])
+    assert "align the address to 16 bytes" in str(result.findings[0])
 
 
 def test_rows_that_nothing_has_written_are_found():
@@ -198,8 +198,8 @@ PRODUCT = "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r2, %r3}, {%r0}, {%r
 def test_a_warp_that_is_not_whole_is_found(body, block):
     rules, result = found(body, block=block)
     assert rules == [("membermask-mismatch", body.count("\n"))]
-    assert "without its lanes [" in str(result.findings[0])
-    assert "whole" in result.findings[0].hint
+    assert ".aligned instruction executed without lane" in str(result.findings[0])
+    assert "all 32 lanes" in result.findings[0].help
 
 
 def test_whole_warps_are_clean():

@@ -237,7 +237,7 @@ def test_a_state_two_phases_old_is_a_finding() -> None:
     """
     (finding,) = execute(body, np.zeros(32, np.uint32), before=BEFORE).findings
     assert finding.rule == "mbarrier-phase"
-    assert "a wait for phase 0 of mbarrier bar+0, which is in phase 2" in finding.message
+    assert finding.message == "wait with a stale state: phase 0 of mbarrier bar+0, now in phase 2"
 
 
 STUCK = """
@@ -260,16 +260,16 @@ def test_the_report_of_a_deadlock_names_what_is_missing(schedule: dict[str, Any]
     line = module(STUCK, before=BEFORE).splitlines().index("mbarrier.try_wait.parity.shared.b64 %p1, [full], 0;") + 1
     assert finding.line == line
     for part in (
-        "warp 0 of CTA (0, 0, 0), warp 1 of CTA (0, 0, 0) (32 lanes)",
+        "warps 0-1 of CTA (0, 0, 0) at ",
         f"PTX line {line}",
-        "waits for phase 0 (parity 0) of mbarrier full+0, which is in phase 0: 1 of 2 arrivals, 128 bytes missing",
-        f"arrivals so far from line {line - 4} (1×)",
+        "waiting for phase 0 (parity 0) of mbarrier full+0, now in phase 0: 1 of 2 arrivals, tx-count 128",
+        f"arrived so far: mbarrier.arrive.expect_tx.shared.b64 (line {line - 4}, 1×)",
     ):
-        assert finding.message.count(part) == 1
+        assert finding.notes[0].count(part) == 1
 
 
 def test_a_deadlock_without_checks_is_an_error() -> None:
-    with pytest.raises(Deadlock, match="1 of 2 arrivals, 128 bytes missing"):
+    with pytest.raises(Deadlock, match="1 of 2 arrivals, tx-count 128"):
         run(module(STUCK, before=BEFORE), grid=1, block=64, args=[np.zeros(64, np.uint32)], checks="none")
 
 

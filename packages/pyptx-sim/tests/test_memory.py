@@ -269,7 +269,7 @@ def test_a_fault_leaves_the_other_lanes_alone() -> None:
     out = np.full(32, 99, np.uint32)
     (finding,) = execute(body, out).findings
     assert finding.count == 1
-    assert "past the end of argument 0 'out'" in finding.message
+    assert "after argument 0 'out'" in finding.message
     assert out.tolist() == [*range(31), 99]
 
 
@@ -333,4 +333,4 @@ def test_who_asks_where_reserved_memory_lies_may_use_it() -> None:
 def test_others_do_not_know_of_it() -> None:
     (finding,) = execute("mov.u32 %r1, 0x200;\nld.shared.u32 %r2, [%r1];", np.zeros(1, np.uint32)).findings
     assert finding.rule == "out-of-bounds"
-    assert "below the first byte" in finding.message
+    assert "before the first byte" in finding.message

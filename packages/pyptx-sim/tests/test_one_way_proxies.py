@@ -120,8 +120,8 @@ def test_what_is_written_is_seen_where_it_is_released_and_the_word_is_acquired(s
     missing = set(read) & set(written) - seen
     assert run.read(proxy, space, read, size) == ({proxy.unfenced} if missing else set())
     if missing:
-        where = f"{proxy.reads} {space}+{min(missing) * WORD}"
-        expected = f"warp 1 of CTA (0, 0, 0) uses {where}, which a warp wrote, and its proxy may not see that"
+        where = f"{space}+{min(missing) * WORD}"
+        expected = f"{where} was modified and used without a proxy fence"
         assert run.view.found == [(proxy.unfenced, expected, 5, 1)]
 
 

@@ -179,7 +179,7 @@ def test_what_is_broken_is_found(schedule: dict[str, Any], what: str) -> None:
     assert not outcome(PTX.replace(old, new), **schedule)[1].isdisjoint(rules.split())
 
 
-ONCE = "the wait at PTX line {} returned at once"
+ONCE = "the wait (line {}) returned immediately"
 
 
 def line_of_wait(text: str) -> int:
@@ -190,10 +190,10 @@ def line_of_wait(text: str) -> int:
 @each_schedule
 def test_a_wait_that_begins_with_the_wrong_parity_is_named(schedule: dict[str, Any]) -> None:
     text = PTX.replace("mov.u32 %r11, 0;", "mov.u32 %r11, 1;")
-    messages = [finding.message for finding in launched(text, **schedule)[1] if "nothing has" in finding.message]
+    messages = [note for finding in launched(text, **schedule)[1] for note in finding.notes]
     assert messages
     named = [message for message in messages if ONCE.format(line_of_wait(text)) in message]
-    assert all("parity 1 stands for the one before the first" in message for message in named)
+    assert all("parity 1 denotes the phase before the first one" in message for message in named)
     assert named
 
 
@@ -203,11 +203,10 @@ def test_a_wait_whose_parity_does_not_flip_is_named() -> None:
     text = PTX.replace(old, "")
     schedules: list[dict[str, Any]] = [{"late": True}, *({"seed": seed} for seed in range(1, 7))]
     findings = (finding for schedule in schedules for finding in launched(text, **schedule)[1])
-    messages = [finding.message for finding in findings if finding.rule == "read-before-wait"]
-    messages = [message for message in messages if " reads " in message]  # not the writes of the producer, which follow
-    assert len(messages) > 1
-    why = "phase 0 had ended, as the warp had seen before; does its parity flip?"
-    assert all(f"{ONCE.format(line_of_wait(text))}: {why}" in message for message in messages)
+    reads = [each for each in findings if each.rule == "read-before-wait" and each.message.startswith("read of")]
+    assert len(reads) > 1  # the producer's writes follow
+    why = "the warp had already observed phase 0 complete; flip the parity after each wait"
+    assert all(each.notes == (f"{ONCE.format(line_of_wait(text))}: {why}",) for each in reads)
 
 
 def test_a_wait_that_is_missing_is_not_taken_for_one_with_the_wrong_parity() -> None:

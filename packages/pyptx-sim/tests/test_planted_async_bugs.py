@@ -54,7 +54,7 @@ def test_a_planted_bug_is_found_at_its_line(case: Planted, schedule: dict[str, A
     found = findings_of(case, case.faulty, **schedule)
     right = [finding for finding in found if finding.rule in {case.rule, INSTEAD.get(case.rule)}]
     assert right, [str(finding) for finding in found]
-    assert all(finding.message and finding.hint for finding in right)
+    assert all(finding.message and finding.help for finding in right)
     marked = case.text(case.faulty).splitlines()[case.marked_line() - 1].strip()
     if marked != "// !" and any(finding.rule == case.rule for finding in right):
         assert case.marked_line() in {line for finding in right for line in (finding.line, finding.other_line)}

@@ -38,7 +38,7 @@ def test_a_planted_bug_is_found_at_its_line(case: Planted, schedule: dict[str, A
     found = [finding for finding in findings_of(case, case.faulty, **schedule) if finding.rule == case.rule]
     assert found, f"no {case.rule}"
     finding = found[0]
-    assert finding.hint
+    assert finding.help
     assert finding.message
     marked = case.text(case.faulty).splitlines()[case.marked_line() - 1]
     if marked.strip() != "// !":

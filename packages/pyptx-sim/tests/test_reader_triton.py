@@ -133,7 +133,7 @@ def test_a_grid_of_no_programs_runs_nothing_for_empty_arrays() -> None:
     made = recorded("scaled", global_scratch_size=384)
     empty, x = np.zeros(0, np.float32), np.zeros(4, np.float32)
     assert run(made.asm["ptx"], from_triton(made, (0,), [empty, empty, 0, 1.0])).statistics.ctas == 0
-    with pytest.raises(LaunchError, match="grid is"):
+    with pytest.raises(LaunchError, match="grid must be"):
         run(made.asm["ptx"], from_triton(made, 0, [x, x, 4, 1.0]))
 
 
@@ -190,10 +190,18 @@ def test_early_releases_choose_the_dimensions_of_a_cluster_and_pass_no_scratch_m
 @pytest.mark.parametrize(
     ("changed", "args", "message"),
     [
-        ({}, [1, 2], "2 arguments, where the kernel takes 3(.|\n)*x: tensordesc(.|\n)*row: i32"),
-        ({}, [7, 0, 0], "x is int, and no tensor"),
-        ({"tensordesc_meta": [{**TILE, "is_im2col": True}]}, [np.zeros((8, 8), np.float32), 0, 0], "is not read here"),
-        ({"tensordesc_meta": []}, [np.zeros((8, 8), np.float32), 0, 0], "has -4 parameters behind its 13 arguments"),
+        ({}, [1, 2], "expected 3 arguments, got 2(.|\n)*x: tensordesc(.|\n)*row: i32"),
+        ({}, [7, 0, 0], "x must be an array or a TensorDescriptor, got int"),
+        (
+            {"tensordesc_meta": [{**TILE, "is_im2col": True}]},
+            [np.zeros((8, 8), np.float32), 0, 0],
+            "unsupported descriptor",
+        ),
+        (
+            {"tensordesc_meta": []},
+            [np.zeros((8, 8), np.float32), 0, 0],
+            "expected 0 to 2 parameters after its 13 arguments, got -4",
+        ),
     ],
 )
 def test_what_does_not_fit_is_an_error(changed: dict[str, Any], args: list[Any], message: str) -> None:

@@ -53,7 +53,7 @@ def test_each_launch_says_it_for_itself() -> None:
 
 @pytest.mark.parametrize("room", [0, -3, True, 2.0])
 def test_a_room_that_is_no_number_of_blocks_is_refused(room: Any) -> None:
-    with pytest.raises(LaunchError, match="resident_blocks is"):
+    with pytest.raises(LaunchError, match="resident_blocks must be"):
         waves(10, resident_blocks=room)
 
 
@@ -68,7 +68,7 @@ def test_a_grid_that_is_no_number_of_blocks_is_refused(grid: Any) -> None:
     ("options", "least"), [({"cluster": 4, "resident_blocks": 3}, 4), ({"cooperative": True, "resident_blocks": 7}, 8)]
 )
 def test_what_has_to_be_resident_at_once_and_has_no_room_is_refused(options: dict[str, Any], least: int) -> None:
-    with pytest.raises(LaunchError, match=rf"of {least} blocks, of which {least - 1} are resident at once"):
+    with pytest.raises(LaunchError, match=rf"of {least} CTAs, but resident_blocks={least - 1}"):
         waves(8, **options)
     assert waves(8, **{**options, "resident_blocks": least}) == 8 // least
 

@@ -75,16 +75,15 @@ def test_an_increase_that_can_never_be_served_is_a_deadlock_with_numbers() -> No
     (finding,) = found(roles(DEC.format(40), INC.format(240)))
     assert finding.rule == "deadlock"
     # Initially 168: the producer's 4 warps free 4 x 32 x 128, and one warp requests 32 x 72 more.
-    assert "waits for 240 registers a thread and has 168: 2304 more for the warp, and the pool of its block holds" in (
-        finding.message
-    )
-    assert "4 warps of 40 a thread" in finding.message
-    assert finding.hint is not None
-    assert "setmaxnreg.dec" in finding.hint
+    (note,) = finding.notes
+    assert "setmaxnreg.inc 240 blocked: the warp has 168 registers per thread and needs 2304 more in total" in note
+    assert "4 warps with 40" in note
+    assert finding.help is not None
+    assert "setmaxnreg.dec" in finding.help
 
 
 def test_without_checks_it_is_an_error() -> None:
-    with pytest.raises(Deadlock, match="waits for 240 registers"):
+    with pytest.raises(Deadlock, match=r"setmaxnreg\.inc 240 blocked"):
         found(roles(DEC.format(40), INC.format(240)), checks="none")
 
 
@@ -95,8 +94,8 @@ def test_blocks_have_pools_of_their_own() -> None:
     findings = run(text, grid=2, block=384, args=[np.zeros(384, np.uint32)]).findings  # both CTAs write the same words
     (finding,) = (finding for finding in findings if finding.rule != "global-race")
     assert finding.rule == "deadlock"
-    assert "of CTA (0, 0, 0)" in finding.message
-    assert "of CTA (1, 0, 0)" not in finding.message
+    assert all("of CTA (0, 0, 0)" in note for note in finding.notes)
+    assert not any("of CTA (1, 0, 0)" in note for note in finding.notes)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +132,7 @@ def test_threads_begin_with_the_registers_that_ptxas_says(asked: int | None, thr
     )
     taken = assemble(kernel(body, header), "sm_90a").resources["k"].registers
     findings = found(DEC.format(256) + body, header, threads)  # a finding for each warp with fewer
-    said = [int(each.message.split(" and has ")[1].split(":")[0]) for each in findings if "256" in each.message]
+    said = [int(each.message.split(" the warp has ")[1].split(":")[0]) for each in findings if "256" in each.message]
     assert set(said) == ({-(-taken // 8) * 8} - {256})
 
 
@@ -144,18 +143,18 @@ def test_without_directives_nothing_moves_as_ptxas_drops_the_instruction() -> No
 @pytest.mark.parametrize(
     ("body", "says"),
     [
-        (INC.format(160) + INC.format(40), "asks for 40 registers a thread and has 160"),
-        (DEC.format(200), "gives up registers down to 200 a thread and has 168"),
-        (roles("setp.lt.u32 %p1, %r1, 32;\n@%p1 bra END;\n" + DEC.format(40), ""), "of its warpgroup does not"),
+        (INC.format(160) + INC.format(40), "setmaxnreg.inc to 40 registers per thread, but the warp has 160"),
+        (DEC.format(200), "setmaxnreg.dec to 200 registers per thread, but the warp has 168"),
+        (roles("setp.lt.u32 %p1, %r1, 32;\n@%p1 bra END;\n" + DEC.format(40), ""), "not all warps of the warpgroup"),
         (roles(APART + DEC.format(40) + "\nbra END;\nOTHER:\n" + DEC.format(48), ""),
-         "of its warpgroup does not"),
+         "not all warps of the warpgroup"),
     ],
 )  # fmt: skip
 def test_what_is_not_defined_is_found(body: str, says: str) -> None:
     findings = found(body)
     assert {finding.rule for finding in findings} == {"setmaxnreg"}
     assert says in findings[0].message
-    assert all(finding.hint for finding in findings)
+    assert all(finding.help for finding in findings)
 
 
 NEVER = "bra PAST;\n" + INC.format(256) + "\nPAST:\n"  # threads start with the registers of the largest increase
@@ -165,7 +164,7 @@ NEVER = "bra PAST;\n" + INC.format(256) + "\nPAST:\n"  # threads start with the 
 @pytest.mark.parametrize(("form", "name", "bound"), [(DEC, "dec", "at most"), (INC, "inc", "at least")])
 def test_the_hint_names_the_counts_that_are_defined(form: str, name: str, bound: str, count: int) -> None:
     """A warp has 168 registers: a count in the bound of the hint has no finding, any other count has one."""
-    hints = [each.hint for each in found(NEVER + form.format(count)) if each.rule == "setmaxnreg"]
+    hints = [each.help for each in found(NEVER + form.format(count)) if each.rule == "setmaxnreg"]
     defined = count <= 168 if form == DEC else count >= 168
     assert hints == (
         [] if defined else [f"pass setmaxnreg.{name} a count of {bound} 168, the current count of the warp"]
@@ -176,7 +175,7 @@ def test_a_warning_says_that_it_is_one_in_words_and_in_a_timeline(tmp_path: Path
     trace = tmp_path / "trace.json"
     (finding,) = found(DEC.format(200), trace=trace)
     assert finding.severity == "warning"
-    first = f"setmaxnreg (warning): {finding.message}"
+    first = f"warning[setmaxnreg]: {finding.message}"
     assert str(finding).startswith(first)
     marks = [event for event in json.loads(trace.read_text())["traceEvents"] if event.get("cat") == "finding"]
     assert {mark["name"] for mark in marks} == {first}
@@ -190,7 +189,7 @@ def test_a_warpgroup_may_set_the_same_count_at_two_places() -> None:
 def test_warps_without_a_whole_warpgroup_are_found() -> None:
     (finding,) = found(roles("", DEC.format(40)), ".maxnreg 64", threads=160)
     assert finding.rule == "setmaxnreg"
-    assert "no whole warpgroup" in finding.message
+    assert "a warpgroup with fewer than four warps" in finding.message
 
 
 @pytest.mark.parametrize("count", [16, 30, 264])

@@ -54,8 +54,8 @@ def test_the_error_has_the_race_and_names_it(body: str, kind: type[SimulationErr
         if kind is StepLimitExceeded or error.findings:  # the store may come after the trap
             assert [finding.rule for finding in error.findings] == ["shared-race"]
             *_, title, named = str(error).splitlines()
-            assert title == "1 finding before that:"
-            assert named.startswith("  shared-race: ")
+            assert title == "1 earlier finding:"
+            assert named.startswith("  error[shared-race]: ")
             assert named.endswith(LINES)
         assert "shared-race" not in error.without_findings
         assert str(error).startswith(error.without_findings)
@@ -63,17 +63,17 @@ def test_the_error_has_the_race_and_names_it(body: str, kind: type[SimulationErr
 
 
 def test_errors_come_first_and_a_few_stand_for_all() -> None:
-    error = StepLimitExceeded("too long", hint="wait")
-    assert str(error) == "too long\nhint: wait"
+    error = StepLimitExceeded("too long", help="wait")
+    assert str(error) == "too long\nhelp: wait"
     severities = ("note", "warning", "error", "note", "error")
     error.findings = tuple(
-        Finding(f"rule-{number}", "this\nand that", severity=severity) for number, severity in enumerate(severities)
+        Finding(f"rule-{number}", "this", severity=severity) for number, severity in enumerate(severities)
     )
     assert str(error).splitlines()[2:] == [
-        "5 findings before that:",
-        "  rule-2: this",
-        "  rule-4: this",
-        "  rule-1 (warning): this",
+        "5 earlier findings:",
+        "  error[rule-2]: this",
+        "  error[rule-4]: this",
+        "  warning[rule-1]: this",
         "  and 2 more",
     ]
     again = pickle.loads(pickle.dumps(error))  # noqa: S301 - written above
@@ -100,7 +100,7 @@ def test_explore_counts_schedules_that_are_stopped(body: str, kind: type[Simulat
     assert (there.findings, str(there)) == (found.findings, str(found))
 
 
-@pytest.mark.parametrize(("body", "reason"), [(RACING, "still running after 2000 steps"), (TRAPPING, "trap")])
+@pytest.mark.parametrize(("body", "reason"), [(RACING, "step limit of 2000 exceeded"), (TRAPPING, "trap")])
 def test_the_command_prints_the_findings_and_why_it_stopped(
     body: str, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -110,7 +110,7 @@ def test_the_command_prints_the_findings_and_why_it_stopped(
     given = ["sim", str(path), "--block", "64", "--arg", "u32[64]", "--steps", "2000", "--seed", str(seed)]
     assert main(given) == 1
     told = capsys.readouterr()
-    assert told.out.startswith("shared-race: ")
-    assert "hint: " in told.out
+    assert told.out.startswith("error[shared-race]: ")
+    assert "help: " in told.out
     assert reason in told.err
     assert "shared-race" not in told.err

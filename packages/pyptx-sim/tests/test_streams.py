@@ -67,7 +67,7 @@ def test_fields_beside_several_launches_are_refused() -> None:
     launch = Launch(grid=1, block=1, args=[np.zeros(1, np.uint32)] * 2)
     with pytest.raises(LaunchError, match="several launches"):
         run(HEADER + entry("k", ""), [launch, launch], grid=2)
-    with pytest.raises(LaunchError, match="timeline of several launches"):
+    with pytest.raises(LaunchError, match="trace= with several launches"):
         run(HEADER + entry("k", ""), [launch, launch], trace="run.json")
     with pytest.raises(LaunchError, match="no launch"):
         run(HEADER + entry("k", ""), [])

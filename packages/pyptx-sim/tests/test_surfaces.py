@@ -85,7 +85,7 @@ def test_what_lies_outside_is_clamped_zero_or_a_fault() -> None:
     (finding,) = executed(read.replace("CLAMP", "trap"), np.zeros((6, 8), np.uint32), Surface(picture())).findings
     assert finding.rule == "out-of-bounds"
     assert finding.count == np.count_nonzero(~inside)
-    assert "an access at {-4, 1} of argument 1 'surface', which has 8 × 6 texels of 4 bytes" in finding.message
+    assert finding.message == "invalid surface access at {-4, 1} of argument 1 'surface': 8 x 6 texels of 4 bytes"
     with pytest.raises(MemoryFault, match="out-of-bounds"):
         executed(read.replace("CLAMP", "trap"), np.zeros((6, 8), np.uint32), Surface(picture()), checks="none")
     surface = picture()
@@ -164,7 +164,7 @@ def test_what_one_launch_stores_the_next_one_fetches() -> None:
 
 def test_a_texture_is_no_surface() -> None:
     body = "sust.b.2d.b32.trap [%rd5, {%r2, %r1}], %r1;"
-    with pytest.raises(SimulationError, match="is a texture, and accessed as a surface"):
+    with pytest.raises(SimulationError, match="expected a surface, got texture"):
         executed(body, 0, Texture(picture()))
-    with pytest.raises(SimulationError, match=r"geometry \.2d to argument 1 'surface', whose geometry is \.3d"):
+    with pytest.raises(SimulationError, match=r"expected geometry \.2d, got argument 1 'surface' of geometry \.3d"):
         executed(body, 0, Surface(picture(shape=(2, 6, 4)), "3d"))

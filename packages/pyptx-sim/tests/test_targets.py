@@ -45,7 +45,7 @@ def test_plain_ptx_runs_on_every_target(row):
 
 def test_an_old_target_has_its_own_limits():
     text = TEXT.format(target="sm_13", version=(2, 3)).replace("buffer[256]", "buffer[8192]")
-    with pytest.raises(LaunchError, match="sm_13 has 16384"):
+    with pytest.raises(LaunchError, match=r"limit 16384 \(sm_13\)"):
         pyptx_sim.run(text, grid=1, block=32, args=[np.zeros(256, np.uint32)])
     pyptx_sim.run(text, grid=1, block=32, args=[np.zeros(256, np.uint32)], target="sm_75")
 

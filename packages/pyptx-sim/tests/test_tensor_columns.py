@@ -184,16 +184,16 @@ def test_a_map_of_the_other_mode_is_a_finding() -> None:
     columns = columns_of(array, Im2col((0, 0), (0, 0), 4, 8), steps=(1, 1, 1, 1))
     boxes = map_of(array, (1, 1, 2, 4), "f32")
     wrong = faults(STORED.format(mode="tile.", w=0), array, columns)
-    assert wrong == [("tensor-map", "a tensor map of im2col mode lies where .4d needs one")]
+    assert wrong == [("tensor-map", "tensor map is for im2col mode, but the copy uses tiled mode")]
     wrong = faults(STORED.format(mode="im2col_no_offs.", w=0), array, boxes)
-    assert wrong == [("tensor-map", "a tensor map of tiled mode lies where .4d in im2col mode needs one")]
+    assert wrong == [("tensor-map", "tensor map is for tiled mode, but the copy uses im2col mode")]
 
 
 def test_a_column_that_begins_outside_of_its_bounding_box_is_a_finding() -> None:
     array = np.zeros((2, 3, 4, 4), np.float32)
     described = columns_of(array, Im2col((-1, -1), (-1, -1), 4, 8), steps=(1, 1, 1, 1))
     wrong = faults(STORED.format(mode="im2col_no_offs.", w=3), array, described)
-    assert wrong == [("tensor-map", "coordinate 1 is 3, outside of the bounding box from -1 to 2")]
+    assert wrong == [("tensor-map", "coordinate 1 is 3, outside the bounding box (-1 to 2)")]
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_a_column_that_begins_outside_of_its_bounding_box_is_a_finding() -> None
 def test_columns_that_no_driver_encodes_are_refused(change: dict[str, Any]) -> None:
     array = np.zeros((2, 3, 4, 8), np.float32)
     described = replace(columns_of(array, Im2col((0, 0), (0, 0), 4, 8), steps=(1, 1, 1, 1)), **change)
-    with pytest.raises(LaunchError, match="no tensor map has"):
+    with pytest.raises(LaunchError, match="invalid tensor map: "):
         execute(HEAD, np.zeros(1, np.uint32), Mapped(array, described), parameters=PARAMETERS, before=BEFORE)
 
 
@@ -252,13 +252,13 @@ def test_a_box_inside_a_slice_is_a_finding() -> None:
     array = np.zeros((2, 2, 3, 4, 8), np.float16)  # two slices of eight channels
     described = TensorMap("f16", (2, 3, 4, 16), (384, 64, 16, 2), (1, 1, 2, 8), (1,) * 4, "none", "16B")
     wrong = faults(STORED.format(mode="tile.", w=0).replace("{0,", "{4,"), array, described)
-    assert wrong == [("tensor-map", "channel 4 begins no slice of 8")]
+    assert wrong == [("tensor-map", "coordinate 0 is 4, must be a multiple of 8, the channels of a slice")]
 
 
 @pytest.mark.parametrize("change", [{"box": (1, 1, 2, 16)}, {"interleave": "32B"}, {"strides": (384, 64, 8, 2)}])
 def test_what_no_interleaved_map_has_is_refused(change: dict[str, Any]) -> None:
     array = np.zeros((2, 2, 3, 4, 8), np.float16)
     described = TensorMap("f16", (2, 3, 4, 16), (384, 64, 16, 2), (1, 1, 2, 8), (1,) * 4, "none", "16B")
-    with pytest.raises(LaunchError, match="no tensor map has"):
+    with pytest.raises(LaunchError, match="invalid tensor map: "):
         execute(HEAD, np.zeros(1, np.uint32), Mapped(array, replace(described, **change)), parameters=PARAMETERS,
                 before=BEFORE)  # fmt: skip

@@ -172,7 +172,7 @@ def test_pixels_begin_no_further_than_the_bounding_box() -> None:
     described = map_of(array, (), "f32", im2col=Im2col((0,), (-2,), 4, 40))
     body = HEAD + LOAD.format(size=640, rank=3, mode="im2col::w", offsets=", {0, 0}", corner="0, 7, 0")
     result = executed(body, np.zeros(1, np.uint32), Mapped(array, described))
-    assert "behind the bounding box" in str(result.findings[0])
+    assert "past the end of the bounding box" in str(result.findings[0])
 
 
 # --- replaced global address --------------------------------------------------------------------

@@ -360,7 +360,7 @@ def test_a_finding_is_marked_where_it_happens(folder: Path) -> None:
     shown = record(planted(PLANTED[0].title), folder / "found.json", faulty=True)
     (finding, *_) = shown.result.findings
     marks = [event for event in shown.events("i") if event["cat"] == "finding"]
-    assert f"{finding.rule}: {finding.message}" in {mark["name"] for mark in marks}
+    assert finding.headline in {mark["name"] for mark in marks}
     assert finding.line in {mark["args"]["ptx line"] for mark in marks}
 
 
@@ -393,8 +393,8 @@ def test_a_deadlock_is_written_and_says_what_never_came(schedule: dict[str, Any]
     endless = {e["name"]: e for e in document["traceEvents"] if e.get("args", {}).get("ended") is False}
     names = [f"waiting at mbarrier bar+{offset}, phase 0 (never ends)" for offset in (0, 8)]
     assert sorted(endless) == names
-    assert "32 bytes missing" in endless[names[0]]["args"]["why"]
-    assert "nobody has arrived" in endless[names[1]]["args"]["why"]
+    assert "tx-count 32" in endless[names[0]]["args"]["why"]
+    assert "no arrivals since mbarrier.init" in endless[names[1]]["args"]["why"]
     # The retries before the simulator gives up are part of the wait, and take no time.
     assert all(event["args"]["retries"] > 0 for event in endless.values())
     assert {event["ts"] + event["dur"] for event in endless.values()} == {document["otherData"]["ticks"]}
@@ -406,7 +406,7 @@ def test_a_barrier_that_some_threads_never_reach_says_how_many_came(folder: Path
     shown = record(lambda **options: execute(body, np.zeros(64, np.uint32), block=64, **options), folder / "lone.json")
     (wait,) = [event for event in shown.events("X") if event["args"].get("ended") is False]
     assert wait["name"] == "bar.sync 1 (never ends)"
-    assert wait["args"]["why"] == "barrier 1: 32 of 96 threads arrived"
+    assert wait["args"]["why"] == "32 of 96 threads arrived at barrier 1"
 
 
 BAD_ENDS: list[tuple[str, type[SimulationError], dict[str, Any]]] = [
@@ -478,16 +478,16 @@ def test_of_a_run_too_long_to_keep_the_end_is_kept(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"trace": "out.png"}, "neither .json nor .svg"),
+        ({"trace": "out.png"}, "must be a .json or .svg file"),
         ({"trace": "no/such/folder/out.json"}, "no such folder"),
-        ({"trace": "out.json", "trace_blocks": 0}, "records nothing"),
+        ({"trace": "out.json", "trace_blocks": 0}, "must be positive, got 0"),
     ],
     ids=str,
 )
 def test_a_file_that_cannot_be_written_is_refused_before_the_run(options: dict[str, Any], message: str) -> None:
     with pytest.raises(LaunchError, match=message) as raised:
         numbered(1, **options)
-    assert raised.value.hint
+    assert raised.value.help
 
 
 def test_without_a_trace_the_machine_is_the_plain_one(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:

@@ -103,7 +103,7 @@ def test_an_unconverted_address_of_shared_memory_is_a_note_and_a_converted_one_i
 ) -> None:
     findings = found(*FORMS[form], UNCONVERTED, **schedule)
     assert {(each.rule, each.severity) for each in findings} == {("generic-address", "note")}
-    assert all(each.hint for each in findings)
+    assert all(each.help for each in findings)
     assert found(*FORMS[form], CONVERTED, **schedule) == ()
 
 

@@ -185,7 +185,7 @@ def test_padding_may_be_copied_in_bulk(schedule: dict[str, Any]) -> None:
     assert found(BULK + "ld.shared.u32 %r9, [%r7];" + OUT, **schedule) == []
     used = execute(BULK + "ld.shared.u32 %r9, [%r7+128];" + OUT, np.zeros(512, np.uint32), **schedule).findings
     assert [each.rule for each in used] == ["uninitialized-memory"]
-    assert "read by a bulk copy of thread (0, 0, 0)" in used[0].message
+    assert used[0].other_label == "read by bulk copy of thread (0, 0, 0) of CTA (0, 0, 0)"
 
 
 @pytest.mark.hopper

@@ -99,5 +99,5 @@ def test_ptxas_and_the_checker_accept_these_functions(write, tmp_path):
 
 def test_a_vector_of_another_length_is_an_error_at_the_call():
     text = taking(2, "u32").replace(".reg .v2 .u32 V", ".reg .v4 .u32 V")
-    with pytest.raises(ProgramError, match=r"expected 2 registers for a parameter .*, got 4\nPTX line \d+"):
+    with pytest.raises(ProgramError, match=r"expected 2 registers for the parameter, got 4\nPTX line \d+"):
         pyptx_sim.run(text, grid=1, block=32, args=[np.zeros(32, np.uint32)])

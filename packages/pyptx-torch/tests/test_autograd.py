@@ -277,11 +277,11 @@ def test_keywords_go_to_both_kernels_and_out_to_neither():
 @pytest.mark.parametrize(
     ("keywords", "words"),
     [
-        ({"save_for_backward": [0, 2]}, "don't fit"),
-        ({"save_for_backward": [0]}, "would get 2 tensors"),
+        ({"save_for_backward": [0, 2]}, "out of range"),
+        ({"save_for_backward": [0]}, "must take 2 tensors"),
         ({"num_grad_inputs": 1}, "return 1; it takes 3 and returns 2"),
-        ({"num_grad_inputs": 3}, "don't fit"),
-        ({"save_outputs": [1]}, "don't fit"),
+        ({"num_grad_inputs": 3}, "out of range"),
+        ({"save_outputs": [1]}, "out of range"),
     ],
 )
 def test_kernels_that_do_not_fit_are_an_error(keywords, words):
@@ -321,7 +321,7 @@ def test_a_function_of_gradients_gets_the_keywords_that_it_names_and_must_return
     differentiable_kernel(scaled_product, scaled)(x, w, factor=3.0, more=1.0).sum().backward()
     assert torch.equal(x.grad, 3 * w)
     one = differentiable_kernel(scaled_product, scaled, num_grad_inputs=1)
-    with pytest.raises(ArgumentCountError, match="scaled returns 2 gradients; 1 inputs have one"):
+    with pytest.raises(ArgumentCountError, match="scaled returns 2 gradients, expected 1"):
         one(x, w).sum().backward()
 
 

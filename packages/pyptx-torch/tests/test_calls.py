@@ -149,7 +149,7 @@ def test_columns_stay_columns():
 def test_another_dtype_after_a_call_is_another_kernel_or_an_error_and_never_the_cached_one():
     x = numbers(32)
     assert torch.equal(double(x), 2 * x)
-    with pytest.raises(TypeError, match="X holds s32"):
+    with pytest.raises(TypeError, match="X has dtype s32"):
         double(x.int())
     assert torch.equal(whole_double(x.int()), 2 * x.int())
     assert torch.equal(double(x), 2 * x)
@@ -236,7 +236,7 @@ def test_small_launches_are_checked_and_warn_of_what_is_found(monkeypatch):
     monkeypatch.setenv("PYPTX_CHECKS", "auto")
     kernel, x = build_double(40), numbers(40)  # the kernel's grid is N // 32
     for call in (kernel, torch.compile(kernel, fullgraph=True, backend="eager")):
-        with pytest.warns(UserWarning, match="unwritten-output: no thread has written 8 of the 40 elements"):
+        with pytest.warns(UserWarning, match=r"unwritten-output\]: 8 of 40 elements"):
             call(x)
     kernel(x, out=torch.zeros(40))  # `out` may be written in part
     monkeypatch.setenv("PYPTX_CHECKS", "off")
@@ -257,7 +257,7 @@ def test_bits_come_from_and_go_to_elements_of_any_type_of_their_width():
     x = numbers(32)
     assert torch.equal(copy_bits(x).view(torch.float32), x)
     assert torch.equal(copy_bits(x, out=torch.empty(32)), x)
-    with pytest.raises(TypeError, match="out= for Y holds"):
+    with pytest.raises(TypeError, match="out= for Y has dtype"):
         copy_bits(x, out=torch.empty(32, dtype=torch.float64))
     with torch.device("meta"):
         assert copy_bits(torch.empty(32), out=torch.empty(32)).is_meta

@@ -250,10 +250,10 @@ def test_a_program_without_a_fingerprint_names_the_operator_that_it_lacks_and_ru
         print(str(error).splitlines()[-1])
     """
     assert run(tmp_path, loaded.format("name='fused_0123abcd'")).splitlines() == ["8.0", "8.0", "4.0"]
-    exported, traced, hint = run(tmp_path, loaded.format("")).splitlines()
+    exported, traced, help = run(tmp_path, loaded.format("")).splitlines()
     assert exported == "RuntimeError False"  # torch names the operator in a warning
     assert traced == "RuntimeError True"
-    assert "pyptx_torch.register(kernel, name='fused_0123abcd')" in hint
+    assert "pyptx_torch.register(kernel, name='fused_0123abcd')" in help
 
 
 @pytest.fixture
@@ -289,7 +289,7 @@ def test_a_kernel_is_renamed_after_calls_and_graphs_of_its_old_name_go_on(kernel
     ("name", "words"),
     [
         *((name, "expected an identifier") for name in ("", "a b", "a.b", "a::b", "1a", "_a", "é", 3)),
-        *((name, "is taken") for name in ("packets", "name", "missing_gradient")),
+        *((name, "is already used") for name in ("packets", "name", "missing_gradient")),
     ],
 )
 def test_a_name_that_torch_cannot_give_is_an_error(kernel, name, words):
@@ -300,7 +300,7 @@ def test_a_name_that_torch_cannot_give_is_an_error(kernel, name, words):
 def test_a_name_of_another_kernel_is_an_error(kernel):
     from .kernels import power
 
-    with pytest.raises(OperatorNameError, match="is taken"):
+    with pytest.raises(OperatorNameError, match="is already used"):
         operators.register(kernel, name=operators.operator_of(power).name)
 
 
@@ -346,7 +346,7 @@ def test_a_template_value_that_no_other_process_has_is_an_error_of_the_export(tm
     try:
         print(torch.jit.load("kept.pt")(x)[32].item())
     except Exception as error:
-        print("another process kept" in str(error))
+        print("of another process" in str(error))
     """
     assert run(tmp_path, loaded) == "True"
 

@@ -45,7 +45,7 @@ def test_an_input_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixtu
     link.symlink_to(source)
     for output in (source, link, tmp_path):  # its own folder would mean its own name
         assert run([str(source), "-o", str(output)]) == 2
-        assert "is an input: it is not overwritten" in capsys.readouterr().err
+        assert "is an input and would be overwritten" in capsys.readouterr().err
     assert source.read_text() == SOURCE
 
 
@@ -57,7 +57,7 @@ def test_two_outputs_of_one_name_are_refused(tmp_path: Path, jobs: str, capsys: 
         path.write_text(SOURCE)
     assert run([*map(str, names), "-o", str(tmp_path / "out"), "-j", jobs]) == 2
     told = capsys.readouterr().err
-    assert f"{names[0]} and {names[1]} both become {tmp_path / 'out' / 'k.py'}" in told
+    assert f"{names[0]} and {names[1]} have the same output {tmp_path / 'out' / 'k.py'}" in told
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["other"]
 
 

@@ -170,7 +170,7 @@ def test_a_head_exempts_the_module_that_it_is_of(right: str, wrong: str) -> None
     found = done(source)
     assert found.refused
     assert not found.unchecked
-    assert f"# Nothing is held against the instruction table, which refuses this: {found.refused}\n" in found.text
+    assert f"# Not checked against the instruction table, which rejects this: {found.refused}\n" in found.text
 
 
 def test_nothing_is_looked_for_in_a_module_that_is_right() -> None:
@@ -190,7 +190,7 @@ def test_the_command_tells_of_it(tmp_path: Path, capfd: pytest.CaptureFixture[st
     source.write_text(module("frob.b32 %r2, %r1;\nadd.s31 %r2, %r1, 1;\n"), encoding="ascii")
     assert run([str(source), "-o", str(tmp_path / "k.py"), "--report", "json"]) == 0
     told, _, report = capfd.readouterr().err.partition("\n")
-    assert told == f"pyptx transpile: {source}: 2 statements are written with unchecked=True: {UNKNOWN}"
+    assert told == f"pyptx transpile: {source}: 2 statements are emitted with unchecked=True: {UNKNOWN}"
     assert '"statement": "add.s31 %r2, %r1, 1;"' in report
 
 

@@ -154,6 +154,6 @@ def test_a_wrong_name_is_withdrawn_alone_and_its_uses_are_said_by_numbers(what: 
 def test_names_are_withdrawn_where_calls_are_right_and_what_is_bound_is_not() -> None:
     source = module(*FIRST)
     done = transpile(source, wrong(lambda line: f"{line}; tid_x = r[7]"))
-    assert [(one.rule, one.reason) for one in done.withdrawn] == [("register", "it is another register")]
+    assert [(one.rule, one.reason) for one in done.withdrawn] == [("register", "a register does not match")]
     assert rebuilt(done.text) == source
     assert "tid_x" not in done.text

@@ -42,7 +42,7 @@ def test_without_its_package_a_name_of_a_plugin_says_what_to_install() -> None:
     environment = {**os.environ, "PYPTX_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run([sys.executable, "-c", source], env=environment, capture_output=True, text=True, check=False)
     assert "MissingPackageError: pyptx.wgmma_layout.layout_for_a: ptx.wgmma needs pyptx-arch-hopper" in done.stderr
-    assert re.search(r"\nhint: pip install .*\[hopper\].*\n$", done.stderr)
+    assert re.search(r"\nhelp: pip install .*\[hopper\].*\n$", done.stderr)
 
 
 def test_names_mean_the_same_wherever_they_are_imported_from() -> None:

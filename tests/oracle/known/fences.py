@@ -10,10 +10,10 @@ STRICTER: dict[str, str] = {
     r"^fence\.proxy\.(?=\S*::)\S*\.acq_rel": (
         "the manual has .acquire or .release for a unidirectional fence, not .acq_rel"
     ),
-    r"^fence\.\S*sync_restrict\S*.* does not go with": (
+    r"^fence\.\S*sync_restrict\S*.* cannot be combined with": (
         "ptxas ignores .sync_restrict on fences for which the manual does not list it"
     ),
-    r"^fence\.proxy\.(\S*\.)?(global|shared)\S*.* does not go with": (
+    r"^fence\.proxy\.(\S*\.)?(global|shared)\S*.* cannot be combined with": (
         "ptxas ignores a state space on fences for which the manual does not list one"
     ),
     r"^fence\.(?!proxy)\S*\basync\b": ("ptxas ignores .async in a fence other than fence.proxy"),

@@ -10,7 +10,7 @@ STRICTER: dict[str, str] = {
     r"^tcgen05\.ld\.red\S* .*operand [23] of": (
         "ptxas checks only the width of the register for the result of tcgen05.ld.red"
     ),
-    r"\.b8x16 does not go|\.b[46]x16_p\d\d does not go|\.b2 does not go": (
+    r"\.(b8x16|b[46]x16_p\d\d|b2) cannot be combined": (
         "ptxas ignores an element format in instructions that do not have one"
     ),
     r"^tcgen05\.(ld|st)\S* .*lacks a modifier: \.aligned": "ptxas 13.0 accepts tcgen05.ld and st without .aligned",

@@ -47,7 +47,7 @@ class Field:
     def known(self) -> str:
         """The valid values, as text."""
         if self.codes:
-            return f"one of {', '.join(map(repr, self.codes))}"
+            return f"{'one of ' * (len(self.codes) > 1)}{', '.join(map(repr, self.codes))}"
         last = ((1 << self.size) - 1) * self.unit + self.least
         return f"{self.least} to {last}" + (f" in steps of {self.unit}" if self.unit > 1 else "")
 
@@ -55,7 +55,7 @@ class Field:
         """Return the number for `value`; raise DescriptorError for an invalid value."""
         found = self._code(value) if self.codes else self._units(value)
         if found is None:
-            raise DescriptorError(f"{self.label}={value!r} of a descriptor", hint=f"{self.label} is {self.known}")
+            raise DescriptorError(f"{self.label} of a descriptor must be {self.known}, got {value!r}")
         return found
 
     def _code(self, value: object) -> int | None:
@@ -75,8 +75,8 @@ class Field:
         found = [value for value, code in self.codes.items() if code == number]
         if not found:
             raise DescriptorError(
-                f"{self.bits}, {self.label}, of descriptor {word:#x} hold {number}, which says nothing",
-                hint=", ".join(f"{code} is {value!r}" for value, code in self.codes.items()),
+                f"{self.label} field ({self.bits}) is {number}",
+                help="valid values: " + ", ".join(f"{code} is {value!r}" for value, code in self.codes.items()),
             )
         return found[0]
 
@@ -96,8 +96,9 @@ def decode(fields: Sequence[Field], word: int, width: int) -> dict[str, Any]:
     beyond = word & ~covered
     if beyond:
         bit = (beyond & -beyond).bit_length() - 1
-        beside = f"bit {bit} of descriptor {word:#x} is set, and no field has it"
-        raise DescriptorError(beside, hint=f"it has {width} bits, of which the reserved ones are 0")
+        raise DescriptorError(
+            f"reserved bit {bit} is set", help=f"clear the reserved bits of the {width}-bit descriptor"
+        )
     found: dict[str, Any] = {}
     for each in fields:
         value = each.value(word)

@@ -68,5 +68,7 @@ def accumulator(
             for block in range(blocks)
             for part in range(2)
         )
-    kind = "weight-stationary product" if stationary else "product"
-    raise ValueError(f"no {kind} of {blocks} block{'s' * (blocks > 1)} has M = {m}")
+    kind = "weight-stationary MMA" if stationary else "product"
+    from pyptx_ir.isa.modules.counting import counted
+
+    raise ValueError(f"invalid M = {m} of a {kind} in {counted(blocks, 'CTA')}")

@@ -177,14 +177,16 @@ class InstructionDescriptor:
             given = getattr(self, name)
             object.__setattr__(self, name, getattr(given, "name", given))
         if self.kind not in _FORMATS:
-            raise DescriptorError(f"kind={self.kind!r} of a product", hint=f"one of {', '.join(KINDS)}")
+            raise DescriptorError(f"invalid kind {self.kind!r} of an MMA", help=f"use one of {', '.join(KINDS)}")
         scales = SCALES.get(self.kind, ())
         if self.scale is None and len(scales) == 1:
             object.__setattr__(self, "scale", scales[0])
         if not self.depth:
             object.__setattr__(self, "depth", default_depth(self.kind, sparse=self.sparse))
         if self.d not in SUMS[self.kind]:
-            raise DescriptorError(f"d={self.d!r} of kind::{self.kind}", hint=f"d is {' or '.join(SUMS[self.kind])}")
+            raise DescriptorError(
+                f"invalid d {self.d!r} for kind::{self.kind}", help=f"use d={' or '.join(SUMS[self.kind])}"
+            )
         self._check_absent()
         self._check_depth()
         bit_fields.encode(_FORMATS[self.kind], self)
@@ -201,9 +203,9 @@ class InstructionDescriptor:
         usual = default_depth(self.kind, sparse=self.sparse)
         also = (_DEEP,) if self.kind in ("mxf4", "mxf4nvf4") and not self.sparse else ()
         if self.depth not in (usual, *also):
-            what = f"a {'sparse' if self.sparse else 'dense'} product of kind::{self.kind}"
+            what = f"a {'sparse' if self.sparse else 'dense'} MMA of kind::{self.kind}"
             known = " or ".join(map(str, (usual, *also)))
-            raise DescriptorError(f"depth={self.depth!r} of {what}", hint=f"its K is {known}")
+            raise DescriptorError(f"invalid depth={self.depth!r} (K) of {what}", help=f"use {known}")
 
     @property
     def deep(self) -> bool:
@@ -224,7 +226,7 @@ class InstructionDescriptor:
     def decode(cls, kind: str, bits: int) -> InstructionDescriptor:
         """Return the decoded descriptor of an MMA of `kind`; the DescriptorError names the invalid field."""
         if kind not in _FORMATS:
-            raise DescriptorError(f"kind={kind!r} of a product", hint=f"one of {', '.join(KINDS)}")
+            raise DescriptorError(f"invalid kind {kind!r} of an MMA", help=f"use one of {', '.join(KINDS)}")
         found: dict[str, Any] = {"kind": kind, "d": SUMS[kind][0]}
         found |= bit_fields.decode(_FORMATS[kind], bits, _WIDTH)
         found["depth"] = _DEEP if found.pop("deep", False) else 0
@@ -284,7 +286,7 @@ class SharedDescriptor:
         bit_fields.encode(_SHARED, self)
         if self.absolute_leading and (self.pattern != (128, 16) or self.base_offset):
             raise DescriptorError(
-                "absolute_leading=True of a shared descriptor", hint="it goes with swizzle=128, atom=16, base_offset=0"
+                "absolute_leading=True is not valid with this swizzle", help="use swizzle=128, atom=16, base_offset=0"
             )
 
     @property
@@ -354,7 +356,7 @@ class ZeroColumnMask:
         """Check each attribute against its field."""
         for name in ("start_count", "first_span"):
             if len(getattr(self, name)) != 4:
-                raise DescriptorError(f"{name}={getattr(self, name)!r}: there are four sub-masks")
+                raise DescriptorError(f"{name} must have four entries (sub-masks), got {getattr(self, name)!r}")
         bit_fields.encode(_ZERO_COLUMNS, self)
 
     @property
@@ -374,7 +376,7 @@ class ZeroColumnMask:
         """
         if m not in _PARTS or self.shift > _MOST_SHIFT[m]:
             known = ", ".join(f"M = {rows} with a shift up to {most}" for rows, most in _MOST_SHIFT.items())
-            raise DescriptorError(f"a mask of columns, shifted by {self.shift}, for M = {m}", hint=f"there is {known}")
+            raise DescriptorError(f"invalid zero-column mask: shift {self.shift} with M = {m}", help=f"use {known}")
         if not self.non_zero:
             return ()
         size = n // _PARTS[m]

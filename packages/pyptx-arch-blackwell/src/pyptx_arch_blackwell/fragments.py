@@ -49,7 +49,7 @@ def accumulator_fragment(
     shape = SHAPES.get(load)
     if shape is None or shape.accesses > 1:
         known = ", ".join(name for name, each in SHAPES.items() if each.accesses == 1)
-        raise ValueError(f"an accumulator is loaded by {known}, not by {load}")
+        raise ValueError(f"load must be one of {known} for an accumulator, got {load}")
     own = [part for part in accumulator(m, n, blocks=cta_group, sparse=sparse, stationary=ws) if part.block == 0]
     width = max(part.column + part.columns for part in own)
     steps = {1 << bit: _step(own, 1 << bit) for bit in range(LANES.bit_length() - 1)}
@@ -65,8 +65,8 @@ def accumulator_fragment(
         elements = [Step(0, 1), *map(_doubled, elements[: len(shape.registers)]), *further[1:]]
         lanes = [*map(_doubled, held), *warps]
     if None in elements + lanes:
-        raise ValueError(f"{load} loads lanes of which M = {m} has no elements: load 16x64b")
-    title = f"m{m} n{n}{' .ws' if ws else ''}{' .sp' if sparse else ''} d by tcgen05.ld {load}"
+        raise ValueError(f"{load} accesses lanes without elements for M = {m}: load 16x64b")
+    title = f"m{m} n{n}{' .ws' if ws else ''}{' .sp' if sparse else ''} d with tcgen05.ld {load}"
     rows = max(part.row + part.rows for part in own)
     columns = max(part.n + part.columns for part in own)
     bits = _HALF if packed else _CELL
@@ -103,7 +103,7 @@ def _by_name(shape: str, operand: str, _element: str, _order: str) -> Fragment:
     """Return the layout of D for a shape such as m128n256, loaded with 32x32b."""
     extents = shape.removeprefix("m").split("k")[0].split("n")
     if operand != "d" or len(extents) != 2 or not all(each.isdecimal() for each in extents):
-        raise ValueError(f"tcgen05.ld brings d of a product, m128n256, not {operand!r} of {shape}")
+        raise ValueError(f"tcgen05.ld loads operand d of a shape such as m128n256, got {operand!r} of {shape}")
     return accumulator_fragment(int(extents[0]), int(extents[1]))
 
 

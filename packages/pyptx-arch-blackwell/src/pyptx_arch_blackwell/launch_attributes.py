@@ -8,6 +8,6 @@ from pyptx_ir.plugins.rows import LaunchAttribute
 
 ROWS: Final = (
     LaunchAttribute(
-        "preferred_cluster", 11, "size", "the size of cluster to use where the device has room for it", (10, 0)
+        "preferred_cluster", 11, "size", "preferred cluster size, used if the device has room for it", (10, 0)
     ),
 )

@@ -56,7 +56,7 @@ _BITS = {"f16": 16, "tf32": 32, "f8f6f4": 8, "i8": 8, "mxf8f6f4": 8, "mxf4": 4, 
 
 
 class ProductError(PyptxError, ValueError):
-    """An invalid tcgen05.mma; the hint lists the valid ones."""
+    """An invalid tcgen05.mma."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +98,9 @@ class Product:
 
     @property
     def words(self) -> str:
-        """The MMA as in messages."""
-        name = f"mma{'.ws' if self.ws else ''}{'.sp' if self.sparse else ''}"
-        return f"{name} of kind::{self.kind}, cta_group::{self.cta_group}"
+        """Opcode of the MMA, for messages."""
+        name = f"tcgen05.mma{'.ws' if self.ws else ''}{'.sp' if self.sparse else ''}"
+        return f"{name}.cta_group::{self.cta_group}.kind::{self.kind}"
 
 
 def _columns(kind: str, cta_group: int, *, ws: bool, sparse: bool) -> tuple[int, ...]:
@@ -149,17 +149,17 @@ PRODUCTS: tuple[Product, ...] = tuple(
 def find(kind: str, *, cta_group: int = 1, ws: bool = False, sparse: bool = False) -> Product:
     """Return the row of the table; the ProductError lists the valid values."""
     if kind not in KINDS:
-        raise ProductError(f"kind::{kind} of a product", hint=f"one of {', '.join(KINDS)}")
+        raise ProductError(f"unknown kind {kind!r} of tcgen05.mma", help=f"use one of {', '.join(KINDS)}")
     wanted = (kind, cta_group, ws, sparse)
     found = next((row for row in PRODUCTS if (row.kind, row.cta_group, row.ws, row.sparse) == wanted), None)
     if found is not None:
         return found
     if cta_group not in (1, 2):
-        raise ProductError(f"cta_group={cta_group!r}: a product is of one block, or of a pair", hint="1 or 2")
+        raise ProductError(f"cta_group must be 1 (one CTA) or 2 (CTA pair), got {cta_group!r}")
     if kind in SCALED_KINDS:
         unscaled = ", ".join(each for each in KINDS if each not in SCALED_KINDS)
-        raise ProductError(f"kind::{kind} has no mma.ws", hint=f"mma.ws has {unscaled}")
-    raise ProductError("mma.ws is a product of one block", hint="cta_group=1")
+        raise ProductError(f"invalid tcgen05.mma.ws: kind::{kind} is not supported", help=f"use one of {unscaled}")
+    raise ProductError("invalid tcgen05.mma.ws: cta_group=2 is not supported", help="use cta_group=1")
 
 
 def check(descriptor: InstructionDescriptor, *, cta_group: int = 1, ws: bool = False) -> Product:
@@ -171,10 +171,10 @@ def check(descriptor: InstructionDescriptor, *, cta_group: int = 1, ws: bool = F
         ("K", descriptor.depth, row.depths),
     ):
         if value not in known:
-            raise ProductError(f"{row.words}: {name} = {value}", hint=f"{name} is {_sequence(known)}")
+            raise ProductError(f"invalid {row.words}: {name} = {value}, must be {_sequence(known)}")
     if descriptor.depth == _DEEP and (cta_group, descriptor.m) not in ((1, 128), (2, 256)):
-        hint = "M is 128 for one block, 256 for a pair"
-        raise ProductError(f"{row.words}: K = {_DEEP} with M = {descriptor.m}", hint=hint)
+        rows = "M must be 128 for .cta_group::1, 256 for .cta_group::2"
+        raise ProductError(f"invalid {row.words}: K = {_DEEP} with M = {descriptor.m}, {rows}")
     _check_majors(row, descriptor)
     _check_options(row, descriptor)
     return row
@@ -187,8 +187,8 @@ def _check_majors(row: Product, descriptor: InstructionDescriptor) -> None:
     step = 16 * row.cta_group
     if descriptor.n % step:
         raise ProductError(
-            f"{row.words}: N = {descriptor.n} with 8-bit elements of b N-major",
-            hint=f"N is {_sequence(tuple(range(step, 257, step)))}, or lay b out K-major",
+            f"invalid {row.words}: N = {descriptor.n} with 8-bit N-major B, must be a multiple of {step}",
+            help="use another N, or a K-major B",
         )
 
 
@@ -196,16 +196,19 @@ def _check_options(row: Product, descriptor: InstructionDescriptor) -> None:
     """Reject options of other MMAs: scale factor IDs, selectors, shifts."""
     if descriptor.selector and (not descriptor.sparse or descriptor.kind in ("f8f6f4", "i8")):
         raise ProductError(
-            f"{row.words}: selector={descriptor.selector}", hint="sparse products of kind::f16 and kind::tf32 have one"
+            f"invalid {row.words}: selector={descriptor.selector}, must be 0",
+            help="pass a selector only for sparse MMAs of kind::f16 and kind::tf32",
         )
     if descriptor.max_shift and not row.ws:
-        raise ProductError(f"{row.words}: max_shift={descriptor.max_shift}", hint="only mma.ws shifts columns of b")
+        message = f"invalid {row.words}: max_shift={descriptor.max_shift}, must be 0"
+        raise ProductError(message, help="pass max_shift only for tcgen05.mma.ws")
     if descriptor.d == "f16" and {descriptor.a, descriptor.b} & {"bf16"}:
-        raise ProductError(f"{row.words}: f16 += {descriptor.a} x {descriptor.b}", hint="sums of bf16 are f32")
+        message = f"invalid {row.words}: {descriptor.a} x {descriptor.b} with an f16 accumulator"
+        raise ProductError(message, help="accumulate bf16 in f32")
     if descriptor.kind in ("mxf4", "mxf4nvf4") and descriptor.depth != _DEEP:
         odd = [name for name in ("scale_a_id", "scale_b_id") if getattr(descriptor, name) % 2]
         if odd:
-            raise ProductError(f"{row.words}: {odd[0]}={getattr(descriptor, odd[0])}", hint=f"{odd[0]} is 0 or 2")
+            raise ProductError(f"invalid {row.words}: {odd[0]}={getattr(descriptor, odd[0])}, must be 0 or 2")
 
 
 def kind_of(a: str, b: str, *, scaled: bool = False, scale: str | None = None) -> str:
@@ -214,11 +217,11 @@ def kind_of(a: str, b: str, *, scaled: bool = False, scale: str | None = None) -
     kinds = [kind for kind in kinds if scale is None or scale in SCALES.get(kind, ())]
     if len(kinds) == 1:
         return kinds[0]
-    words = "scaled products" if scaled else "products"
+    words = f"{'a block-scaled MMA' if scaled else 'an MMA'} of {a} x {b}"
     if kinds:
-        raise ProductError(f"{words} of {a} x {b} are of several kinds", hint=f"kind= one of {', '.join(kinds)}")
+        raise ProductError(f"ambiguous kind of {words}", help=f"pass kind= one of {', '.join(kinds)}")
     known = "; ".join(f"{kind}: {', '.join(FACTORS[kind])}" for kind in KINDS if (kind in SCALED_KINDS) == scaled)
-    raise ProductError(f"there are no {words} of {a} x {b}", hint=f"the kinds have {known}")
+    raise ProductError(f"no tcgen05.mma kind supports {words}", help=f"use the types of a kind: {known}")
 
 
 def check_scales(descriptor: InstructionDescriptor, size: str | None) -> None:
@@ -229,12 +232,13 @@ def check_scales(descriptor: InstructionDescriptor, size: str | None) -> None:
     known = SCALE_SIZES.get(descriptor.kind, ())
     name = f"kind::{descriptor.kind}"
     if size is not None and size not in known:
-        raise ProductError(f"{name} has no {size}", hint=f"it has {', '.join(known)}" if known else "it has no scales")
+        help = f"use one of {', '.join(known)}" if known else "omit it: the kind has no scale factors"
+        raise ProductError(f"invalid .{size} of {name}", help=help)
     if descriptor.scale == "ue4m3" and size not in _FINE:
-        hint = f"each is of 16 values: {' or '.join(_FINE)}"
-        raise ProductError(f"{name} with {size} and scales of ue4m3", hint=hint)
+        message = f"ue4m3 scale factors of {name} with {'the default block size' if size is None else f'.{size}'}"
+        raise ProductError(message, help=f"use {' or '.join(_FINE)}")
     if descriptor.depth == _DEEP and size is not None and size.startswith("scale_vec"):
-        raise ProductError(f"{name} with K = {_DEEP} and {size}", hint="say block16 or block32")
+        raise ProductError(f"invalid .{size} of {name} with K = {_DEEP}", help="use block16 or block32")
 
 
 def container_bits(kind: str) -> int:
@@ -251,13 +255,11 @@ def check_swizzle(kind: str, major: str, swizzle: int, atom: int = 16) -> None:
         return
     bits = container_bits(kind)
     if bits == 4:
-        raise ProductError(f"factors of kind::{kind} cannot be MN-major", hint="lay them out K-major")
+        raise ProductError(f"MN-major operand of kind::{kind}, must be K-major", help="use a K-major tile")
     wide = (swizzle, atom) == (128, 32)
     if (bits == 32) != wide:
-        only = "128-byte swizzle with 32-byte atoms" if bits == 32 else "any swizzle but that with 32-byte atoms"
-        raise ProductError(
-            f"MN-major factors of kind::{kind} with swizzle={swizzle}, atom={atom}", hint=f"they are read with {only}"
-        )
+        only = "swizzle=128, atom=32" if bits == 32 else "atom=16"
+        raise ProductError(f"MN-major operand of kind::{kind} with swizzle={swizzle}, atom={atom}, must have {only}")
 
 
 def _sequence(values: Sequence[int]) -> str:

@@ -37,7 +37,7 @@ def constant_bits(*, leading: int, stride: int, swizzle: int, base: int = 0) -> 
     units = [field_units(name, value) for name, value in fields]
     for name, value, most in (("swizzle", swizzle, 3), ("base_offset", base, 7)):
         if as_integer(value) is None or not 0 <= value <= most:
-            raise OperandError(f"{name}={value!r}: a descriptor has 0 to {most}")
+            raise OperandError(f"{name} of a matrix descriptor must be 0 to {most}, got {value!r}")
     return units[0] << _LEADING | units[1] << _STRIDE | base << _BASE | swizzle << _SWIZZLE
 
 
@@ -62,12 +62,12 @@ def _agreed(owner: SharedAlloc, layout: GmmaLayout) -> SharedTile:
     """Return the tile of an allocation with a GmmaLayout; raise OperandError if the two disagree."""
     major = getattr(owner.gmma_major, "name", owner.gmma_major)
     if major is None:
-        raise OperandError(f"{owner!r} does not say which dimension is contiguous", hint='gmma_major="K", or "MN"')
+        raise OperandError(f"the major dimension of {owner!r} is unknown", help='pass gmma_major="K" or "MN"')
     tile = SharedTile(owner.dtype, owner.shape[-2:], major=str(major), swizzle=layout.smem_swizzle)
     if GmmaLayout.of(tile) != layout or owner.swizzle != layout.smem_swizzle:
         raise OperandError(
-            f"{owner!r} is no matrix of {layout!r}",
-            hint=f"allocate it with smem.tile({tile!r})\n{tile.picture()}",
+            f"{owner!r} does not match {layout!r}",
+            help=f"allocate it with smem.tile({tile!r})\n{tile.picture()}",
         )
     return tile
 
@@ -80,8 +80,8 @@ def descriptor_of(what: str, value: object, byte_offset: int = 0) -> Reg:
     tile = tile_of(value)
     if tile is None:
         raise OperandError(
-            f"{what}: {value!r} does not say how its matrix lies",
-            hint="allocate it with smem.tile(SharedTile(…)), or pass a descriptor of ptx.wgmma.make_descriptor",
+            f"{what}: the matrix layout of {value!r} is unknown",
+            help="allocate it with smem.tile(SharedTile(…)), or pass a descriptor from ptx.wgmma.make_descriptor",
         )
     if isinstance(value, SharedSlice):
         check_start(what, value, tile)

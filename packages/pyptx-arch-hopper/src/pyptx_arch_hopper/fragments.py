@@ -57,7 +57,7 @@ def _of_shape(shape: str, operand: str, element: str, stored: int) -> Fragment:
         return wgmma_fragment("a", depth // stored, element)
     if operand == "d":
         return wgmma_fragment("d", columns, element)
-    raise ValueError(f"a product of a warpgroup has d in registers, and maybe a, but no {operand!r}")
+    raise ValueError(f"wgmma fragments exist for operands d and a, got {operand!r}")
 
 
 FRAGMENTS: Final = (Fragments("wgmma", _dense), Fragments("wgmma.sp", _sparse))

@@ -13,7 +13,7 @@ ROWS: Final = (
         "cluster_scheduling_policy",
         5,
         "choice",
-        "how clusters are placed",
+        "scheduling policy of clusters",
         _HOPPER,
         ("default", "spread", "load_balancing"),
     ),
@@ -21,10 +21,15 @@ ROWS: Final = (
         "programmatic_stream_serialization",
         6,
         "flag",
-        "the kernel may start before the one in front of it has ended, and waits with griddepcontrol.wait",
+        "the kernel may start before its prerequisite grids complete, and waits with griddepcontrol.wait",
         _HOPPER,
     ),
     LaunchAttribute(
-        "memory_synchronization_domain", 10, "choice", "whose writes fences wait for", _HOPPER, ("default", "remote")
+        "memory_synchronization_domain",
+        10,
+        "choice",
+        "memory synchronization domain: fences wait for writes of this domain",
+        _HOPPER,
+        ("default", "remote"),
     ),
 )

@@ -36,14 +36,14 @@ def _fragment(what: str, name: str, value: object, count: int, held: str) -> lis
     found = [each for each in every if isinstance(each, Reg)]
     if len(found) != count or len(every) != count:
         raise OperandError(
-            f"{what}: {name} is {count} registers, not {len(every)}",
-            hint=f"{name} = reg.array({held}, {count})",
+            f"{what}: {name} must have {count} registers, got {len(every)}",
+            help=f"use {name} = reg.array({held}, {count})",
         )
     wrong = next((each for each in found if not _holds(held, each)), None)
     if wrong is not None:
         raise RegisterTypeError(
-            f"{what}: {name} is {count} {held} registers, and {wrong.raw_name} is a {wrong.dtype} one",
-            hint=f"{name} = reg.array({held}, {count})",
+            f"{what}: {name} must be {count} {held} registers, got the {wrong.dtype} register {wrong.raw_name}",
+            help=f"use {name} = reg.array({held}, {count})",
         )
     return found
 
@@ -59,16 +59,16 @@ def factor(what: str, name: str, value: object, byte_offset: int) -> object:
     if isinstance(value, Reg):
         if value.dtype.bits != u64.bits or not value.dtype.is_integer:
             raise RegisterTypeError(
-                f"{what}: {name} is a descriptor, and {value.raw_name} is a {value.dtype} register",
-                hint="make one: ptx.wgmma.make_descriptor(address, …)",
+                f"{what}: {name} must be a descriptor, got the {value.dtype} register {value.raw_name}",
+                help="create one with ptx.wgmma.make_descriptor(address, …)",
             )
         return advance(value, byte_offset) if byte_offset else value
     if isinstance(value, SharedAlloc | SharedSlice):
         return descriptor_of(f"{what}: {name}", value, byte_offset)
     if name == "b":
-        raise OperandError(f"{what}: b lies in shared memory, not in {value!r}", hint="pass a tile or a descriptor")
+        raise OperandError(f"{what}: b must be in shared memory, got {value!r}", help="pass a tile or a descriptor")
     if byte_offset:
-        raise OperandError(f"{what}: a_k_offset={byte_offset} of a matrix in registers")
+        raise OperandError(f"{what}: a_k_offset={byte_offset} is not valid for a matrix in registers")
     return _fragment(what, "a", value, _A_REGISTERS, "b32")
 
 
@@ -76,9 +76,9 @@ def signs_of(what: str, form: Form, signs: tuple[int, int]) -> tuple[int, ...]:
     """Return the immediates that negate operands A and B; raise OperandError if one cannot be negated."""
     for name, sign in zip(("scale_a", "scale_b"), signs, strict=True):
         if as_integer(sign) not in {-1, 1}:
-            raise OperandError(f"{what}: {name}={sign!r}: a factor is taken as it is (1) or negated (-1)")
+            raise OperandError(f"{what}: {name} must be 1 or -1 (negate), got {sign!r}")
         if sign != 1 and not form.negates:
-            raise OperandError(f"{what}: {form.types} cannot negate ({name}={sign})")
+            raise OperandError(f"{what}: {form.types} does not support negation ({name}={sign})")
     return signs if form.negates else ()
 
 
@@ -93,14 +93,15 @@ def transpositions(
         told = None if tile is None else int(tile.major == "MN")
         turn = (told or 0) if asked is None else as_integer(asked)
         if turn not in {0, 1}:
-            raise OperandError(f"{what}: trans_{name}={asked!r}: 0 is K-major, 1 is MN-major")
+            raise OperandError(f"{what}: trans_{name} must be 0 (K-major) or 1 (MN-major), got {asked!r}")
         if tile is not None and told != turn:
             raise OperandError(
-                f"{what}: trans_{name}={asked} contradicts {tile!r}", hint=f"leave trans_{name} out\n{tile.picture()}"
+                f"{what}: trans_{name}={asked} contradicts {tile!r}", help=f"leave trans_{name} out\n{tile.picture()}"
             )
         if turn and (not form.transposes or (name == "a" and in_registers)):
             raise OperandError(
-                f"{what}: trans_{name}=1 of {form.types}: only 16-bit matrices in shared memory may be MN-major"
+                f"{what}: trans_{name}=1 is not valid for {form.types}: only 16-bit matrices in shared memory "
+                "may be MN-major"
             )
         found.append(turn)
     if not form.transposes:
@@ -121,19 +122,20 @@ def check_sizes(
             continue
         if tile.dtype.bits != from_name(type_name).bits:
             raise OperandError(
-                f"{what}: {name} is {type_name}, and {tile!r} holds elements of {tile.dtype.bits} bits",
-                hint=f"describe the tile with the type of the product\n{tile.picture()}",
+                f"{what}: {name} is {type_name}, but {tile!r} has elements of {tile.dtype.bits} bits",
+                help=f"use the MMA's type for the tile\n{tile.picture()}",
             )
         if tile.mn < extent or tile.k < depth:
             raise OperandError(
-                f"{what}: {name} reads {extent} x {depth}, and {tile!r} has {tile.mn} x {tile.k}",
-                hint=f"a product of {type_name} takes all of M or N, and {depth} of K\n{tile.picture()}",
+                f"{what}: {name} reads {extent} x {depth}, but {tile!r} has {tile.mn} x {tile.k}",
+                help=f"use a tile with all of M or N and at least K = {depth} for {type_name}\n{tile.picture()}",
             )
         bits = depth * tile.dtype.bits
         if tile.major == "K" and tile.swizzle and bits > tile.panel_width * 8:
             raise OperandError(
-                f"{what}: {name} reads {bits // 8} bytes of a row, and the panels of {tile!r} have {tile.panel_width}",
-                hint=f"use a wider swizzle\n{tile.picture()}",
+                f"{what}: {name} reads {bits // 8} bytes of a row, but TMA box rows of {tile!r} have "
+                f"{tile.panel_width}",
+                help=f"use a wider swizzle\n{tile.picture()}",
             )
 
 
@@ -141,7 +143,9 @@ def metadata_operands(what: str, form: Form, metadata: Reg, selector: int) -> tu
     """Return the metadata of a sparse operand A, and the selector of the threads that provide it."""
     number = as_integer(selector)
     if number is None or not 0 <= number < form.selectors:
-        raise OperandError(f"{what}: selector={selector!r} of {form.types}", hint=f"0 to {form.selectors - 1}")
+        raise OperandError(
+            f"{what}: invalid selector {selector!r} for {form.types}", help=f"use 0 to {form.selectors - 1}"
+        )
     return (metadata, number)
 
 
@@ -152,7 +156,7 @@ def scale_operand(value: object) -> object:
     if isinstance(value, Reg):
         if not value.dtype.is_integer or value.dtype.bits != u32.bits:
             raise RegisterTypeError(
-                f"scale_d is a predicate or a 32-bit integer, and {value.raw_name} is a {value.dtype} register"
+                f"scale_d must be a predicate or a 32-bit integer, got the {value.dtype} register {value.raw_name}"
             )
         trace = active("ptx.wgmma.mma_async")
         accumulates = trace.fresh(predicate)
@@ -160,5 +164,5 @@ def scale_operand(value: object) -> object:
         return accumulates
     number = as_integer(value)
     if number not in {0, 1}:
-        raise OperandError(f"scale_d={value!r}: d is added to (True) or not (False)")
+        raise OperandError(f"scale_d must be True (accumulate) or False, got {value!r}")
     return tree.Immediate(str(number))

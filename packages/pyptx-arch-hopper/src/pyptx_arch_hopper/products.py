@@ -76,17 +76,17 @@ def find_form(what: str, types: tuple[str, str, str], shape: Sequence[int], *, s
     if form is None:
         known = dict.fromkeys(form.types for form in forms())
         raise OperandError(
-            f"{what} has no product {types[0]} += {types[1]} x {types[2]}", hint=f"it has {', '.join(known)}"
+            f"{what} does not support {types[0]} += {types[1]} x {types[2]}", help=f"supported: {', '.join(known)}"
         )
     if sparse and not form.selectors:
-        raise OperandError(f"{what}: {form.types} has no sparse product")
+        raise OperandError(f"{what}: {form.types} does not support sparsity")
     depth = form.depth * (2 if sparse else 1)
     sizes = tuple(shape)
     if len(sizes) != 3 or sizes[0] != _ROWS or sizes[1] not in form.columns or sizes[2] != depth:
         columns = ", ".join(map(str, form.columns)) if len(form.columns) < 25 else "8, 16, … 256"
         raise OperandError(
-            f"{what}: {form.types} has no shape {sizes!r}",
-            hint=f"it has ({_ROWS}, N, {depth}) with N one of {columns}"
-            + (f"; go through {sizes[2]} of K in steps of {depth}" if len(sizes) == 3 and sizes[2] != depth else ""),
+            f"{what}: {form.types} does not support shape {sizes!r}",
+            help=f"use ({_ROWS}, N, {depth}) with N one of {columns}"
+            + (f"; loop over K = {sizes[2]} in steps of {depth}" if len(sizes) == 3 and sizes[2] != depth else ""),
         )
     return form

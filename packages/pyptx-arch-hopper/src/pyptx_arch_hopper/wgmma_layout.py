@@ -53,7 +53,7 @@ class GmmaLayout:
         if tile.major == Major.MN.name and tile.dtype.bits != _TRANSPOSABLE_BITS:
             raise SpecError(
                 f"{tile!r}: wgmma reads MN-major matrices of 16-bit types only",
-                hint=f"lay it out K-major: transpose it when it is written\n{tile.picture()}",
+                help=f"store it K-major: transpose it when it is written\n{tile.picture()}",
             )
         return GmmaLayout(
             LayoutType(tile.swizzle_code),
@@ -71,7 +71,7 @@ def pick_gmma_layout(*, elem_bytes: int, m_or_n: int, k: int, major: Major) -> G
     """
     dtype = _BY_BYTES.get(elem_bytes)
     if dtype is None:
-        raise SpecError(f"elem_bytes={elem_bytes!r}: elements have 1, 2 or 4 bytes")
+        raise SpecError(f"elem_bytes must be 1, 2 or 4, got {elem_bytes!r}")
     return GmmaLayout.of(_tile(dtype, m_or_n, k, Major(major)))
 
 

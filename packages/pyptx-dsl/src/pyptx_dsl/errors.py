@@ -61,15 +61,15 @@ if TYPE_CHECKING:
 class DslError(PyptxError):
     """Base class: locates the user's line itself unless `where` is given."""
 
-    def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
+    def __init__(self, message: str, *, where: str | None = None, help: str | None = None) -> None:
         """Compose `message`, the located source line, and `hint`."""
-        super().__init__(message, where=where if where is not None else locate(user_frame()), hint=hint)
+        super().__init__(message, where=where if where is not None else locate(user_frame()), help=help)
 
 
 def point_at_call(error: PyptxError) -> None:
     """Add the running user line to an error without a location, such as a runtime's error about its arguments."""
     if error.where is None:
-        PyptxError.__init__(error, error.message, where=locate(user_frame()), hint=error.hint)
+        PyptxError.__init__(error, error.message, where=locate(user_frame()), help=error.help)
 
 
 class TraceError(DslError):
@@ -83,7 +83,8 @@ class NoTraceError(TraceError, RuntimeError):
         """Report that `what` must be called in the body of a kernel."""
         super().__init__(
             f"no kernel is being traced here: {what} emits PTX",
-            hint="call it in a function decorated with @kernel, and ask that for .ptx(), or in one of a module()",
+            help="call it in a function decorated with @kernel and use .ptx() of the kernel, or in a function of "
+            "a module()",
         )
 
 
@@ -95,7 +96,7 @@ class ForeignRegisterError(TraceError, RuntimeError):
         now = f"kernel {here!r} is being traced" if here else "no kernel is being traced"
         super().__init__(
             f"register {register} belongs to the trace of kernel {owner!r}, but {now}",
-            hint="registers live for one trace only; make a new one inside this kernel's body",
+            help="registers live for one trace only; make a new one inside this kernel's body",
         )
 
 
@@ -106,13 +107,13 @@ class HiddenRegisterError(TraceError):
 class TruthValueError(TraceError, TypeError):
     """A register used as a Python truth value while tracing."""
 
-    def __init__(self, register: str, hint: str | None = None, where: str | None = None) -> None:
+    def __init__(self, register: str, help: str | None = None, where: str | None = None) -> None:
         """Report that the value is known on the GPU only."""
         super().__init__(
             f"register {register} has no truth value while tracing: `if`, `and`, `or`, `not`, `while` and chained "
             "comparisons decide in Python, before the kernel runs",
             where=where,
-            hint=hint or "branch with `with ptx.if_(condition):`, combine predicates with & | ~, select with ptx.selp",
+            help=help or "branch with `with ptx.if_(condition):`, combine predicates with & | ~, select with ptx.selp",
         )
         self.register = register
 
@@ -176,9 +177,9 @@ class KernelError(DslError):
 class UnknownTypeError(KernelError, ValueError):
     """A word that is not a PTX type."""
 
-    def __init__(self, name: str, known: Sequence[str], hint: str | None = None) -> None:
+    def __init__(self, name: str, known: Sequence[str], help: str | None = None) -> None:
         """Compose the message with `hint`, or with the nearest names in `known`."""
-        super().__init__(f"unknown PTX type {name!r}", hint=hint or close(name, known))
+        super().__init__(f"unknown PTX type {name!r}", help=help or close(name, known))
 
 
 class ArchError(KernelError):
@@ -279,7 +280,7 @@ def close(name: str, known: Sequence[str], others: Sequence[str] = ()) -> str:
     near = get_close_matches(name.lower(), spelt, n=3, cutoff=0.5)
     if near:
         return "did you mean " + " or ".join(spelt[each] for each in near) + "?"
-    return "known: " + ", ".join(known) if known else "it has none at all"
+    return "known: " + ", ".join(known) if known else "none are defined"
 
 
 class ControlFlowError(TraceError):

@@ -70,7 +70,7 @@ def pyptx_commands() -> Sequence[Command]:
     from pyptx_ir.plugins.rows import Command
 
     return (
-        Command("stubs", "write a stub of ptx.inst with the instructions of plugins", _stubs),
+        Command("stubs", "write a type stub of ptx.inst with the instructions of plugins", _stubs),
         Command("export", "compile a kernel ahead of time", _export),
     )
 

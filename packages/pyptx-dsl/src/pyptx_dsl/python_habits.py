@@ -17,18 +17,18 @@ __all__ = [
 ]
 
 _MATH = "emit it: ptx.{0}(f32, d, x), with d = reg.scalar(f32)"
-_PRODUCTS = "matrices are multiplied by ptx.mma.sync, or by what dir(ptx) lists for the architecture"
-RUNS_EARLY = "Python runs while tracing, when the value is not known yet"
+_PRODUCTS = "use ptx.mma.sync to multiply matrices, or the MMA instructions that dir(ptx) lists for the architecture"
+RUNS_EARLY = "Python runs while tracing, before the value is known"
 
 CALLS: dict[str, str] = {
     "range": "write `for i in ptx.range_(n):`, which emits a loop; Python's range needs numbers, and unrolls",
-    "len": "a loop over a register is `for i in ptx.range_(n):`; the sizes of an array are X.shape",
+    "len": "write a loop over a register as `for i in ptx.range_(n):`; the sizes of an array are X.shape",
     "float": "convert on the GPU: ptx.cvt(f32, u32, d, x, rounding='rn')",
     "int": "convert on the GPU: ptx.cvt(s32, f32, d, x, rounding='rzi')",
     "round": "convert on the GPU: ptx.cvt(s32, f32, d, x, rounding='rni')",
     "divmod": "write x // n and x % n, one instruction each",
-    "pow": "PTX has no power: multiply, or 2**(y * log2(x)) by ptx.lg2, * and ptx.ex2",
-    "sum": "add them up: total += x for each register; across a warp, ptx.warp.reduce_sum(x)",
+    "pow": "PTX has no power: multiply, or compute 2**(y * log2(x)) with ptx.lg2, * and ptx.ex2",
+    "sum": "add them: total += x for each register; across a warp, ptx.warp.reduce_sum(x)",
     "sqrt": _MATH.format("sqrt"),
     "rsqrt": _MATH.format("rsqrt"),
     "sin": _MATH.format("sin"),
@@ -45,7 +45,7 @@ CALLS: dict[str, str] = {
     **dict.fromkeys(("min", "fmin", "minimum"), "write x.min(y), one instruction"),
     **dict.fromkeys(("any", "all"), "across a warp, ptx.vote.sync.any(p, q) and ptx.vote.sync.all(p, q)"),
     "where": "write ptx.selp(f32, d, a, b, p)",
-    "power": "PTX has no power: multiply, or 2**(y * log2(x)) by ptx.lg2, * and ptx.ex2",
+    "power": "PTX has no power: multiply, or compute 2**(y * log2(x)) with ptx.lg2, * and ptx.ex2",
     "floor": "write ptx.cvt(f32, f32, d, x, rounding='rmi')",
     "ceil": "write ptx.cvt(f32, f32, d, x, rounding='rpi')",
     "trunc": "write ptx.cvt(f32, f32, d, x, rounding='rzi')",
@@ -54,23 +54,23 @@ CALLS: dict[str, str] = {
 """Functions of Python, `math` and NumPy that take a number, by name; `""` is for all others."""
 
 OPERATORS: dict[str, str] = {
-    "** or pow()": "PTX has no power: write x * x, or 2**(y * log2(x)) by ptx.lg2, * and ptx.ex2",
-    "@": f"{_PRODUCTS}; registers by *",
+    "** or pow()": "PTX has no power: write x * x, or compute 2**(y * log2(x)) with ptx.lg2, * and ptx.ex2",
+    "@": f"{_PRODUCTS}; multiply registers with *",
     "divmod()": CALLS["divmod"],
     "": "registers have + - * / // % & | ^ ~ << >> and comparisons; convert with ptx.cvt",
 }
 """Operators that registers do not support, as in Python's messages."""
 
 ARGUMENTS: dict[str, str] = {
-    "ptx.ret": "a kernel returns no value: write its results to its output arrays, and end with ptx.ret()",
-    "ptx.exit": "a kernel returns no value: write its results to its output arrays, and end with ptx.exit()",
+    "ptx.ret": "write results to the output arrays, and end with ptx.ret(): a kernel has no return value",
+    "ptx.exit": "write results to the output arrays, and end with ptx.exit(): a kernel has no return value",
 }
 """Hints for arguments passed to functions that take none."""
 
 KERNEL_NAMES: dict[str, str] = {
     **dict.fromkeys(("run", "launch", "call", "forward", "apply"), "call the kernel: k(x)"),
     **dict.fromkeys(("asm", "source", "text", "code", "compile"), "k.ptx(), k.sass() and k.cubin() return it"),
-    **dict.fromkeys(("grad", "backward"), "give it a gradient: pyptx.differentiable(k, backward)"),
+    **dict.fromkeys(("grad", "backward"), "define a gradient: pyptx.differentiable(k, backward)"),
 }
 """Attributes that users look up on a kernel."""
 
@@ -90,25 +90,25 @@ BLOCKS: dict[str, str] = {
 """Syntax that opens each block."""
 
 REGISTER_NAMES: dict[str, str] = {
-    "shape": "a register holds one value of each thread; the sizes of an array are X.shape",
+    "shape": "a register holds one value per thread; the sizes of an array are X.shape",
     "sum": "across a warp, ptx.warp.reduce_sum(x)",
     "sqrt": CALLS["sqrt"],
     "exp": CALLS["exp"],
-    "x": "ptx.special.tid.x() is a register already",
-    "value": "the value is known on the GPU only; k.simulate(…) shows what a kernel computes",
-    "item": "the value is known on the GPU only; k.simulate(…) shows what a kernel computes",
+    "x": "ptx.special.tid.x() is already a register",
+    "value": "the value exists on the GPU only; k.simulate(…) shows the results of a kernel",
+    "item": "the value exists on the GPU only; k.simulate(…) shows the results of a kernel",
 }
 """Attributes that users look up on a register."""
 
 KERNEL_KEYWORDS: dict[str, str] = {
-    "num_warps": "the block says how many: block=(32 * num_warps, 1, 1)",
-    "num_stages": "a template parameter of your own: def k(X, Y, *, stages=3)",
-    "num_ctas": "the cluster says how many: cluster=(num_ctas, 1, 1)",
+    "num_warps": "set the block size: block=(32 * num_warps, 1, 1)",
+    "num_stages": "add a template parameter: def k(X, Y, *, stages=3)",
+    "num_ctas": "set the cluster size: cluster=(num_ctas, 1, 1)",
     "threads": "write block=(threads, 1, 1)",
     "blocks": "write grid=(blocks, 1, 1)",
-    "num_sms": "write persistent=1: at most a block for each multiprocessor of the device",
-    "shared": "write smem=, the bytes of dynamic shared memory; smem.alloc in the body needs no number",
-    "shared_mem": "write smem=, the bytes of dynamic shared memory; smem.alloc in the body needs no number",
+    "num_sms": "write persistent=1: at most one CTA per SM",
+    "shared": "write smem=, the number of bytes of dynamic shared memory; smem.alloc in the body needs no size",
+    "shared_mem": "write smem=, the number of bytes of dynamic shared memory; smem.alloc in the body needs no size",
     "stream": "launches go to the current stream of torch or jax",
     "target": 'write arch="sm_90a"',
     "inputs": "write in_specs=(Tile(…),)",
@@ -117,30 +117,32 @@ KERNEL_KEYWORDS: dict[str, str] = {
 """Kernel keywords of other systems."""
 
 CALL_KEYWORDS: dict[str, str] = {
-    "grid": "the decorator says it: @kernel(grid=…), as numbers or a function of the dimensions",
-    "block": "the decorator says it: @kernel(block=(128, 1, 1))",
+    "grid": "set it in the decorator: @kernel(grid=…), as numbers or a function of the dimensions",
+    "block": "set it in the decorator: @kernel(block=(128, 1, 1))",
     "stream": "launches go to the current stream of torch or jax",
-    "check": 'k.simulate(…, checks="all") runs the checks, "none" leaves them out',
-    "checks": 'a plain call takes no checks=: k.simulate(…, checks="all") runs them all',
-    "seed": "a plain call takes no seed=: k.simulate(…, seed=1) chooses a schedule",
-    "trace": 'a plain call takes no trace=: k.simulate(…, trace="run.json") writes a timeline',
-    "output": "the arrays to write to are out=",
-    "outputs": "the arrays to write to are out=",
-    **{name: hint for name, hint in KERNEL_KEYWORDS.items() if name.startswith("num_")},
+    "check": 'use k.simulate(…, checks="all") to run the checks, "none" to skip them',
+    "checks": 'a plain call has no checks=: k.simulate(…, checks="all") runs all checks',
+    "seed": "a plain call has no seed=: k.simulate(…, seed=1) selects a schedule",
+    "trace": 'a plain call has no trace=: k.simulate(…, trace="run.json") writes a timeline',
+    "output": "pass the arrays to write to as out=",
+    "outputs": "pass the arrays to write to as out=",
+    **{name: help for name, help in KERNEL_KEYWORDS.items() if name.startswith("num_")},
 }
 """Keywords passed to kernel calls by mistake, where another function or the decorator takes them."""
 
 FOREIGN_NAMES: dict[str, str] = {
-    **dict.fromkeys(("threadIdx", "thread_idx", "tid", "thread_id"), "the thread's index is ptx.special.tid.x()"),
+    **dict.fromkeys(("threadIdx", "thread_idx", "tid", "thread_id"), "use ptx.special.tid.x() for the thread index"),
     **dict.fromkeys(
-        ("blockIdx", "block_idx", "program_id", "ctaid", "block_id"), "the block's index is ptx.special.ctaid.x()"
+        ("blockIdx", "block_idx", "program_id", "ctaid", "block_id"), "use ptx.special.ctaid.x() for the CTA index"
     ),
-    **dict.fromkeys(("blockDim", "block_dim", "ntid"), "the threads of a block are ptx.special.ntid.x()"),
+    **dict.fromkeys(("blockDim", "block_dim", "ntid"), "use ptx.special.ntid.x() for the number of threads per CTA"),
     **dict.fromkeys(
-        ("gridDim", "grid_dim", "num_programs", "nctaid"), "the blocks of the grid are ptx.special.nctaid.x()"
+        ("gridDim", "grid_dim", "num_programs", "nctaid"), "use ptx.special.nctaid.x() for the number of CTAs"
     ),
-    **dict.fromkeys(("laneid", "lane_id"), "the lane is ptx.special.laneid()"),
-    **dict.fromkeys(("warpid", "warp_id"), "the warp is ptx.special.tid.x() >> 5; %warpid may change while it runs"),
+    **dict.fromkeys(("laneid", "lane_id"), "use ptx.special.laneid() for the lane"),
+    **dict.fromkeys(
+        ("warpid", "warp_id"), "use ptx.special.tid.x() >> 5 for the warp; %warpid may change during execution"
+    ),
     **dict.fromkeys(("syncthreads", "__syncthreads", "sync_threads", "debug_barrier"), "write ptx.bar.sync(0)"),
     **dict.fromkeys(("syncwarp", "__syncwarp"), "write ptx.warp.sync()"),
     **dict.fromkeys(("threadfence", "__threadfence"), 'write ptx.membar("gl")'),
@@ -154,9 +156,9 @@ FOREIGN_NAMES: dict[str, str] = {
     **dict.fromkeys(("shfl_up_sync", "__shfl_up_sync"), "write ptx.shfl.sync.up(d, x, delta)"),
     **dict.fromkeys(("shfl_xor_sync", "__shfl_xor_sync"), "write ptx.shfl.sync.bfly(d, x, mask)"),
     **dict.fromkeys(("ballot", "ballot_sync", "__ballot_sync"), "write ptx.vote.sync.ballot(d, p)"),
-    **dict.fromkeys(("load", "ldg", "__ldg"), "write ptx.ld(f32, d, ptx.addr(p)); pointers come from ptx.global_ptrs"),
-    "store": "write ptx.st(f32, ptx.addr(p), x); pointers come from ptx.global_ptrs",
-    "arange": "each thread has its own index: ptx.special.tid.x()",
+    **dict.fromkeys(("load", "ldg", "__ldg"), "write ptx.ld(f32, d, ptx.addr(p)); ptx.global_ptrs returns pointers"),
+    "store": "write ptx.st(f32, ptx.addr(p), x); ptx.global_ptrs returns pointers",
+    "arange": "use the index of each thread: ptx.special.tid.x()",
     "where": "write ptx.selp(f32, d, a, b, p)",
     "exp": "PTX has 2**x: ptx.ex2(f32, d, x * 1.4426950408889634)",
     "log": "PTX has log2: ptx.lg2(f32, d, x), then d * 0.6931471805599453",
@@ -166,7 +168,7 @@ FOREIGN_NAMES: dict[str, str] = {
     "range": "write `for i in ptx.range_(n):`",
     "if": "write `with ptx.if_(p):`",
     "print": 'write ptx.printf("x = %f\\n", x)',
-    "shared": "shared memory is smem.alloc(f32, 128)",
+    "shared": "use smem.alloc(f32, 128) for shared memory",
 }
 """Names of CUDA and Triton that users look up on `ptx`."""
 

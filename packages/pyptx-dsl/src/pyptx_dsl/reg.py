@@ -60,7 +60,7 @@ def array(dtype: PtxType, count: int, name: str | None = None) -> RegArray:
     trace = active("reg.array")
     number = as_count(count)
     if number is None or number < 1:
-        raise OperandError(f"an array needs at least one register, not {count!r}")
+        raise OperandError(f"an array needs at least one register, got {count!r}")
     return trace.array(as_type(dtype), number, name)
 
 
@@ -99,7 +99,7 @@ def declare(
     A pair declares a register group, `%b<8>`. Otherwise like `bank`. Manual: "Register State Space".
     """
     if not names:
-        raise OperandError("reg.declare needs a name", hint='write reg.declare(b32, "%a")')
+        raise OperandError("reg.declare needs a name", help='write reg.declare(b32, "%a")')
     return _declare("reg.declare", dtype, tuple([_written_name(name) for name in names]), vector, align)
 
 
@@ -109,9 +109,9 @@ def _declare(
     trace = active(what)
     kind = as_type(dtype)
     if vector not in {None, 2, 4}:
-        raise OperandError(f"vector={vector!r}: registers are vectors of 2 or 4 elements", hint="vector=2, vector=4")
+        raise OperandError(f"vector must be 2 or 4, got {vector!r}", help="use vector=2 or vector=4")
     if vector is not None and kind.kind == "pred":
-        raise RegisterTypeError("predicates are single registers", hint="leave vector= out")
+        raise RegisterTypeError("predicate registers cannot be vectors", help="leave vector= out")
     word = None if vector is None else f"v{vector}"
     return trace.declare_registers(RegisterDeclaration(kind.name, names, word, alignment(align), lead=trace.lead), kind)
 
@@ -121,15 +121,18 @@ def _written_name(name: object) -> RegisterName:
         return RegisterName(name)
     items = as_items(name)
     if items is None or len(items) != 2:
-        raise OperandError(f"{name!r} names no register", hint='a name, "%a", or a bank, ("%b", 8)')
+        raise OperandError(f"invalid register name {name!r}", help='pass a name, "%a", or a group, ("%b", 8)')
     return _bank_name(*items)
 
 
 def _bank_name(name: object, count: object) -> RegisterName:
     number = as_count(count)
     if number is None or number < 1:
-        raise OperandError(f"a bank needs at least one register, not {count!r}", hint='reg.bank("%r", b32, 8) has 8')
-    return RegisterName(text("the name of a bank", name), number)
+        raise OperandError(
+            f"reg.bank needs at least one register, got {count!r}",
+            help='pass the number of registers: reg.bank("%r", b32, 8)',
+        )
+    return RegisterName(text("the name of a register group", name), number)
 
 
 def from_(src: object, dtype: PtxType) -> Reg:
@@ -150,7 +153,7 @@ def wgmma_frag(*, m: int, n: int, dtype: PtxType, name: str | None = None) -> Re
     """Declare the accumulator of one warpgroup's `m` x `n` tile: m·n/128 registers per thread."""
     rows, columns = as_integer(m), as_integer(n)
     if rows is None or columns is None or rows * columns < 1 or rows * columns % _FRAGMENT_THREADS:
-        raise OperandError(f"an accumulator of {m} x {n} does not divide among {_FRAGMENT_THREADS} threads")
+        raise OperandError(f"an accumulator of {m} x {n} cannot be divided evenly among {_FRAGMENT_THREADS} threads")
     return array(dtype, rows * columns // _FRAGMENT_THREADS, name)
 
 

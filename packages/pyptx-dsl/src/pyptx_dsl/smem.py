@@ -122,13 +122,15 @@ def alloc(
     trace = active("smem.alloc")
     dimensions, dtype = _dimensions(shape), as_type(dtype)
     if dtype.memory is None:
-        raise SharedMemoryError(f"{dtype} has no form in memory", hint="allocate u8 or u32, and store selp of the two")
+        raise SharedMemoryError(
+            f"{dtype} values cannot be in memory", help="allocate u8 or u32, and store a number made by selp"
+        )
     pattern = find_swizzle(swizzle)
     alignment = _alignment(align, max(find_memory("shared").alignment, 0 if pattern is None else pattern.period))
     if pattern is not None and alignment % pattern.period:
         raise SharedMemoryError(
-            f"a {swizzle} swizzle repeats every {pattern.period} bytes, so align={alignment} would shift it",
-            hint="leave align out",
+            f"align={alignment} is less than the {pattern.period} bytes after which a {swizzle} swizzle repeats",
+            help="leave align= out",
         )
     size = -(-math.prod(dimensions) * dtype.bits // 8)
     region = trace.memories.shared.allocate(trace, size, alignment, name=name, stem="smem")
@@ -162,8 +164,8 @@ def tile(layout: SharedTile, align: int | None = None, name: str | None = None) 
     alignment = layout.alignment if align is None else align
     if alignment % layout.alignment:
         raise SharedMemoryError(
-            f"{layout!r} begins at multiples of {layout.alignment} bytes, so align={alignment} would shift it",
-            hint=f"leave align out\n{layout.picture()}",
+            f"{layout!r} must start at a multiple of {layout.alignment} bytes, got align={alignment}",
+            help=f"leave align= out\n{layout.picture()}",
         )
     return alloc_with_layout(
         layout.dtype, shape, layout.swizzle, alignment, name, gmma_layout=layout, gmma_major=layout.major
@@ -198,7 +200,7 @@ def base(name: str | None = None) -> Reg:
     if symbol is None:
         raise SharedMemoryError(
             f"kernel {trace.name!r} declares no dynamic shared memory",
-            hint="decorate it with @kernel(extern_smem=True, smem=<bytes>), or pass a symbol: smem.base('name')",
+            help="use @kernel(extern_smem=True, smem=<bytes>), or pass a symbol: smem.base('name')",
         )
     result = trace.fresh(u32)
     trace.emit(("mov", "u32"), (result, tree.Symbol(symbol)))
@@ -210,7 +212,7 @@ def apply_swizzle(logical_offset: object, swizzle: str) -> Reg:
     trace = active("smem.apply_swizzle")
     pattern = find_swizzle(swizzle)
     if pattern is None:
-        raise SharedMemoryError("apply_swizzle needs a swizzle", hint='pass "32B", "64B" or "128B"')
+        raise SharedMemoryError("apply_swizzle needs a swizzle", help='pass "32B", "64B" or "128B"')
     return pattern.emit(trace, logical_offset)
 
 
@@ -219,7 +221,7 @@ def _alignment(given: object, default: int) -> int:
         return default
     alignment = as_integer(given)
     if alignment is None or alignment < 1 or alignment & (alignment - 1):
-        raise SharedMemoryError(f"an alignment is a power of two, not {given!r}")
+        raise SharedMemoryError(f"the alignment must be a power of two, got {given!r}")
     return alignment
 
 
@@ -228,5 +230,5 @@ def _dimensions(shape: Sequence[int] | int) -> tuple[int, ...]:
     sizes = [as_count(size) for size in ([shape] if given is None else given)]
     result = tuple(size for size in sizes if size is not None and size > 0)
     if not result or len(result) != len(sizes):
-        raise SharedMemoryError(f"{shape!r} is no shape", hint="sizes are positive integers")
+        raise SharedMemoryError(f"invalid shape {shape!r}", help="use positive integers")
     return result

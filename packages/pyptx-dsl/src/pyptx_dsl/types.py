@@ -169,7 +169,7 @@ def as_type(value: object) -> PtxType:
     if isinstance(value, PtxType):
         return value
     word = value if isinstance(value, str) else getattr(value, "__name__", repr(value))
-    raise UnknownTypeError(str(word), tuple(BY_NAME), hint="pass a type of pyptx.types: from pyptx.types import f32")
+    raise UnknownTypeError(str(word), tuple(BY_NAME), help="pass a type of pyptx.types: from pyptx.types import f32")
 
 
 def from_name(name: str) -> PtxType:

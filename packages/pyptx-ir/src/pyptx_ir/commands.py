@@ -3,6 +3,7 @@
     pyptx check kernel.ptx …    report everything that is wrong with PTX files, with line and column
     pyptx fmt kernel.ptx …      format PTX files in the style of nvcc, of LLVM or of another file
     pyptx diff A.ptx B.ptx      show the differences of two PTX files beyond names and formatting
+    pyptx explain RULE          explain a rule of the simulator or an error code of check
     pyptx isa SEARCH            show instructions: their forms, operands, versions and targets
     pyptx targets               list the known targets
     pyptx plugins               list the installed plugins
@@ -64,7 +65,7 @@ def _run(words: list[str]) -> int:
     asked_for_help = words[:1] in (["-h"], ["--help"])
     stream = sys.stdout if asked_for_help else sys.stderr
     if words and not asked_for_help:
-        print(f"pyptx has no command '{words[0]}'", file=stream)
+        print(f"pyptx: unknown command '{words[0]}'", file=stream)
     print(
         "usage: pyptx COMMAND ...",
         *(f"  {row.name:<10} {row.summary}" for row in commands.values()),
@@ -79,13 +80,14 @@ def built_in() -> tuple[Command, ...]:
     from pyptx_ir.plugins.rows import Command
 
     return (
-        Command("check", "report everything that is wrong with PTX files", check),
-        Command("fmt", "lay PTX files out", fmt),
-        Command("diff", "say what differs between two PTX files", diff),
+        Command("check", "check PTX files: syntax, names, instructions, directives, limits", check),
+        Command("fmt", "format PTX files", fmt),
+        Command("diff", "compare two PTX files beyond names and formatting", diff),
+        Command("explain", "explain a rule of the simulator or an error code of check", explain),
         Command("isa", "search the instruction set", isa),
-        Command("targets", "list the targets that are known", targets),
-        Command("plugins", "list the plugins that are installed", plugins),
-        Command("doctor", "say what works on this machine", doctor),
+        Command("targets", "list the known targets", targets),
+        Command("plugins", "list the installed plugins", plugins),
+        Command("doctor", "check the installation on this machine", doctor),
     )
 
 
@@ -106,6 +108,13 @@ def fmt(argv: Sequence[str]) -> int:
 def diff(argv: Sequence[str]) -> int:
     """Compare two files and print the differences beyond names and formatting."""
     from pyptx_ir.diff.command import diff as run
+
+    return run(argv)
+
+
+def explain(argv: Sequence[str]) -> int:
+    """Print the explanation of each rule or error code."""
+    from pyptx_ir.explanations import explain as run
 
     return run(argv)
 

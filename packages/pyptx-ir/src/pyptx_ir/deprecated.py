@@ -26,7 +26,7 @@ def moved_names(module: str, homes: Mapping[str, str]) -> Callable[[str], object
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         place, _, now = home.rpartition(".")
         value: object = getattr(import_module(place), now)
-        message = f"{module}.{name} is {home} now; the old path goes with the next release"
+        message = f"{module}.{name} is deprecated and will be removed in the next release; use {home}"
         warnings.warn(message, DeprecationWarning, stacklevel=2)
         return value
 

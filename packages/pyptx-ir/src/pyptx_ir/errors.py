@@ -9,7 +9,7 @@
 
 `SimulatedExecution` is the warning of runtimes that run kernels on a CPU.
 
-Every error states the fault, shows the user's source line with a caret if there is one, and ends with a hint.
+Every error states the fault, shows the user's source line with a caret if there is one, and ends with a `help` line.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from __future__ import annotations
 class PyptxError(Exception):
     """Base class of all errors that pyptx raises deliberately."""
 
-    def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
-        """Compose the text: `message`, then the located source line `where`, then `hint`."""
+    def __init__(self, message: str, *, where: str | None = None, help: str | None = None) -> None:
+        """Compose the text: `message`, then the located source line `where`, then `help`."""
         self.message = message
         self.where = where
-        self.hint = hint
+        self.help = help
         parts = [message]
         if where:
             parts.append(where)
-        if hint:
-            parts.append(f"hint: {hint}")
+        if help:
+            parts.append(f"help: {help}")
         super().__init__("\n".join(parts))
 
 

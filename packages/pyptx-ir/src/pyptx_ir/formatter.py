@@ -39,14 +39,14 @@ def fmt(argv: Sequence[str]) -> int:
     except (OSError, PyptxError) as error:
         return _refused(error)
     if options.output is not None and (len(options.files) > 1 or options.check):
-        return _refused("-o takes one file, and no --check")
+        return _refused("-o takes one file and excludes --check")
     return max(_one(name, style, options) for name in options.files)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="pyptx fmt",
-        description="Rewrite the white space of PTX files; tokens and comments stay.",
+        description="Reformat the whitespace of PTX files; tokens and comments do not change.",
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help=f"{INPUTS}; images are printed")
     parser.add_argument("--arch", metavar="sm_XY", help=ARCH)
@@ -56,8 +56,10 @@ def _parser() -> argparse.ArgumentParser:
         metavar="STYLE",
         help=f"{', '.join(KNOWN)}, or {_LIKE}FILE for the style of that file (default: canonical)",
     )
-    parser.add_argument("--check", action="store_true", help="write nothing; name the files that would change")
-    parser.add_argument("-o", "--output", metavar="OUT", help="write there, - for standard output, not into the file")
+    parser.add_argument("--check", action="store_true", help="write nothing; list the files that would change")
+    parser.add_argument(
+        "-o", "--output", metavar="OUT", help="write to OUT (-: standard output) instead of the file itself"
+    )
     return parser
 
 
@@ -67,7 +69,7 @@ def _style(name: str) -> Style:
         return learn(parse(model.load(), model.name))
     if name in KNOWN:
         return KNOWN[name]
-    raise PyptxError(f"no style is called {name!r}: there are {', '.join(KNOWN)} and {_LIKE}FILE")
+    raise PyptxError(f"unknown style {name!r}: valid styles are {', '.join(KNOWN)} and {_LIKE}FILE")
 
 
 def _one(name: str, style: Style, options: argparse.Namespace) -> int:
@@ -89,9 +91,9 @@ def _images(sources: Sequence[PtxSource], style: Style, options: argparse.Namesp
     """Print the images of a file, each after a comment with its name. The file itself is never written."""
     output = options.output or "-"
     if output != "-" and Path(output).exists() and Path(output).samefile(sources[0].file):
-        return _refused(f"{output} holds images: it is not written over")
+        return _refused(f"{output} contains images and is not overwritten")
     if output != "-" and len(sources) > 1:
-        return _refused(f"{len(sources)} modules do not go into one file; choose one:\n{described(sources)}")
+        return _refused(f"-o takes one module, but the input has {len(sources)}; choose one:\n{described(sources)}")
     status = 0
     for source in sources:
         text = source.load()

@@ -96,7 +96,7 @@ def _fitting(pair: KernelPair, results: tuple[jax.Array, ...], like: Like) -> Gr
         if (result.shape, result.dtype) != (shape, dtype):
             raise ShapeError(
                 f"{name_of(pair.backward)} returns {result.dtype}{list(result.shape)} for the gradient of "
-                f"{pair.forward.declaration.tensors[index]}, which is {dtype}{list(shape)}"
+                f"{pair.forward.declaration.tensors[index]}, expected {dtype}{list(shape)}"
             )
         found.append(result)
     return tuple(found)

@@ -109,10 +109,10 @@ def _not_differentiable(name: str, call: Call) -> Call:
 
     def refuse(_primals: object, _tangents: object) -> NoReturn:
         raise NotDifferentiableError(
-            f"{name} is a plain kernel, and has no derivative",
+            f"{name} is a plain kernel without a derivative",
             where=place,
-            hint="join it with the kernel of its gradients by pyptx.differentiable_kernel, or wrap its inputs in "
-            "jax.lax.stop_gradient",
+            help="use pyptx.differentiable_kernel with the kernel of its gradients, or jax.lax.stop_gradient on "
+            "its inputs",
         )
 
     return cast("Call", with_tangents(call, refuse))

@@ -60,8 +60,8 @@ def simulate(kernel: Launchable, arrays: Sequence[object], keywords: Mapping[str
     for name, array in enumerate(arrays):
         if framework.is_traced(array):
             raise KeywordError(
-                f"{kernel.name}: array {name} has no values while jax traces, so nothing can be simulated",
-                hint="simulate outside of jit, vmap and grad; inside, call the kernel",
+                f"{kernel.name}: array {name} has no values while jax traces, so the kernel cannot be simulated",
+                help="call simulate outside of jit, vmap and grad; inside, call the kernel",
             )
     simulation = simulator(kernel.name).simulate
     assert simulation is not None  # noqa: S101  every simulator has it
@@ -82,15 +82,16 @@ def announce(name: str, place: tuple[str, int] | None) -> None:
     PYPTX_CPU in the environment is `quiet`, `warn` or `error`.
     """
     policy = os.environ.get("PYPTX_CPU", "warn")
-    message = f"{name} runs on the simulator, because its arrays are on the CPU"
+    message = f"{name} runs on the simulator: its arrays are on the CPU"
     if policy == "error":
-        raise PyptxError(message, hint="move the arrays to a GPU, or set PYPTX_CPU=quiet")
+        raise PyptxError(message, help="move the arrays to a GPU, or set PYPTX_CPU=quiet")
     if policy not in {"quiet", "warn"}:
-        raise PyptxError(f"PYPTX_CPU={policy!r} is none of quiet, warn, error")
+        raise PyptxError(f"PYPTX_CPU must be quiet, warn or error, got {policy!r}")
     if policy == "warn":
         file, line = place or (f"<{name}>", 1)
         switches = (
-            "PYPTX_CPU=quiet silences this; small launches are checked, PYPTX_CHECKS=all checks every one, off none"
+            "set PYPTX_CPU=quiet to silence this; small launches are checked, PYPTX_CHECKS=all checks every "
+            "launch, off none"
         )
         text = f"{message} ({switches})"
         warnings.warn_explicit(text, SimulatedExecution, file, line, registry=_ANNOUNCED)

@@ -25,9 +25,9 @@ def plan_of(origin: Origin) -> Plan:
     if origin.operands:
         names = ", ".join(each.name for each in origin.operands)
         raise KeywordError(
-            f"{special.entry}: {names} cannot be traced on a GPU, because a launch takes numbers by value when it is "
-            "enqueued, and a traced number is in the device's memory",
-            hint="pass a Python number (static_argnames), or declare Tile(1, f32) and load the number in the kernel",
+            f"{special.entry}: {names} cannot be traced on a GPU: a launch takes numbers by value when it is "
+            "enqueued, and a traced number is in device memory",
+            help="pass a Python number (static_argnames), or declare Tile(1, f32) and load the number in the kernel",
         )
     targets = {device.target for device in driver.devices()}
     device = targets.pop() if len(targets) == 1 else None

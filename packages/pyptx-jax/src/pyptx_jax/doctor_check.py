@@ -15,6 +15,8 @@ def check() -> tuple[Diagnosis, ...]:
     api = cast("Any", jax)  # some of its types are unknown
     backend, count = str(api.default_backend()), int(api.device_count())
     seen = (
-        f"sees {count} GPU{'s' * (count != 1)}" if backend in {"gpu", "cuda"} else "sees no GPU: arrays are simulated"
+        f"found {count} GPU{'s' * (count != 1)}"
+        if backend in {"gpu", "cuda"}
+        else "found no GPU: kernels on arrays are simulated"
     )
     return (Diagnosis("jax", "ok", f"{jax.__version__}, backend {backend}, {seen}"),)

@@ -108,15 +108,18 @@ def _sorted(
     own, known = dict(keywords), kernel.declaration.keywords
     if "out" in own and "out" not in known:
         raise KeywordError(
-            f"{kernel.name}: jax arrays cannot be written to", hint="leave out=… away; use what is returned"
+            f"{kernel.name}: jax arrays cannot be written to", help="leave out=… away; use the returned arrays"
         )
     device = None if "device" in known else own.pop("device", None)
     if device is not None and arrays:
         raise KeywordError(
-            f"{kernel.name}: device= is for calls without arrays", hint="a call runs where its arrays are"
+            f"{kernel.name}: device= is only valid for calls without arrays",
+            help="leave device= out: a call runs on the device of its arrays",
         )
     if device is not None and not is_device(device):
-        raise KeywordError(f"{kernel.name}: device={device!r} is no jax.Device", hint="pass one of jax.devices()")
+        raise KeywordError(
+            f"{kernel.name}: device must be a jax.Device, got {device!r}", help="pass one of jax.devices()"
+        )
     return constants(kernel.name, own), device
 
 

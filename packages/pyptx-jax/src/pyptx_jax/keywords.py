@@ -19,7 +19,7 @@ def constants(kernel: str, keywords: Mapping[str, object]) -> dict[str, object]:
 def _constant(kernel: str, name: str, value: object) -> object:
     if is_traced(value):
         raise KeywordError(
-            f"{kernel}: {name} is traced, so its value is not known yet, and sizes and template values are constants",
-            hint="pass a Python number; in jax.jit, name what it comes from in static_argnames",
+            f"{kernel}: {name} is a traced value, but sizes and template values must be constants",
+            help="pass a Python number; in jax.jit, put its argument into static_argnames",
         )
     return value.item() if is_array(value) and value.shape == () else value

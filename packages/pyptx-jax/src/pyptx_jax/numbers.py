@@ -65,10 +65,10 @@ def split(
 def _check(kernel: str, parameter: RawParameter, value: object) -> None:
     shape, held = shape_and_dtype(value)
     if shape:
-        raise KeywordError(f"{kernel}: {parameter.name} is a number, got an array of shape {shape}")
+        raise KeywordError(f"{kernel}: {parameter.name} must be a number, got an array of shape {shape}")
     fits = held is not None and held.name in _TYPES and (parameter.type.is_float or is_integer(held))
     if not fits:
-        raise KeywordError(f"{kernel}: {parameter.name} has type {held}: the parameter is declared {parameter.type}")
+        raise KeywordError(f"{kernel}: {parameter.name} has type {held}, declared {parameter.type}")
 
 
 def operands_of(numbers: Mapping[str, jax.Array]) -> tuple[Operand, ...]:
@@ -103,7 +103,7 @@ def check_operands(special: Specialization, plain: object) -> tuple[Operand, ...
     left = {row.name for row in special.parameters if row.kind == "scalar" and row.value is None}
     if left != set(named) or any(operand.dtype not in _TYPES for operand in operands):
         raise BundleError(
-            f"the record of {special.entry} has other numbers than its scalars without a value",
-            hint="export the program again",
+            f"the record of {special.entry} does not match its scalars without a value",
+            help="export the program again",
         )
     return operands

@@ -86,7 +86,7 @@ def _parsed(text: str) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise BundleError(f"the record of a kernel is no JSON: {error}", hint="export the program again") from None
+        raise BundleError(f"the record of a kernel is not JSON: {error}", help="export the program again") from None
 
 
 RECORDS: Final = Records(256)

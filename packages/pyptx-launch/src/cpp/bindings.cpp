@@ -21,7 +21,7 @@ using SlotRow = std::tuple<int, unsigned, int, int, nb::object, nb::bytes>;  // 
 
 MapArguments unpack_map(const nb::bytes& packed) {
   MapArguments map;
-  if (packed.size() != sizeof map) throw nb::value_error("not the packed arguments of a tensor map");
+  if (packed.size() != sizeof map) throw nb::value_error("expected the packed arguments of a tensor map");
   std::memcpy(&map, packed.c_str(), sizeof map);
   return map;
 }

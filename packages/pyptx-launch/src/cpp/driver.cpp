@@ -30,12 +30,10 @@ void require_the_only_driver(void* library, const std::string& path) {
   void* named = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
   if (named != nullptr) dlclose(named);  // another count of what stays loaded
   if (named == library) return;
-  const char* why = named == nullptr ? " is a driver, and does not call itself libcuda.so.1 (its soname): cuda-python"
-                                       " would open another one"
-                                     : " is not the libcuda.so.1 that this process has loaded: cuda-python would talk to"
-                                       " that one";
-  throw Failure("DriverMissingError", path + why + "\nhint: let PYPTX_LIBCUDA name a library whose soname is "
-                                             "libcuda.so.1, and set it before anything loads a driver");
+  const char* why = named == nullptr ? " is a driver whose soname is not libcuda.so.1: cuda-python would open another one"
+                                     : " is not the libcuda.so.1 that this process has loaded and cuda-python uses";
+  throw Failure("DriverMissingError", path + why + "\nhelp: set PYPTX_LIBCUDA to a library whose soname is libcuda.so.1, "
+                                             "before the process loads a driver");
 }
 
 }  // namespace
@@ -60,7 +58,7 @@ void open_driver(const std::string& path) {
 
 const Driver& driver() {
   const Driver* found = opened.load(std::memory_order_acquire);
-  if (found == nullptr) throw Failure("DriverMissingError", "the CUDA driver is not open yet");
+  if (found == nullptr) throw Failure("DriverMissingError", "the CUDA driver is not open");
   return *found;
 }
 
@@ -74,7 +72,7 @@ cu::Context primary_context(int device) {
   int count = 0;
   check(driver().device_count(&count), "cuDeviceGetCount");
   if (device < 0 || device >= std::min(count, kMaxDevices))
-    throw Failure("LaunchError", "there is no CUDA device " + std::to_string(device) + "; the driver sees " +
+    throw Failure("LaunchError", "invalid CUDA device " + std::to_string(device) + ": number of devices is " +
                                      std::to_string(count));
   cu::Context context = contexts[device];
   if (context == nullptr) check(driver().primary_context_retain(&context, device), "cuDevicePrimaryCtxRetain");

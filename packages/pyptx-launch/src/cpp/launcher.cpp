@@ -29,7 +29,7 @@ struct LauncherObject {
 // Return the state, or null with a Python exception.
 State* alive(PyObject* self) {
   auto launcher = reinterpret_cast<LauncherObject*>(self);
-  if (launcher->references == nullptr) PyErr_SetString(PyExc_RuntimeError, "this launcher is being collected");
+  if (launcher->references == nullptr) PyErr_SetString(PyExc_RuntimeError, "the launcher is being garbage-collected");
   return launcher->references == nullptr ? nullptr : launcher->state;
 }
 
@@ -50,7 +50,7 @@ const dl::ExchangeApi* api_of(nb::handle type) {
   PyErr_Clear();
   while (api != nullptr && api->version.major != 1) api = api->previous;
   if (api == nullptr || api->tensor_from_object == nullptr)
-    throw nb::type_error((nb::repr(type).c_str() + std::string(" offers no DLPack exchange API of version 1")).c_str());
+    throw nb::type_error((nb::repr(type).c_str() + std::string(" has no DLPack exchange API of version 1")).c_str());
   return api;
 }
 

@@ -74,7 +74,7 @@ MapPool::Place& MapPool::vacant() {
 
 void MapPool::grow() {
   cu::Address address = 0;
-  check(driver().allocate(&address, kChunk * sizeof(cu::TensorMap)), "cuMemAlloc", "making room for tensor maps");
+  check(driver().allocate(&address, kChunk * sizeof(cu::TensorMap)), "cuMemAlloc", "allocating memory for tensor maps");
   chunks_.push_back(address);
   for (std::size_t i = 0; i < kChunk; ++i) places_.push_back({address + i * sizeof(cu::TensorMap), {}});
 }

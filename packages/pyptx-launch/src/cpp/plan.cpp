@@ -89,14 +89,14 @@ void Plan::check_limits(int device, unsigned fixed, unsigned most) const {
   unsigned most_threads = attribute(cu::kMaxThreads, device);
   auto refuse = [&](const std::string& what) { throw Failure("LaunchError", entry + ": " + what); };
   if (threads > most_threads)
-    refuse("a block has " + text(threads) + " threads, and this entry runs with " + text(most_threads) +
-           " at most: its registers and its .maxntid decide");
+    refuse("block has " + text(threads) + " threads; the limit of this entry is " + text(most_threads) +
+           " (its registers and .maxntid)");
   if (shared > most)
-    refuse("a block asks for " + text(shared) + " bytes of shared memory (" + text(shape[9]) +
-           " of them dynamic), and device " + text(device) + " has " + text(most) + " for a block");
+    refuse("CTA needs " + text(shared) + " bytes of shared memory (" + text(shape[9]) +
+           " dynamic); the limit of device " + text(device) + " is " + text(most));
   if (volume(&shape[6]) > 1 && device_attribute(cu::kClusterLaunch, device) == 0)
-    refuse("device " + text(device) + " has no clusters, and the plan has one of " + text(volume(&shape[6])) +
-           " blocks: they need compute capability 9.0");
+    refuse("cluster of " + text(volume(&shape[6])) + " CTAs: device " + text(device) +
+           " does not support clusters (compute capability 9.0 or later)");
 }
 
 void Plan::write(unsigned char* block, const OnDevice& state, const cu::Address* pointers, const Scalar* scalars,
@@ -108,7 +108,7 @@ void Plan::write(unsigned char* block, const OnDevice& state, const cu::Address*
       std::memcpy(to, &pointers[slot.index], sizeof(cu::Address));
     } else if (slot.kind == SlotKind::scalar) {
       const Scalar& value = scalars != nullptr && scalars->given ? *scalars : slot.value;
-      if (!value.given) throw Failure("LaunchError", entry + ": a scalar without a value of its own was given none");
+      if (!value.given) throw Failure("LaunchError", entry + ": missing value of a scalar without a default");
       std::memcpy(to, value.bytes, slot.bytes);
       if (scalars != nullptr) ++scalars;
     } else {
@@ -124,8 +124,7 @@ void Plan::write(unsigned char* block, const OnDevice& state, const cu::Address*
 void Plan::launch(const cu::Address* pointers, std::size_t count, cu::Stream stream, int device,
                   const Scalar* scalars) const {
   if (count < pointers_)
-    throw Failure("LaunchError", entry + ": it takes the addresses of " + text(pointers_) +
-                                     " tensors, and was given " + text(count));
+    throw Failure("LaunchError", entry + ": expected " + text(pointers_) + " tensor addresses, got " + text(count));
   const OnDevice& state = on(device, pointers);
   if (!pooled_) {
     ContextScope scope(state.context, stream);

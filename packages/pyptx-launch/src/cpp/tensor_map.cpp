@@ -6,8 +6,8 @@ namespace pyptx {
 
 void MapArguments::check_address(cu::Address address) const {
   if (address % alignment == 0) return;
-  throw Failure("TensorMapError", "tensor map: the tensor's address is " + std::to_string(address) +
-                                      "; it must be a multiple of " + std::to_string(alignment));
+  throw Failure("TensorMapError", "tensor map: the tensor's address must be a multiple of " +
+                                      std::to_string(alignment) + ", got " + std::to_string(address));
 }
 
 cu::TensorMap MapArguments::encode(cu::Address address) const {

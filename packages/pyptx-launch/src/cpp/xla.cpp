@@ -60,7 +60,7 @@ class Visit {
     if (inside == 0) empty.notify_all();
   }
 
-  void require() const { if (!admitted) throw std::runtime_error("Python has ended"); }
+  void require() const { if (!admitted) throw std::runtime_error("the Python interpreter has exited"); }
 
   static void close() {
     nb::gil_scoped_release unlocked;
@@ -85,7 +85,7 @@ std::string text_of_error() {
   const char* characters = text.is_valid() ? PyUnicode_AsUTF8AndSize(text.ptr(), nullptr) : nullptr;
   if (characters != nullptr) return characters;
   PyErr_Clear();
-  return "an error without words";
+  return "an error without a message";
 }
 
 // Do `body`, which may throw what this package and Python throw, and tell XLA of it in our words.
@@ -111,7 +111,7 @@ ffi::Error reported(Body body) {
 
 // What is wrong with a program whose buffers are not those of its record; only a damaged one can be.
 [[noreturn]] void refuse(const std::string& why) {
-  throw Failure("LaunchError", "this program was not made by pyptx, or it is damaged: " + why);
+  throw Failure("LaunchError", "invalid or damaged pyptx program: " + why);
 }
 
 // The buffers of a call, by item; that of an input in `mutated` is the result that has its memory.
@@ -124,7 +124,7 @@ class Buffers {
     std::size_t mutated = 0, outputs = launch.items.size() - launch.inputs;
     for (std::size_t i = 0; i < launch.inputs; ++i) mutated += launch.writes_to(i);
     if (operands_.size() != launch.inputs || results_.size() != outputs + mutated)
-      refuse("a call has other operands and results than its record");
+      refuse("operands or results of a call differ from its record");
   }
 
   ffi::AnyBuffer operator[](std::size_t item) const {
@@ -183,7 +183,7 @@ class Batch {
       if (dimensions[axis] != 1 && dimensions[axis] != extents_[axis]) refuse("arrays are batched differently");
       bytes *= static_cast<std::size_t>(dimensions[axis]);
     }
-    if (buffer.size_bytes() != bytes) refuse("an array has another size than in the record");
+    if (buffer.size_bytes() != bytes) refuse("the size of an array differs from the record");
   }
 
   const Buffers& buffers_;

@@ -70,10 +70,10 @@ def handle_of(stream: SupportsCudaStream) -> int:
     """Return the CUstream; raise LaunchError for an unknown protocol version."""
     tell = getattr(stream, "__cuda_stream__", None)
     if tell is None:
-        raise TypeError(f"a stream must be a number (a CUstream), or have __cuda_stream__: {stream!r}")
+        raise TypeError(f"stream must be a CUstream number or have __cuda_stream__, got {stream!r}")
     version, handle = tell()
     if version != _STREAM_VERSION:
-        raise LaunchError(f"{stream!r} speaks version {version} of __cuda_stream__, and only 0 is known")
+        raise LaunchError(f"unsupported __cuda_stream__ version {version} of {stream!r}: only 0 is supported")
     return int(handle)
 
 
@@ -89,9 +89,9 @@ def _address(entry: str, number: int, pointer: int | View | Memory) -> int:
     if address is None:
         address = getattr(pointer, "handle", None)
     if address is None:
-        raise TypeError(f"{entry}: tensor {number} must be an address, or tell one as ptr or handle: {pointer!r}")
+        raise TypeError(f"{entry}: tensor {number} must be an address or have one in ptr or handle, got {pointer!r}")
     if not getattr(pointer, "is_device_accessible", True):
-        raise LaunchError(f"{entry}: tensor {number} lies in memory that no device reads: {pointer!r}")
+        raise LaunchError(f"{entry}: tensor {number} is not accessible from the device: {pointer!r}")
     return int(cast("SupportsInt", address))
 
 
@@ -100,5 +100,5 @@ def object_code(kind: str, image: bytes) -> ObjectCodeLike:
     try:
         core = importlib.import_module("cuda.core")
     except ImportError as missing:
-        raise ImportError("an ObjectCode is one of cuda.core's objects: pip install cuda-core") from missing
+        raise ImportError("cuda.core, which has ObjectCode, is not installed: pip install cuda-core") from missing
     return cast("ObjectCodeLike", getattr(core.ObjectCode, f"from_{kind}")(image))

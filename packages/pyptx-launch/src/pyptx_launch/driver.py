@@ -64,7 +64,7 @@ def devices() -> tuple[Device, ...]:
 @cache
 def device(ordinal: int) -> Device:
     """Return the device with this ordinal (queried once); raise DriverError if it does not exist."""
-    what = f"asking for device {ordinal}"
+    what = f"querying device {ordinal}"
     name = cast("bytes", libcuda.call("cuDeviceGetName", 256, ordinal, doing=what)[0]).split(b"\0")[0].decode()
     memory = libcuda.number("cuDeviceTotalMem", ordinal, doing=what)
     major, minor, multiprocessors, shared = (_attribute(number, ordinal) for number in _ATTRIBUTES)

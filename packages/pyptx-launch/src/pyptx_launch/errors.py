@@ -4,7 +4,7 @@
 
     LaunchError                invalid plan, module or launch; the message states the reason
     ├── DriverMissingError     no driver, or a driver that is too old
-    ├── DriverError            error of the driver: its name, its meaning, and a hint
+    ├── DriverError            error of the driver: its name, its meaning, and a help
     │   └── CompileError       the driver's PTX compiler failed; `log` is its output
     └── TensorMapError         the tensor map violates a rule (also a ValueError)
 """
@@ -23,14 +23,14 @@ class DriverMissingError(LaunchError):
 
 
 class DriverError(LaunchError):
-    """Error of the driver: CUresult `name` and `code`, the driver's description `meaning`, and our `hint`."""
+    """Error of the driver: CUresult `name` and `code`, the driver's description `meaning`, and our `help`."""
 
     def __init__(self, message: str, *, name: str, code: int, meaning: str) -> None:
         self.name = name
         self.code = code
         self.meaning = meaning
-        self.hint = HINTS.get(name)
-        super().__init__(message if self.hint is None else f"{message}\nhint: {self.hint}")
+        self.help = HINTS.get(name)
+        super().__init__(message if self.help is None else f"{message}\nhelp: {self.help}")
 
 
 class CompileError(DriverError):
@@ -52,13 +52,13 @@ class TensorMapError(LaunchError, ValueError):
 def of(kind: str, message: str, name: str, code: int, meaning: str, log: str) -> LaunchError:
     """Return the exception for a failure in the native extension, which calls this by name."""
     match kind:
-        case "DriverMissingError" if "\nhint: " in message:
+        case "DriverMissingError" if "\nhelp: " in message:
             return DriverMissingError(message)
         case "DriverMissingError":
-            hint = HINTS.get(name) or (
-                "install NVIDIA's driver (580 or newer runs CUDA 13), or name its libcuda.so in PYPTX_LIBCUDA"
+            help = HINTS.get(name) or (
+                "install NVIDIA's driver (580 or newer runs CUDA 13), or set PYPTX_LIBCUDA to its libcuda.so"
             )
-            return DriverMissingError(f"{message}\nhint: {hint}")
+            return DriverMissingError(f"{message}\nhelp: {help}")
         case "DriverError":
             return DriverError(message, name=name, code=code, meaning=meaning)
         case "CompileError":

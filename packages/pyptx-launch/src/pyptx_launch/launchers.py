@@ -78,13 +78,11 @@ class Signature:
     def check(self, entry: str) -> None:
         """Raise LaunchError if no tensor can have these properties."""
         if self.dtype not in _DTYPES:
-            raise LaunchError(
-                f"{entry}: tensors of {self.dtype} are not told by DLPack; types are {', '.join(_DTYPES)}"
-            )
+            raise LaunchError(f"{entry}: unsupported tensor type {self.dtype}: DLPack types are {', '.join(_DTYPES)}")
         if self.strides is not None and len(self.strides) != len(self.shape):
-            raise LaunchError(f"{entry}: a tensor of shape {self.shape} cannot have strides {self.strides}")
+            raise LaunchError(f"{entry}: invalid strides {self.strides} of a tensor of shape {self.shape}")
         if self.alignment < 1:
-            raise LaunchError(f"{entry}: a tensor's alignment cannot be {self.alignment}")
+            raise LaunchError(f"{entry}: alignment of a tensor must be a positive int, got {self.alignment}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +169,8 @@ def _add(
     _check_addition(plan, inputs, outputs, mutated)
     if like and (len(like) != len(outputs) or self._references[4] is None):
         raise LaunchError(
-            f"{plan.entry}: {len(like)} prototypes, for {len(outputs)} outputs and a launcher's empty_like"
+            f"{plan.entry}: like needs a prototype per output and a launcher with empty_like: expected {len(outputs)},"
+            f" got {len(like)}"
         )
     tensors = (*inputs, *outputs)
     scalars, names = self._references[-2:]
@@ -204,12 +203,12 @@ def _check_addition(
         signature.check(plan.entry)
     if not tensors or len(tensors) < plan.tensors or len(tensors) > MAX_TENSORS:
         raise LaunchError(
-            f"{plan.entry}: the plan takes {plan.tensors} tensors, and a launcher calls of 1 to {MAX_TENSORS};"
-            f" these are {len(inputs)} inputs and {len(outputs)} outputs"
+            f"{plan.entry}: a launcher takes 1 to {MAX_TENSORS} tensors and the plan at least {plan.tensors},"
+            f" got {len(inputs)} and {len(outputs)} (inputs and outputs)"
         )
     if not all(0 <= index < len(inputs) for index in mutated):
         raise LaunchError(
-            f"{plan.entry}: of {len(inputs)} inputs, {tuple(mutated)} cannot be those that are written to"
+            f"{plan.entry}: mutated must be indices of inputs, 0 to {len(inputs) - 1}, got {tuple(mutated)}"
         )
 
 
@@ -220,7 +219,7 @@ def _forget(self: Launcher) -> None:
 def _fixed_position(name: str, keywords: Sequence[str], plan: Plan) -> int:
     """Return the index of a fixed keyword."""
     if name not in keywords:
-        raise LaunchError(f"{plan.entry}: the launcher has no fixed keyword {name}")
+        raise LaunchError(f"{plan.entry}: unknown fixed keyword {name!r} of the launcher")
     return keywords.index(name)
 
 
@@ -229,7 +228,7 @@ def _position(name: str, keywords: Sequence[str], plan: Plan) -> int:
     if name in keywords:
         return keywords.index(name)
     if name not in plan.optional:
-        raise LaunchError(f"{plan.entry}: scalar {name} has no value, and the launcher has no such keyword")
+        raise LaunchError(f"{plan.entry}: scalar {name!r} has no value and is not a keyword of the launcher")
     return -1
 
 

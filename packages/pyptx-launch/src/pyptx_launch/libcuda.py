@@ -42,11 +42,11 @@ def call(function: str, *arguments: object, doing: str = "") -> tuple[object, ..
     """
     entry = getattr(bindings(), function, None)
     if entry is None:
-        raise NotImplementedError(f"this release of cuda-bindings has no {function}")
+        raise NotImplementedError(f"{function} is missing in this release of cuda-bindings")
     try:
         result, *values = entry(*arguments)
     except RuntimeError as absent:  # raised by the bindings for a symbol that the library lacks
-        raise NotImplementedError(f"this driver has no {function}: {absent}") from None
+        raise NotImplementedError(f"{function} is missing in this driver: {absent}") from None
     except (KeyError, ValueError) as unknown:  # a CUresult newer than the bindings
         result = _code_in(unknown)
         values = []

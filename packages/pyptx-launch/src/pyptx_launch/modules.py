@@ -95,7 +95,7 @@ class Module:
 
     def attributes(self, entry: str, device: int = 0) -> Attributes:
         """Return the resources that `entry` uses on `device`; loads it there."""
-        kernel, what = self.kernel(entry), f"asking what entry {entry} uses"
+        kernel, what = self.kernel(entry), f"querying the resources of entry {entry}"
         attributes = [libcuda.constant("CUfunction_attribute", number) for number in range(len(fields(Attributes)))]
         return Attributes(
             *(libcuda.number("cuKernelGetAttribute", each, kernel, device, doing=what) for each in attributes)
@@ -136,7 +136,7 @@ class Module:
         if not said or not said[0]:
             return error
         log = "\n".join(each.decode(errors="replace") for each in said if each)
-        message = str(error).split("\nhint: ")[0]
+        message = str(error).split("\nhelp: ")[0]
         return CompileError(message, name=error.name, code=error.code, meaning=error.meaning, log=log)
 
 
@@ -146,7 +146,7 @@ def _checked_kind(image: bytes) -> str:
     The driver trusts the headers and reads past the end of a truncated image.
     """
     if not image:
-        raise LaunchError("an image of no bytes holds no kernel; pass a cubin, a fatbin or PTX")
+        raise LaunchError("the image is empty: pass a cubin, a fatbin or PTX")
     padded = image[:64].ljust(64, b"\0")
     if image.startswith(b"\x7fELF"):  # ELF64: the tables of segments and sections, at any offset
         segments, sections, _, _, size, count, section_size, section_count = struct.unpack_from("<QQIHHHHH", padded, 32)
@@ -157,5 +157,5 @@ def _checked_kind(image: bytes) -> str:
     else:
         return "ptx"
     if stated > len(image):
-        raise LaunchError(f"the image is cut short: it has {len(image)} bytes, and its header tells of {stated}")
+        raise LaunchError(f"the image is truncated: it has {len(image)} bytes, its header states {stated}")
     return kind

@@ -65,9 +65,7 @@ def row_of(parameter: Parameter) -> Row:
             return (0, index, 0, 0, None, b"")
         case Scalar(type_, name, value):
             if type_ not in SCALAR_TYPES:
-                raise LaunchError(
-                    f"scalar {name} of type {type_} cannot be passed; types are {', '.join(SCALAR_TYPES)}"
-                )
+                raise LaunchError(f"unsupported type {type_} of scalar {name}: types are {', '.join(SCALAR_TYPES)}")
             return (1, 0, *SCALAR_TYPES[type_], value, b"")
         case Map(index, map_):
             return (2, index, 0, 0, None, packed(map_))

@@ -174,11 +174,11 @@ class Plan(_shim.Plan):
     def _in_order(self, scalars: Mapping[str, int | float] | Sequence[int | float]) -> tuple[int | float | None, ...]:
         if not isinstance(scalars, Mapping):
             if len(scalars) > len(self.scalars):
-                raise LaunchError(f"{self.entry}: it takes {len(self.scalars)} scalars, and was given {len(scalars)}")
+                raise LaunchError(f"{self.entry}: too many scalars: expected {len(self.scalars)}, got {len(scalars)}")
             return tuple(scalars)
         for name in scalars:
             if name not in self.scalars:
-                raise LaunchError(f"{self.entry}: it has no scalar {name!r}, only {', '.join(self.scalars) or 'none'}")
+                raise LaunchError(f"{self.entry}: unknown scalar {name!r}: it has {', '.join(self.scalars) or 'none'}")
         return tuple(map(scalars.get, self.scalars))
 
 
@@ -188,17 +188,17 @@ def check_shape(entry: str, grid: Extents, block: Extents, cluster: Extents, sha
         _check_extents(entry, name, extents)
     for extent, step, most in zip(grid, cluster, _MAX_GRID, strict=True):
         if extent > most:
-            raise LaunchError(f"{entry}: grid {grid} exceeds the largest, {_MAX_GRID}")
+            raise LaunchError(f"{entry}: grid {grid} exceeds the limit {_MAX_GRID}")
         if extent % step != 0:
             raise LaunchError(f"{entry}: cluster {cluster} does not divide grid {grid}")
     if not 0 <= shared_bytes < 2**31:
-        raise LaunchError(f"{entry}: shared_bytes cannot be {shared_bytes}")
+        raise LaunchError(f"{entry}: shared_bytes must be 0 to 2^31 - 1, got {shared_bytes}")
 
 
 def _check_extents(entry: str, name: str, extents: tuple[int, ...]) -> None:
     if len(extents) != 3 or not all(1 <= extent < 2**31 for extent in extents):
-        hint = "; launch nothing where there is nothing to do" if name == "grid" and 0 in extents else ""
-        raise LaunchError(f"{entry}: {name} must be three extents of at least 1, not {extents}{hint}")
+        help = "; skip the launch if the grid is empty" if name == "grid" and 0 in extents else ""
+        raise LaunchError(f"{entry}: {name} must be three positive extents, got {extents}{help}")
 
 
 def _check_parameters(entry: str, rows: Sequence[Row], wanted: Sequence[tuple[int, int]] | None) -> None:
@@ -207,23 +207,25 @@ def _check_parameters(entry: str, rows: Sequence[Row], wanted: Sequence[tuple[in
     for size in map(size_of, rows):  # same layout as in the native extension: each at a multiple of its size
         total = -(-total // size) * size + size
     if total > _MAX_PARAMETER_BYTES or len(rows) > _MAX_PARAMETER_BYTES // 8:
-        raise LaunchError(f"{entry}: {len(rows)} parameters take {total} bytes; {_MAX_PARAMETER_BYTES} are the most")
+        raise LaunchError(f"{entry}: {len(rows)} parameters take {total} bytes; the limit is {_MAX_PARAMETER_BYTES}")
     if wanted is None:
         return
     if len(rows) != len(wanted):
-        raise LaunchError(f"{entry}: it has {len(wanted)} parameters, and the plan {len(rows)}")
+        raise LaunchError(f"{entry}: wrong number of parameters: the entry has {len(wanted)}, the plan {len(rows)}")
     for number, (row, (_, size)) in enumerate(zip(rows, wanted, strict=True)):
         if size_of(row) != size:
-            raise LaunchError(f"{entry}: its parameter {number} has {size} bytes, and the plan's {size_of(row)}")
+            raise LaunchError(
+                f"{entry}: wrong size of parameter {number}: {size} bytes in the entry, {size_of(row)} in the plan"
+            )
 
 
 def _packed(entry: str, cluster: Extents, attributes: Sequence[tuple[int, bytes]]) -> bytes:
     """Return the attributes, including the cluster, as an array of CUlaunchAttribute."""
     for number, value in attributes:
         if number == _CLUSTER_DIMENSION:
-            raise LaunchError(f"{entry}: the cluster is set by cluster=, not by a launch attribute")
+            raise LaunchError(f"{entry}: cluster as a launch attribute: pass cluster= instead")
         if len(value) > 64:
-            raise LaunchError(f"{entry}: the value of launch attribute {number} has {len(value)} bytes; 64 is the most")
+            raise LaunchError(f"{entry}: value of launch attribute {number} has {len(value)} bytes; the limit is 64")
     sizes = () if cluster == (1, 1, 1) else ((_CLUSTER_DIMENSION, struct.pack("=3I", *cluster)),)
     return b"".join(struct.pack("=i4x64s", number, value) for number, value in (*attributes, *sizes))
 
@@ -252,10 +254,10 @@ def _parameter_for(row: EntryParameterLike, entry: str) -> Parameter:
     if row.kind == "scalar":
         return Scalar(row.type, row.name, row.value)
     if row.index is None:
-        raise LaunchError(f"{entry}: parameter {row.name} does not say which tensor it is of")
+        raise LaunchError(f"{entry}: parameter {row.name} has no tensor index")
     if row.kind == "tensor":
         return Pointer(row.index)
     if row.kind != "descriptor" or not isinstance(row.descriptor, TensorMapLike):
         what = f"{row.kind} of {type(row.descriptor).__name__}" if row.descriptor is not None else row.kind
-        raise LaunchError(f"{entry}: parameter {row.name}, a {what}, cannot be passed")
+        raise LaunchError(f"{entry}: unsupported parameter {row.name}: a {what}")
     return (Map if row.type == "b8" else MapPointer)(row.index, row.descriptor)

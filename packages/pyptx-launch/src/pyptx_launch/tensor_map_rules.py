@@ -171,7 +171,7 @@ def _first(values: Iterable[int], what: str, holds: Callable[[int], bool], wante
     """Return the message for the first value, from dimension `skip` on, for which `holds` is false."""
     for dimension, value in enumerate(values):
         if dimension >= skip and not holds(value):
-            return f"{what} of dimension {-1 - dimension} is {value}; it must be {wanted}"
+            return f"{what} of dimension {-1 - dimension} must be {wanted}, got {value}"
     return None
 
 
@@ -180,7 +180,7 @@ def _rank(map_: View) -> str | None:
     if least <= map_.rank <= 5:
         return None
     why = " for im2col" if map_.im2col else f" with interleave {map_.interleave}" if least == 3 else ""
-    return f"rank is {map_.rank}; it must be {least} to 5{why}"
+    return f"rank must be {least} to 5{why}, got {map_.rank}"
 
 
 def _lengths(map_: View) -> str | None:
@@ -190,7 +190,7 @@ def _lengths(map_: View) -> str | None:
         ("box", map_.box, 0 if map_.im2col else map_.rank),
     ):
         if len(values) != length:
-            return f"{what} has {len(values)} values; it must have {length} for a shape of rank {map_.rank}"
+            return f"length of {what} must be {length} for a shape of rank {map_.rank}, got {len(values)}"
     return None
 
 
@@ -198,14 +198,14 @@ def _packed(map_: View) -> str | None:
     unit = 128 if map_.type.padded else 2 if map_.type.bits == 4 else 1
     if map_.shape[0] % unit == 0:
         return None
-    return f"extent of dimension -1 is {map_.shape[0]}; it must be a multiple of {unit} for {map_.dtype}"
+    return f"extent of dimension -1 must be a multiple of {unit} for {map_.dtype}, got {map_.shape[0]}"
 
 
 def _element(map_: View) -> str | None:
     size = max(1, map_.type.bits // 8)
     if map_.strides[0] == size:
         return None
-    return f"stride of dimension -1 is {map_.strides[0]} bytes; it must be {size}, the size of {map_.dtype}"
+    return f"stride of dimension -1 must be {size}, the size of {map_.dtype} in bytes, got {map_.strides[0]}"
 
 
 def _strides(map_: View) -> str | None:
@@ -219,8 +219,8 @@ def _row(map_: View) -> str | None:
     if map_.im2col or map_.interleave != "none" or map_.row_bits % 128 == 0:
         return None
     return (
-        f"a row of the box has {map_.row_bits / 8:g} bytes ({map_.innermost} elements of {map_.dtype});"
-        " it must have a multiple of 16"
+        f"a row of the box must be a multiple of 16 bytes, got {map_.row_bits / 8:g}"
+        f" ({map_.innermost} elements of {map_.dtype})"
     )
 
 
@@ -228,14 +228,14 @@ def _padded_row(map_: View) -> str | None:
     if not map_.type.padded or map_.innermost == 128:
         return None
     what = "channels" if map_.im2col else "box of dimension -1"
-    return f"{what} is {map_.innermost}; it must be 128 for {map_.dtype}"
+    return f"{what} must be 128 for {map_.dtype}, got {map_.innermost}"
 
 
 def _steps(map_: View) -> str | None:
     if map_.interleave == "none" and map_.element_strides[0] != 1:
         return (
-            f"element stride of dimension -1 is {map_.element_strides[0]}; it must be 1,"
-            " since without interleave the hardware ignores it"
+            f"element stride of dimension -1 must be 1, got {map_.element_strides[0]}:"
+            " without interleave the hardware ignores it"
         )
     return _first(map_.element_strides, "element stride", lambda value: 1 <= value <= 8, "1 to 8")
 
@@ -243,37 +243,37 @@ def _steps(map_: View) -> str | None:
 def _interleaved_swizzle(map_: View) -> str | None:
     if map_.interleave != "32B" or map_.swizzle == "32B":
         return None
-    return f"swizzle is {map_.swizzle}; it must be 32B with interleave 32B"
+    return f"swizzle must be 32B with interleave 32B, got {map_.swizzle}"
 
 
 def _span(map_: View) -> str | None:
     span = SWIZZLES[map_.swizzle].span
     if map_.interleave != "none" or span == 0 or map_.row_bits <= 8 * span:
         return None
-    what = "a pixel's channels have" if map_.im2col else "a row of the box has"
+    what = "channels of a pixel" if map_.im2col else "a row of the box"
     return (
-        f"{what} {map_.row_bits / 8:g} bytes ({map_.innermost} elements of {map_.dtype});"
-        f" swizzle {map_.swizzle} takes {span} at most"
+        f"{what} must be at most {span} bytes with swizzle {map_.swizzle}, got {map_.row_bits / 8:g}"
+        f" ({map_.innermost} elements of {map_.dtype})"
     )
 
 
 def _padded_interleave(map_: View) -> str | None:
     if map_.type.number != _B6.number or map_.interleave == "none":
         return None
-    return f"interleave is {map_.interleave}; it must be none for {map_.dtype}"
+    return f"interleave must be none for {map_.dtype}, got {map_.interleave}"
 
 
 def _padded_swizzle(map_: View) -> str | None:
     allowed = _PADDED_SWIZZLES.get(map_.type.number, ())
     if not allowed or map_.swizzle in allowed:
         return None
-    return f"swizzle is {map_.swizzle}; it must be one of {', '.join(allowed)} for {map_.dtype}"
+    return f"swizzle must be {' or '.join(allowed)} for {map_.dtype}, got {map_.swizzle}"
 
 
 def _nan(map_: View) -> str | None:
     if map_.fill == "zeros" or map_.type.floating:
         return None
-    return f"fill is nan; it must be zeros for {map_.dtype}, which is no floating-point type to the hardware"
+    return f"fill must be zeros for {map_.dtype}, got nan: the hardware has no NaN for this type"
 
 
 def _corners(map_: View) -> str | None:
@@ -282,9 +282,9 @@ def _corners(map_: View) -> str | None:
     low, high = _CORNERS[map_.rank]
     for name, corner in (("lower", map_.im2col.lower), ("upper", map_.im2col.upper)):
         if len(corner) != map_.rank - 2:
-            return f"the {name} corner has {len(corner)} offsets; it must have {map_.rank - 2} for rank {map_.rank}"
+            return f"length of the {name} corner must be {map_.rank - 2} for rank {map_.rank}, got {len(corner)}"
         if not all(low <= offset <= high for offset in corner):
-            return f"the {name} corner is {corner}; its offsets must be {low} to {high} for rank {map_.rank}"
+            return f"offsets of the {name} corner must be {low} to {high} for rank {map_.rank}, got {corner}"
     return None
 
 
@@ -295,10 +295,7 @@ def _area(map_: View) -> str | None:
     extents = [n + up - low for n, low, up in zip(spatial, map_.im2col.lower, map_.im2col.upper, strict=True)]
     if all(extent > 0 for extent in extents):
         return None
-    return (
-        f"the corners {map_.im2col.lower} and {map_.im2col.upper} leave {extents} of {spatial};"
-        " the bounding box must not be empty"
-    )
+    return f"empty bounding box: corners {map_.im2col.lower} and {map_.im2col.upper} leave {extents} of {spatial}"
 
 
 def _counts(map_: View) -> str | None:
@@ -306,7 +303,7 @@ def _counts(map_: View) -> str | None:
         return None
     for name, count, most in (("channels", map_.im2col.channels, 256), ("pixels", map_.im2col.pixels, 1024)):
         if not 1 <= count <= most:
-            return f"{name} is {count}; it must be 1 to {most}"
+            return f"{name} must be 1 to {most}, got {count}"
     return None
 
 
@@ -352,7 +349,7 @@ def checked(map_: TensorMapLike) -> View:
         ("fill", map_.fill, FILLS),
     ):
         if word not in known:
-            raise TensorMapError(f"tensor map: {field} is {word!r}; it must be one of {', '.join(known)}", rule="words")
+            raise TensorMapError(f"tensor map: {field} must be one of {', '.join(known)}, got {word!r}", rule="words")
     view = View(
         map_.dtype,
         TYPES[map_.dtype],

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 if not hasattr(_shim, "XlaLaunch"):
     raise ImportError(
-        "this pyptx-launch is built without the handlers that launch kernels from jax\n"
-        "hint: rebuild it without PYPTX_XLA=0, on a Python for which jaxlib 0.10.0 has a wheel (3.11 to 3.14)"
+        "pyptx-launch was built without the XLA handlers, which launch kernels from jax\n"
+        "help: rebuild it without PYPTX_XLA=0, on a Python for which jaxlib 0.10.0 has a wheel (3.11 to 3.14)"
     )
 
 NAME: Final = "pyptx_launch"

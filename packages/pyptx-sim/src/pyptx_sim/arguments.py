@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
+from pyptx_ir.isa.modules.counting import counted
 from pyptx_sim.errors import LaunchError
 from pyptx_sim.machine.geometry import extent_of
 from pyptx_sim.machine.memory.arena import Arena
@@ -112,8 +113,8 @@ def _bank_of(placing: Placing, program: Program, launch: Launch) -> bytes:
     if len(values) != len(program.parameters):
         wanted = ", ".join(f".{place.type} {place.name}" for place in program.parameters) or "none"
         raise LaunchError(
-            f"{program.entry.name} takes {len(program.parameters)} arguments, not {len(values)}",
-            hint=f"its parameters: {wanted}",
+            f"{program.entry.name}: expected {counted(len(program.parameters), 'argument')}, got {len(values)}",
+            help=f"pass a value for each parameter: {wanted}",
         )
     bank = bytearray(program.parameter_bytes)
     for number, (place, value) in enumerate(zip(program.parameters, values, strict=True)):
@@ -130,7 +131,7 @@ def _named_handles(placing: Placing, program: Program, launch: Launch) -> Handle
     for name, value in launch.textures.items():
         if name not in variables:
             known = ", ".join(variables) or "none"
-            raise LaunchError(f"no .texref, .samplerref or .surfref {name}", hint=f"the module's: {known}")
+            raise LaunchError(f"unknown .texref, .samplerref or .surfref {name!r}", help=f"use one of: {known}")
         handles[GLOBAL_WINDOW + variables[name].offset] = placing.bound(value, f"'{name}'", name)
     return handles
 
@@ -144,7 +145,7 @@ def _memory(launches: Sequence[tuple[Program, Launch]]) -> Memory | None:
         found = (array for value in values if not isinstance(value, np.ndarray) for array in _arrays(value))
         memories += [array.memory for array in found if isinstance(array, DeviceArray)]
     if any(memory is not memories[0] for memory in memories):
-        raise LaunchError("the launch has arrays of several memories", hint="put all of them into one Memory")
+        raise LaunchError("arrays of the launch are in several Memory objects", help="place all of them in one Memory")
     return memories[0] if memories else None
 
 
@@ -178,8 +179,8 @@ def _placing(image: Image, memory: Memory | None, unplaced: Iterable[Region] = (
         return Placing(next_place(end), Regions(unplaced), [], variables)
     if end > memory.module_bytes:
         raise LaunchError(
-            f"the module has {end} bytes of variables, and the memory leaves {memory.module_bytes} to it",
-            hint=f"make it with Memory(module_bytes={end})",
+            f"module variables need {end} bytes, but the memory has module_bytes={memory.module_bytes}",
+            help=f"create it with Memory(module_bytes={end})",
         )
     return Placing(memory.end, Regions((*memory.regions, *unplaced)), list(memory.placed), variables)
 
@@ -200,8 +201,8 @@ def _packed(placing: Placing, place: Placement, value: Argument, what: str, name
     member = raw or placing.member(value, what, name)
     if len(member.data) != place.size:
         raise LaunchError(
-            f"parameter {place.name} has {place.size} bytes, not {len(member.data)}",
-            hint=None if raw else f"this is what was given, as C lays it out: {member.what}",
+            f"parameter {place.name}: expected {counted(place.size, 'byte')}, got {len(member.data)}",
+            help=None if raw else f"compare the members passed (offset: type): {member.what}",
         )
     return member.data
 
@@ -213,8 +214,8 @@ def _descriptor(placing: Placing, place: Placement, value: Mapped, what: str, na
         return data
     if place.size != byte_size(place.type) or place.size != _POINTER_BYTES:
         raise LaunchError(
-            f"parameter {place.name} has {place.size} bytes, and got a {kind.name}",
-            hint=f"declare it .align {kind.alignment} .b8 {place.name}[{len(data)}], or .u64 for a pointer",
+            f"parameter {place.name}: expected {counted(place.size, 'byte')}, got a {kind.name}",
+            help=f"declare it .align {kind.alignment} .b8 {place.name}[{len(data)}], or .u64 for a pointer",
         )
     return placing.point_to(data, what)
 
@@ -249,7 +250,7 @@ def _flat(space: str, image: Image, *, checked: bool) -> FlatMemory:
 def _bank(bank: bytes, *, checked: bool) -> FlatMemory:
     arena = Arena(len(bank), track=checked)
     _fill(arena, 0, bank)
-    whole = [Buffer(0, len(bank), "the parameters")] if bank else []
+    whole = [Buffer(0, len(bank), "parameters")] if bank else []
     return FlatMemory("param", arena, Buffers(whole))
 
 
@@ -260,11 +261,11 @@ def _named(place: Placement) -> Buffer:
 def _check_pointer(place: Placement) -> None:
     if place.size == byte_size(place.type) == _POINTER_BYTES:
         return
-    kind = f"a .{place.type}" if place.size == byte_size(place.type) else "a structure"
+    kind = f".{place.type}" if place.size == byte_size(place.type) else "structure"
     raise LaunchError(
-        f"parameter {place.name} is {kind} of {place.size} bytes, and got an array",
-        hint="arrays are passed to 64-bit parameters, as pointers; a structure with one in it is a tuple of its "
-        "members, (array, np.int32(7), …), which is laid out as in C",
+        f"parameter {place.name}: expected a {kind} of {counted(place.size, 'byte')}, got an array",
+        help="declare a 64-bit parameter for a pointer; pass a structure as a tuple of its members: "
+        "(array, np.int32(7), …)",
     )
 
 
@@ -272,14 +273,12 @@ def _scalar(place: Placement, value: object) -> bytes:
     """Return the bytes of a scalar."""
     if place.size != byte_size(place.type):
         raise LaunchError(
-            f"parameter {place.name} is a structure of {place.size} bytes, and got {value!r}",
-            hint="pass a tuple of its members, a structure of ctypes or NumPy, or bytes of exactly that length",
+            f"parameter {place.name}: expected a structure of {counted(place.size, 'byte')}, got {value!r}",
+            help="pass a tuple of its members, a ctypes or NumPy structure, or bytes of this length",
         )
     number: object = cast("np.number[Any]", value).item() if isinstance(value, np.generic) else value
     if not isinstance(number, int | float):
-        raise LaunchError(
-            f"parameter {place.name} cannot be {type(number).__name__}", hint="pass an array, a number or bytes"
-        )
+        raise LaunchError(f"parameter {place.name}: expected an array, a number or bytes, got {type(number).__name__}")
     _check_range(place, number)
     return encode(number, place.type)
 
@@ -290,11 +289,9 @@ def _check_range(place: Placement, value: int | float) -> None:
         return
     if isinstance(value, float):
         if place.type[0] in "us":
-            raise LaunchError(
-                f"parameter {place.name} is .{place.type} and got the float {value!r}", hint="pass an int"
-            )
+            raise LaunchError(f"parameter {place.name}: expected an int for .{place.type}, got the float {value!r}")
         return
     # Compilers declare a C int as .u32, so an unsigned parameter takes negative numbers too.
     low, high = -(1 << (bits - 1)), (1 << (bits - 1)) if place.type[0] == "s" else 1 << bits
     if not low <= int(value) < high:
-        raise LaunchError(f"parameter {place.name} is .{place.type}, which cannot hold {value}")
+        raise LaunchError(f"parameter {place.name}: {value} is out of range for .{place.type}")

@@ -77,11 +77,11 @@ def dtype_name(value: object) -> str:
     array, name = _as_array(value), type_of(value)
     known = BY_ARRAY.get(name)
     if known is None:
-        raise LaunchError(f"arrays of {name} cannot be passed to a kernel", hint="convert the array to a PTX type")
+        raise LaunchError(f"unsupported array dtype {name}", help="convert the array to a PTX type")
     if array is not None and not array.dtype.isnative:
         raise LaunchError(
-            f"an array of foreign byte order ({array.dtype.str}) cannot be passed to a kernel",
-            hint='convert it: array.astype(array.dtype.newbyteorder("="))',
+            f"unsupported byte order of an array: {array.dtype.str}",
+            help='pass array.astype(array.dtype.newbyteorder("="))',
         )
     return known.name
 
@@ -114,8 +114,8 @@ def argument_of(value: object) -> Argument:
             stride % size for extent, stride in zip(array.shape, array.strides, strict=True) if extent > 1
         ):
             raise LaunchError(
-                f"an array with strides of {array.strides} bytes and elements of {size} cannot be passed to a kernel",
-                hint="pass a copy: each stride must be a multiple of the element size",
+                f"array strides {array.strides} are not multiples of the element size {size}",
+                help="pass a copy of the array",
             )
         return Argument(array.shape, dtype_name(array), strides, _address(array), "cpu")
     tensor = cast("Tensor", value)
@@ -139,17 +139,15 @@ def _check_storage(value: object) -> None:
     """
     tensor = cast("Any", value)
     if str(tensor.layout) != "torch.strided":
-        raise LaunchError(f"a {tensor.layout} tensor cannot be passed to a kernel", hint="pass tensor.to_dense()")
+        raise LaunchError(f"unsupported tensor layout {tensor.layout}", help="pass tensor.to_dense()")
     pending = "neg" if tensor.is_neg() else "conj" if tensor.is_conj() else ""
     if pending:
         what = "negation" if pending == "neg" else "conjugation"
-        raise LaunchError(
-            f"a tensor whose {what} is pending cannot be passed to a kernel", hint=f"pass tensor.resolve_{pending}()"
-        )
+        raise LaunchError(f"unsupported tensor with a pending {what}", help=f"pass tensor.resolve_{pending}()")
     if tensor.is_quantized:
-        raise LaunchError("a quantized tensor cannot be passed to a kernel", hint="pass tensor.int_repr()")
+        raise LaunchError("unsupported quantized tensor", help="pass tensor.int_repr()")
     if tensor.numel() and not (tensor.untyped_storage().nbytes() and tensor.data_ptr()):
-        raise LaunchError("a tensor without memory cannot be passed to a kernel", hint="allocate its storage first")
+        raise LaunchError("tensor has no memory", help="allocate its storage first")
 
 
 def span_of(value: object) -> Span:
@@ -205,7 +203,7 @@ def _element(output: Output) -> ElementType:
     """Return the element type of an output; LaunchError if no framework has arrays of it."""
     row = BY_NAME.get(output.dtype)
     if row is None:
-        raise LaunchError(f"output {output.name} is .{output.dtype}, of which no framework has arrays")
+        raise LaunchError(f"output {output.name}: no array dtype for .{output.dtype}")
     return row
 
 
@@ -233,20 +231,20 @@ class Given:
     def check(array: object, output: Output) -> Given:
         """Return `array` if it matches `output`; LaunchError otherwise."""
         if not is_cpu_array(array):
-            raise LaunchError(f"out= for {output.name} is {type(array).__name__}, not an array on the CPU")
+            raise LaunchError(f"out= for {output.name} must be an array on the CPU, got {type(array).__name__}")
         argument = argument_of(array)
         if argument.shape != tuple(output.shape) or not _holds(array, argument, output.dtype):
             raise LaunchError(
-                f"out= for {output.name} has shape {argument.shape} and dtype {argument.dtype}; "
-                f"the kernel writes {tuple(output.shape)} of {output.dtype}"
+                f"out= for {output.name}: expected shape {tuple(output.shape)} of {output.dtype}, "
+                f"got {argument.shape} of {argument.dtype}"
             )
         compared = zip(argument.shape, argument.strides, output.strides, strict=True)
         if 0 not in argument.shape and any(actual != wanted for extent, actual, wanted in compared if extent > 1):
             raise LaunchError(
-                f"out= for {output.name} has strides {argument.strides}; the kernel writes strides {output.strides}",
-                hint="pass a dense array" if output.strides[-1:] == (1,) else "pass array.T of a dense array",
+                f"out= for {output.name}: expected strides {output.strides}, got {argument.strides}",
+                help="pass a dense array" if output.strides[-1:] == (1,) else "pass array.T of a dense array",
             )
         if argument.address % output.alignment:
-            place = f"address {argument.address:#x}, no multiple of {output.alignment} bytes"
-            raise LaunchError(f"out= for {output.name} starts at {place}")
+            place = f"address {argument.address:#x} is not aligned to {output.alignment} bytes"
+            raise LaunchError(f"out= for {output.name}: {place}")
         return Given(array)

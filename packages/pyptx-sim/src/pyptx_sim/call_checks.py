@@ -14,6 +14,7 @@ import os
 import warnings
 from typing import TYPE_CHECKING, Final
 
+from pyptx_ir.isa.modules.counting import counted
 from pyptx_sim.errors import FindingWarning, LaunchError, SimulationError
 from pyptx_sim.machine.geometry import MULTIPROCESSORS
 from pyptx_sim.simulator import STEP_LIMIT
@@ -41,7 +42,7 @@ def find(special: Specialization, sizes: Sequence[int], attempt: Callable[[int],
     """
     policy = os.environ.get("PYPTX_CHECKS", "auto")
     if policy not in {"off", "auto", "all"}:
-        raise LaunchError(f"PYPTX_CHECKS={policy!r} is none of off, auto, all")
+        raise LaunchError(f"PYPTX_CHECKS must be off, auto or all, got {policy!r}")
     if policy == "off":
         return ()
     threads = math.prod(special.grid_on(MULTIPROCESSORS)) * math.prod(special.block)
@@ -59,11 +60,11 @@ def warn(kernel: str, findings: Sequence[Finding]) -> None:
     if not findings:
         return
     first, others = findings[0], len(findings) - 1
-    more = f" (and {others} more finding{'s' if others > 1 else ''})" if others else ""
+    more = f" (and {counted(others, 'more finding')})" if others else ""
     file, line = (first.origin[0].file, first.origin[0].line) if first.origin else (f"<{kernel}>", first.line or 1)
     warnings.warn_explicit(
         f"{kernel}: {first}\n{kernel}.simulate(…) with the same arguments returns all findings{more}; PYPTX_CHECKS=off "
-        "calls kernels without checks",
+        "disables the checks of calls",
         FindingWarning,
         file,
         line,

@@ -34,10 +34,10 @@ examples:
   pyptx sim add.ptx --grid 8 --block 128 --arg f32[1024]=random --arg f32[1024]=random --arg f32[1024] --arg 1024
   pyptx sim add.ptx … --save 2=sum.npy            write the third argument to a file; - prints it
   pyptx sim gemm.ptx --block 128 --shared 65536 --late --checks global-race,shared-race …
-  pyptx sim main.ptx library.ptx --entry main --cooperative --grid 64 …        linked, as a cooperative grid
+  pyptx sim main.ptx library.ptx --entry main --cooperative --grid 64 …        linked, cooperative grid
   pyptx sim gemm.ptx --arg a:bf16[256,64]=random --arg '(f32[256,256], s32=256)' …
 
-Exit status: 0, 1 where errors were found or the kernel was stopped, 2 for a command or a launch that is wrong.
+Exit status: 0: no errors found; 1: errors found, or the kernel was stopped; 2: invalid command or launch.
 """
 
 
@@ -98,7 +98,8 @@ def _modules(name: str, options: argparse.Namespace) -> Iterator[Module]:
     texts = [source.load() for source in sources]
     if len(set(map(target_of, texts))) > 1:
         raise SourceError(
-            f"{sources[0].file} holds modules for several targets:\n{described(sources)}", hint="choose one by --arch"
+            f"{sources[0].file} contains modules for several targets:\n{described(sources)}",
+            help="select one with --arch",
         )
     entry = None if options.entry is None else re.compile(rf"\.entry\s+{re.escape(options.entry)}(?![\w$])")
     defining = [entry is not None and entry.search(text) is not None for text in texts]
@@ -112,9 +113,7 @@ def _saved(text: str, arrays: dict[str, Array], names: list[str]) -> tuple[Array
     name, _, path = text.partition("=")
     name = names[int(name)] if name.isdecimal() and int(name) < len(names) else name
     if name not in arrays or not path:
-        raise LaunchError(
-            f"--save {text}: no array is called {name}", hint=f"the arrays: {', '.join(arrays) or 'none'}"
-        )
+        raise LaunchError(f"--save {text}: unknown array {name!r}", help=f"use one of: {', '.join(arrays) or 'none'}")
     return arrays[name], path
 
 
@@ -136,7 +135,7 @@ def _checks(text: str) -> str | list[str]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="pyptx sim",
-        description="Launch an entry of PTX files on the simulator, and print what is found.",
+        description="Run an entry of PTX files on the simulator and print the findings.",
         epilog=f"arguments, in the order of the entry's parameters:\n{_how_arguments_are_written()}\n{_EXAMPLES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -148,31 +147,31 @@ def _parser() -> argparse.ArgumentParser:
         help=f"{INPUTS}; several are linked",
     )
     add("--arch", metavar="sm_XY", help=ARCH)
-    add("--entry", metavar="NAME", help="which entry, where there are several")
-    add("--target", metavar="NAME", help="simulate this target, sm_90a for example, in place of the file's .target")
-    add("--grid", type=_extent, default=1, metavar="X,Y,Z", help="blocks of the grid (1)")
-    add("--block", type=_extent, metavar="X,Y,Z", help="threads of a block; by default, those of .reqntid")
-    add("--cluster", type=_extent, default=1, metavar="X,Y,Z", help="blocks of a cluster")
-    add("--shared", type=int, default=0, metavar="BYTES", help="dynamic shared memory of a block (0)")
-    add("--cooperative", action="store_true", help="keep all blocks resident, so that they may wait for each other")
-    add("--resident-blocks", type=int, metavar="N", help="how many blocks the device has room for at once")
-    add("--arg", action="append", default=[], metavar="SPEC", help="the next argument")
-    add("--save", action="append", default=[], metavar="NAME=FILE", help="write an array to a .npy file; - prints it")
-    add("--seed", type=int, default=0, metavar="N", help="the schedule: 0 is a fixed order, any other a random one")
-    add("--late", action="store_true", help="let asynchronous work complete as late as the rules allow")
-    add("--checks", type=_checks, default="all", metavar="RULE,…", help="all, none, or names of rules (all)")
-    add("--numerics", choices=("fast", "exact"), default="fast", help="how products of matrices are summed up (fast)")
+    add("--entry", metavar="NAME", help="entry to run, if there are several")
+    add("--target", metavar="NAME", help="simulated target, for example sm_90a (the file's .target)")
+    add("--grid", type=_extent, default=1, metavar="X,Y,Z", help="CTAs of the grid (1)")
+    add("--block", type=_extent, metavar="X,Y,Z", help="threads per CTA (.reqntid)")
+    add("--cluster", type=_extent, default=1, metavar="X,Y,Z", help="CTAs per cluster (1)")
+    add("--shared", type=int, default=0, metavar="BYTES", help="dynamic shared memory per CTA (0)")
+    add("--cooperative", action="store_true", help="cooperative launch: all CTAs are resident")
+    add("--resident-blocks", type=int, metavar="N", help="maximum number of resident CTAs")
+    add("--arg", action="append", default=[], metavar="SPEC", help="value of the next parameter; see below")
+    add("--save", action="append", default=[], metavar="NAME=FILE", help="write an array to a .npy file; -: print it")
+    add("--seed", type=int, default=0, metavar="N", help="schedule: 0: fixed order, others: random (0)")
+    add("--late", action="store_true", help="complete asynchronous operations only when a thread waits for them")
+    add("--checks", type=_checks, default="all", metavar="RULE,…", help="rules to check: all, none, or names (all)")
+    add("--numerics", choices=("fast", "exact"), default="fast", help="arithmetic of MMA accumulation (fast)")
     add(
         "--steps",
         type=int,
         default=STEP_LIMIT,
         metavar="N",
-        help="after how many basic blocks a kernel counts as endless",
+        help="maximum number of basic blocks executed by the kernel",
     )
-    add("--trace", metavar="FILE", help="write a timeline: .json for Perfetto, .svg for a drawing")
+    add("--trace", metavar="FILE", help="write a timeline: .json (Perfetto) or .svg")
     return parser
 
 
 def _how_arguments_are_written() -> str:
     descriptors = [f"    f32[64,32]=zeros@{example}" for example in examples()]
-    return "\n".join([*(specifications.__doc__ or "").splitlines()[2:], "Descriptors here:", *descriptors])
+    return "\n".join([*(specifications.__doc__ or "").splitlines()[2:], "Descriptors:", *descriptors])

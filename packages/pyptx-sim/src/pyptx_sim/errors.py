@@ -25,6 +25,8 @@ from pyptx_ir.errors import PyptxError
 from pyptx_ir.errors import SimulatedExecution as SimulatedExecution  # noqa: PLC0414  filters of warnings name it here
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pyptx_ir.syntax.nodes import Statement
     from pyptx_sim.findings import Finding
 
@@ -47,7 +49,7 @@ class SimulationError(PyptxError):
             return self.without_findings
         found = sorted(self.findings, key=lambda finding: ("error", "warning", "note").index(finding.severity))
         count, more = len(found), len(found) - _NAMED
-        lines = [f"{count} finding{'s' * (count > 1)} before that:", *(f"  {each.summary}" for each in found[:_NAMED])]
+        lines = [f"{count} earlier finding{'s' * (count > 1)}:", *(f"  {each.summary}" for each in found[:_NAMED])]
         return "\n".join([self.without_findings, *lines, *([f"  and {more} more"] if more > 0 else [])])
 
     @property
@@ -59,12 +61,12 @@ class SimulationError(PyptxError):
         """Add the source line, if the error has none yet."""
         if self.where is None:
             self.line = line
-            PyptxError.__init__(self, self.message, where=where, hint=self.hint)
+            PyptxError.__init__(self, self.message, where=where, help=self.help)
 
     def point_at(self, user: str) -> None:
         """Add the user's own line after the PTX line."""
         if user and self.where is not None and user not in self.where:
-            PyptxError.__init__(self, self.message, where=f"{self.where}\n{user}", hint=self.hint)
+            PyptxError.__init__(self, self.message, where=f"{self.where}\n{user}", help=self.help)
 
 
 class ProgramError(SimulationError):
@@ -118,6 +120,12 @@ class Deadlock(SimulationError):  # noqa: N818 - the usual word
 
 class StepLimitExceeded(SimulationError):  # noqa: N818 - named after what happened
     """More steps than `step_limit` allows: an infinite loop, or a limit that is too low."""
+
+
+def fault_text(rule: str, message: str, label: str | None, notes: Iterable[str] = ()) -> str:
+    """Return the text of an error for a fault that a checked run reports as a finding."""
+    headline = f"{rule}: {message}" if label is None else f"{rule}: {message} ({label})"
+    return "\n".join([headline, *(f"note: {note}" for note in notes)])
 
 
 class KernelTrap(SimulationError):  # noqa: N818 - the instruction's name

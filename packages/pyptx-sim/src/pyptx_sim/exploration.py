@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
+from pyptx_ir.isa.modules.counting import counted
 from pyptx_ir.syntax import emit
 from pyptx_ir.syntax.nodes import Module
 from pyptx_sim.arrays import is_cpu_array, span_of
@@ -68,7 +69,7 @@ class Shown:
 
     def __str__(self) -> str:
         """Return the text of the finding, then the schedules."""
-        return f"{self.finding}\n  shown by {'; '.join(map(str, self.schedules))}"
+        return f"{self.finding}\n  note: found with {'; '.join(map(str, self.schedules))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +103,11 @@ class Exploration:
 
     def __str__(self) -> str:
         """Return the text of the findings and of the errors that ended runs."""
-        told = [f"{len(self.results)} schedules: {len(self.findings)} findings, {len(self.errors)} errors"]
+        found = f"{counted(len(self.findings), 'finding')}, {counted(len(self.errors), 'error')}"
+        told = [f"{counted(len(self.results), 'schedule')}: {found}"]
         told += map(str, self.findings)
         errors = ((type(error).__name__, error.without_findings, schedule) for schedule, error in self.errors.items())
-        return "\n".join([*told, *(f"{name}: {text}\n  under {schedule}" for name, text, schedule in errors)])
+        return "\n".join([*told, *(f"{name}: {text}\n  note: with {schedule}" for name, text, schedule in errors)])
 
 
 def explore(
@@ -129,7 +131,7 @@ def explore(
     """
     schedules = [Schedule(*each) for each in product(dict.fromkeys(seeds), dict.fromkeys(late))]
     if not schedules:
-        raise LaunchError("there is no schedule to explore", hint="name a seed, and a value of late, at least")
+        raise LaunchError("no schedules to explore", help="pass at least one seed and one value of late")
     modules = (ptx,) if isinstance(ptx, str | Module) else tuple(ptx)
     job = modules, launch, options
     if workers == 1:

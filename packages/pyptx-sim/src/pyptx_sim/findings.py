@@ -1,4 +1,4 @@
-"""Findings of the checks: values with a rule, both lines and a hint."""
+"""Findings of the checks: what is wrong, at which lines, and what to change."""
 
 from __future__ import annotations
 
@@ -10,20 +10,25 @@ from pyptx_sim.origins import Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping
+    from typing import Unpack
 
     from pyptx_ir.plugins.rows import Frame
-    from pyptx_sim.extension import Rule, Severity
+    from pyptx_sim.extension import FindingDetails, Rule, Severity
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One fault of a kernel.
 
-    `line` is the physical PTX line (from 1) and `origin` the user's Python frames of the instruction at fault,
-    innermost first; `other_line` and `other_origin` are those of the second instruction, if two are involved. `also`
-    are the PTX lines of further instructions with the same cause, and `count` is the number of lanes. `severity`:
-    `error`, `warning` or `note`, that of its rule or lower. If the program was linked from several modules, `module`
-    and `other_module` are the indices (from 0) of the modules that contain these lines.
+    `message` is one line: the fault, the object and the numbers. `line` is the physical PTX line (from 1) and `origin`
+    the user's Python frames of the instruction at fault, innermost first. `label` states what happened there: the kind
+    of access and its thread, or else the opcode. `other_line`, `other_origin` and `other_label` are those of the second
+    instruction, if two are involved. `also` are the PTX lines of further instructions with the same cause.
+
+    `notes` are facts that explain the fault; `help` is the change that removes it. `count` is the number of
+    occurrences, one per lane. `severity`: `error`, `warning` or `note`, that of its rule or lower. If the program was
+    linked from several modules, `module` and `other_module` are the indices (from 0) of the modules that contain these
+    lines.
     """
 
     rule: str
@@ -32,39 +37,45 @@ class Finding:
     origin: tuple[Frame, ...] = ()
     other_line: int | None = None
     other_origin: tuple[Frame, ...] = ()
-    hint: str | None = None
+    help: str | None = None
     count: int = 1
     severity: Severity = "error"
     module: int | None = None
     other_module: int | None = None
     also: tuple[int, ...] = ()
+    label: str | None = None
+    other_label: str | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def headline(self) -> str:
+        """Severity, rule and message: `error[shared-race]: data race on …`."""
+        return f"{self.severity}[{self.rule}]: {self.message}"
 
     @property
     def summary(self) -> str:
-        """First line of the message, with the user's (or else the PTX) lines of both instructions."""
-        first = heading(self.rule, self.severity, self.message.partition("\n")[0])
+        """Headline with the user's (or else the PTX) lines of both instructions."""
         where = [
             _line(self.line, self.module, self.origin),
             _line(self.other_line, self.other_module, self.other_origin),
         ]
-        return f"{first} ({' and '.join(filter(None, where))})" if any(where) else first
+        return f"{self.headline} ({' and '.join(filter(None, where))})" if any(where) else self.headline
 
     def __str__(self) -> str:
-        """Return the finding with its positions and hint, one per line; a severity other than error is named."""
-        times = f" ({self.count} times)" if self.count > 1 else ""
-        parts = [f"{heading(self.rule, self.severity, self.message)}{times}"]
-        parts += _positions("at", self.line, self.module, self.origin)
-        parts += _positions("and", self.other_line, self.other_module, self.other_origin)
+        """Return the headline, then one line each for labels, positions, notes and help."""
+        lines = [
+            self.headline,
+            *_positions(self.label, self.line, self.module, self.origin),
+            *_positions(self.other_label, self.other_line, self.other_module, self.other_origin),
+            *(f"  note: {note}" for note in self.notes),
+        ]
         if self.also:
-            parts.append(f"  also at PTX line{'s' * (len(self.also) > 1)} {', '.join(map(str, self.also))}")
-        if self.hint:
-            parts.append(f"  hint: {self.hint}")
-        return "\n".join(parts)
-
-
-def heading(rule: str, severity: Severity, message: str) -> str:
-    """Return the first line of a finding: its rule, its severity unless that is error, and the message."""
-    return f"{rule}: {message}" if severity == "error" else f"{rule} ({severity}): {message}"
+            lines.append(f"  note: also at PTX line{'s' * (len(self.also) > 1)} {', '.join(map(str, self.also))}")
+        if self.count > 1:
+            lines.append(f"  note: {self.count} occurrences")
+        if self.help:
+            lines.append(f"  help: {self.help}")
+        return "\n".join(lines)
 
 
 def _line(line: int | None, module: int | None, origin: tuple[Frame, ...]) -> str:
@@ -73,9 +84,17 @@ def _line(line: int | None, module: int | None, origin: tuple[Frame, ...]) -> st
     return "" if line is None else f"PTX {Place(line, module)}"
 
 
-def _positions(word: str, line: int | None, module: int | None, origin: tuple[Frame, ...]) -> list[str]:
-    parts = [f"  {word} PTX {Place(line, module)}"] if line is not None else []
-    return parts + [f"  {word} {frame.file}:{frame.line}: in {frame.function}" for frame in origin]
+def _positions(label: str | None, line: int | None, module: int | None, origin: tuple[Frame, ...]) -> Iterator[str]:
+    """Yield what happened at an instruction, where it is, and its callers."""
+    ptx = "" if line is None else f"PTX {Place(line, module)}"
+    if label and (ptx or origin):
+        yield f"  {label}"
+    if not origin:
+        yield from [f"    at {ptx}"] if ptx else []
+        return
+    inner, *callers = origin
+    yield f"    at {inner.file}:{inner.line} in {inner.function}" + (f" ({ptx})" if ptx else "")
+    yield from (f"    called from {frame.file}:{frame.line} in {frame.function}" for frame in callers)
 
 
 _Key: TypeAlias = "tuple[str, int, int | None] | tuple[str, Hashable]"
@@ -95,37 +114,29 @@ class _Found:
 class FindingLog:
     """Collector of one run's findings, one per rule and cause; the default cause is the pair of instructions.
 
-    `place_of` maps a pc to a line of PTX; it is called only when findings are read. Only violations of `rules` are
-    kept.
+    `place_of` maps a pc to a line of PTX and `opcode_of` to its opcode; they are called only when findings are read.
+    Only violations of `rules` are kept.
     """
 
     place_of: Callable[[int], Place | None]
+    opcode_of: Callable[[int], str]
     origins: Mapping[int, tuple[Frame, ...]]
     rules: Mapping[str, Rule]
     _found: dict[_Key, _Found] = field(default_factory=dict[_Key, _Found])
 
     def report(
-        self,
-        rule: str,
-        message: str,
-        pc: int,
-        *,
-        other_pc: int | None = None,
-        hint: str | None = None,
-        count: int = 1,
-        cause: Hashable = None,
-        severity: Severity | None = None,
+        self, rule: str, message: str, pc: int, *, other_pc: int | None = None, **details: Unpack[FindingDetails]
     ) -> None:
-        """Record a finding, or add `count` to the finding with the same rule and cause.
+        """Record a finding, or add its count to the finding with the same rule and cause.
 
-        The default cause is the pair of instructions. `hint` and `severity` default to the rule's. Raise LookupError
-        for a rule that no extension defines.
+        Raise LookupError for a rule that no extension defines.
         """
         known_rule = self.rules.get(rule)
         if known_rule is None:
             if rule not in rules():
                 raise LookupError(f"no extension of the simulator has a rule {rule!r}")
             return
+        cause, count = details.get("cause"), details.get("count", 1)
         key: _Key = (rule, pc, other_pc) if cause is None else (rule, cause)
         known = self._found.get(key)
         if known is not None:
@@ -133,8 +144,16 @@ class FindingLog:
             sites = [pc] if other_pc is None else [pc, other_pc]
             known.also.update((each, None) for each in sites if each not in {known.pc, known.other_pc})
             return
-        severity, hint = severity or known_rule.severity, hint or known_rule.hint
-        finding = Finding(rule, message, hint=hint, count=count, severity=severity)
+        finding = Finding(
+            rule,
+            message,
+            help=details.get("help") or known_rule.help,
+            count=count,
+            severity=details.get("severity") or known_rule.severity,
+            label=details.get("label"),
+            other_label=details.get("other_label"),
+            notes=details.get("notes", ()),
+        )
         self._found[key] = _Found(finding, pc, other_pc)
         self.first(finding, pc)
 
@@ -148,11 +167,12 @@ class FindingLog:
             if len(key) == 3:
                 yield key, found
 
-    def downgrade(self, pair: tuple[str, int, int], why: str, hint: str | None = None) -> None:
-        """Make a finding about a pair of instructions a note and add the reason; a `hint` replaces the finding's."""
-        found = self._found[pair]
-        message = f"{found.finding.message}; {why}"
-        found.finding = replace(found.finding, message=message, hint=hint or found.finding.hint, severity="note")
+    def downgrade(self, pair: tuple[str, int, int], why: str, help: str | None = None) -> None:
+        """Make a finding about a pair of instructions a note and add the reason; a `help` replaces the finding's."""
+        finding = self._found[pair].finding
+        self._found[pair].finding = replace(
+            finding, notes=(*finding.notes, why), help=help or finding.help, severity="note"
+        )
 
     def first(self, finding: Finding, pc: int) -> None:
         """Observe the first finding of its rule and cause."""
@@ -170,12 +190,19 @@ class FindingLog:
         other = None if found.other_pc is None else self.place_of(found.other_pc)
         further = {self.place_of(pc): None for pc in found.also}
         also = tuple(sorted({each.line for each in further if each is not None and each not in {place, other}}))
-        finding = replace(found.finding, also=also)
+        label = found.finding.label or self.opcode_of(found.pc)
+        finding = replace(found.finding, also=also, label=label)
         if place is not None:
             finding = replace(finding, line=place.line, module=place.module, origin=self._origin(place))
-        if other is None:
+        if other is None or found.other_pc is None:
             return finding
-        return replace(finding, other_line=other.line, other_module=other.module, other_origin=self._origin(other))
+        return replace(
+            finding,
+            other_line=other.line,
+            other_module=other.module,
+            other_origin=self._origin(other),
+            other_label=finding.other_label or self.opcode_of(found.other_pc),
+        )
 
     def _origin(self, place: Place | None) -> tuple[Frame, ...]:
         return () if place is None else self.origins.get(place.line, ())

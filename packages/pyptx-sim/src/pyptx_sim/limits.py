@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from pyptx_ir.isa.modules.counting import counted
 from pyptx_ir.plugins.manager import manager
 from pyptx_sim.errors import LaunchError
 from pyptx_sim.machine.geometry import (
@@ -59,8 +60,8 @@ def _block(program: Program, launch: Launch) -> Count:
     block = program.required_block if launch.block is None else launch.block
     if block is None:
         raise LaunchError(
-            f"{program.entry.name} does not say how many threads its blocks have",
-            hint="launch it with block=… (--block)",
+            f"{program.entry.name} has no CTA size: no .reqntid, and no block=",
+            help="pass block=… (--block)",
         )
     return block
 
@@ -68,41 +69,42 @@ def _block(program: Program, launch: Launch) -> Count:
 def _check_cluster(program: Program, launch: Configuration, required: Extent) -> None:
     if launch.cluster != required:
         raise LaunchError(
-            f"{program.entry.name} requires clusters of {required} blocks (.reqnctapercluster), not {launch.cluster}",
-            hint="launch it with the cluster that it was written for, or name none",
+            f"{program.entry.name} requires clusters of {required} CTAs (.reqnctapercluster), got {launch.cluster}",
+            help=f"pass cluster={required}, or omit it",
         )
     target = manager().target(program.target)
     if launch.cluster_size > target.cluster_optin:
         raise LaunchError(
-            f"clusters of {launch.cluster_size} blocks, where {target.name} has clusters of {target.cluster_optin}",
-            hint="launch smaller clusters, or compile for a device that has them: sm_90 and later",
+            f"cluster of {launch.cluster_size} CTAs, {target.name} supports {target.cluster_optin}",
+            help="launch smaller clusters, or compile for a target with larger ones (sm_90 and later)",
         )
     largest = program.largest_cluster
     if largest is not None and launch.cluster_size > _product(largest):
         raise LaunchError(
-            f"{program.entry.name} allows clusters of {_product(largest)} blocks (.maxclusterrank), not "
-            f"{launch.cluster_size}",
-            hint="launch smaller clusters",
+            f"{program.entry.name} allows at most {counted(_product(largest), 'CTA')} per cluster (.maxclusterrank), "
+            f"got {launch.cluster_size}",
+            help="launch smaller clusters",
         )
 
 
 def check_seed(seed: object) -> None:
     """Raise LaunchError for a seed that NumPy's generators would reject."""
     if not isinstance(seed, int | np.integer) or seed < 0:
-        raise LaunchError(f"seed={seed!r} is no seed", hint="pass an integer from 0 up; 0 is the fixed order")
+        raise LaunchError(f"seed must be a non-negative int (0: the fixed schedule), got {seed!r}")
 
 
 def _check_block(program: Program, launch: Configuration) -> None:
     required, largest = program.required_block, program.largest_block
     if required is not None and (*required, 1, 1)[:3] != launch.block:
         raise LaunchError(
-            f"{program.entry.name} requires blocks of {required} threads (.reqntid), not {launch.block}",
-            hint="launch it with the block that it was written for",
+            f"{program.entry.name} requires CTAs of {required} threads (.reqntid), got {launch.block}",
+            help=f"pass block={required}, or omit it",
         )
     if largest is not None and volume(launch.block) > _product(largest):
         raise LaunchError(
-            f"{program.entry.name} allows blocks of {_product(largest)} threads (.maxntid), not {volume(launch.block)}",
-            hint="launch smaller blocks",
+            f"{program.entry.name} allows at most {counted(_product(largest), 'thread')} per CTA (.maxntid), got "
+            f"{volume(launch.block)}",
+            help="launch smaller CTAs",
         )
 
 
@@ -118,7 +120,7 @@ def _check_resident(program: Program, launch: Configuration) -> None:
     target = manager().target(program.target)
     limits = {
         "warps": MOST_WARPS // launch.warps_per_cta,
-        "blocks": MOST_BLOCKS,
+        "CTAs per SM": MOST_BLOCKS,
         "shared memory": (target.shared_optin + SHARED_BASE) // aligned(_shared_bytes(program, launch), SHARED_UNIT),
     }
     if program.registers is not None:
@@ -127,9 +129,9 @@ def _check_resident(program: Program, launch: Configuration) -> None:
     most = MULTIPROCESSORS * limits[scarce] // launch.cluster_size * launch.cluster_size
     if launch.ctas > most:
         raise LaunchError(
-            f"a cooperative grid of {launch.ctas} blocks, of which {most} are resident at once: on "
-            f"{MULTIPROCESSORS} multiprocessors, for whose {scarce} {limits[scarce]} blocks fit each",
-            hint="launch no more blocks than fit, and let each do several blocks' work",
+            f"cooperative grid of {launch.ctas} CTAs, but only {most} are resident: {MULTIPROCESSORS} SMs with "
+            f"{counted(limits[scarce], 'CTA')} each (limited by {scarce})",
+            help=f"launch at most {counted(most, 'CTA')}, with a loop over the work of several",
         )
 
 
@@ -143,13 +145,14 @@ def _check_shared(program: Program, launch: Configuration) -> None:
     static = program.shared.end - SHARED_BASE
     if static > target.shared_static:
         raise LaunchError(
-            f"{program.entry.name} declares {static} bytes of shared memory; {target.name} has {target.shared_static}",
-            hint="make the large ones dynamic: .extern .shared, and shared_bytes at launch",
+            f"{program.entry.name} declares {static} bytes of static shared memory, limit {target.shared_static} "
+            f"({target.name})",
+            help="use dynamic shared memory: .extern .shared, and shared_bytes= at launch",
         )
     asked = _shared_bytes(program, launch) - SHARED_BASE
     if asked > target.shared_optin:
         raise LaunchError(
-            f"a block of {program.entry.name} needs {asked} bytes of shared memory; {target.name} has "
-            f"{target.shared_optin}",
-            hint="use smaller tiles or fewer stages",
+            f"{program.entry.name} needs {asked} bytes of shared memory per CTA, limit {target.shared_optin} "
+            f"({target.name})",
+            help="use smaller tiles or fewer stages",
         )

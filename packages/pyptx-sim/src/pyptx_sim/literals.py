@@ -13,7 +13,7 @@ def parse_literal(text: str) -> int | float:
     """
     value = literal_value(text)
     if value is None:
-        raise ProgramError(fault_of_integer(text) or f"{text} is no number")
+        raise ProgramError(fault_of_integer(text) or f"expected a number, got {text}")
     return value
 
 

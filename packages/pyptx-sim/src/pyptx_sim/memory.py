@@ -45,7 +45,7 @@ class DeviceArray:
         shape = self.array.shape
         first = (*index, *[0] * (len(shape) - len(index)))
         if len(first) != len(shape) or not all(0 <= at < extent for at, extent in zip(index, shape, strict=False)):
-            raise IndexError(f"{index} is no index of {self.name}, whose shape is {shape}")
+            raise IndexError(f"invalid index {index} of {self.name}: shape is {shape}")
         return self.address + sum(at * stride for at, stride in zip(first, self.array.strides, strict=True))
 
 
@@ -113,4 +113,4 @@ class Memory:
 def check_dtype(array: Array, what: str) -> None:
     """Raise LaunchError for element types that no kernel can read."""
     if not array.dtype.isnative or array.dtype.hasobject:
-        raise LaunchError(f"the array for {what} has dtype {array.dtype}", hint="use a native numeric dtype")
+        raise LaunchError(f"unsupported dtype {array.dtype} of the array for {what}", help="use a native numeric dtype")

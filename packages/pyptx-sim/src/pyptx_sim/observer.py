@@ -227,11 +227,11 @@ class RunView(Protocol):
         ...
 
     def describe(self, space: Space, offset: int) -> str:
-        """Return a symbolic address for `offset`: `s_partial+12`, `argument 0 'x' +64`."""
+        """Return a symbolic address for `offset`: `s_partial+12`, `argument 0 'x'+64`."""
         ...
 
     def warp_name(self, warp: int) -> str:
-        """Return the name of a warp of this wave: `warp 0 of CTA (1, 0, 0)`."""
+        """Return the name of a warp of this wave: `warp 0, CTA (1, 0, 0)`."""
         ...
 
     def cta_name(self, slot: int) -> str:

@@ -41,7 +41,7 @@ class Unspecified:
 
     where: Callable[..., Mask]
     what: str
-    hint: str
+    help: str
 
 
 @dataclass(frozen=True, slots=True)

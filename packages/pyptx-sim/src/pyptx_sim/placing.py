@@ -90,7 +90,8 @@ class Placing:
         if kind is None:
             described = type(value.descriptor).__name__
             raise LaunchError(
-                f"nobody says how a {described} describes an array", hint="install the package of the architecture"
+                f"no plugin provides descriptor {described}",
+                help="install the package of the architecture",
             )
         address = self.array(value.array, f"the tensor of {what}", name, fresh=value.fresh)
         return kind, kind.encode(value.descriptor, address)

@@ -9,7 +9,7 @@ from pyptx_ir.plugins import API_VERSION, hookimpl
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyptx_ir.plugins.rows import Command, Diagnosis, DoctorCheck, Runtime, SimulatorExtension
+    from pyptx_ir.plugins.rows import Command, Diagnosis, DoctorCheck, Explanation, Runtime, SimulatorExtension
     from pyptx_ir.plugins.semantics import Semantics
 
 
@@ -53,7 +53,19 @@ def pyptx_commands() -> Sequence[Command]:
     """Return the command that launches PTX on the simulator."""
     from pyptx_ir.plugins.rows import Command
 
-    return (Command("sim", "launch PTX on the simulator, and print what is found", _sim),)
+    return (Command("sim", "run PTX on the simulator and print the findings", _sim),)
+
+
+@hookimpl
+def pyptx_explanations() -> Sequence[Explanation]:
+    """Return the explanations of all rules of the simulator, those of its extensions among them."""
+    from pyptx_ir.plugins.rows import Explanation
+    from pyptx_sim.extension import rules
+
+    return tuple(
+        Explanation(rule.name, "simulator", rule.severity, rule.summary, rule.help or "", rule.page)
+        for rule in rules().values()
+    )
 
 
 @hookimpl

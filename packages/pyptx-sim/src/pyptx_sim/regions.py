@@ -86,8 +86,8 @@ class Placed:
         if not self.host.writeable:
             if not np.array_equal(now, data):
                 raise LaunchError(
-                    f"the kernel has written to {self.name}, which is a read-only array",
-                    hint="pass a writeable copy",
+                    f"kernel wrote to read-only array {self.name}",
+                    help="pass a writeable copy",
                 )
         elif self._loaded is None:
             data[...] = now
@@ -204,7 +204,7 @@ class Regions:
             if region.fixed:
                 raise LaunchError(
                     f"{name} partially overlaps {region.views[0].name}, which is already in the memory",
-                    hint="put the array that both are views of into the memory first",
+                    help="first place the array that both are views of",
                 )
         made = Region(host.low, host.high, host.phase)
         if overlapping:

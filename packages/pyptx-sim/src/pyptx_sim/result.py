@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pyptx_ir.isa.modules.counting import counted
+
 if TYPE_CHECKING:
     from pyptx_sim.findings import Finding
 
@@ -41,7 +43,9 @@ class Result:
     def __str__(self) -> str:
         """Return the printed output, each finding, and the number of findings per severity with the size of the run."""
         counts = Counter(finding.severity for finding in self.findings)
-        found = ", ".join(f"{count} {severity}{'s' if count > 1 else ''}" for severity, count in counts.items())
-        counted = self.statistics
-        size = f"{counted.instructions} instructions of {counted.warps} warps in {counted.ctas} blocks"
-        return self.printed + "\n\n".join([*map(str, self.findings), f"{found or 'nothing found'}: {size}"])
+        found = ", ".join(counted(count, severity) for severity, count in counts.items()) or "no findings"
+        run = self.statistics
+        size = (
+            f"{counted(run.instructions, 'instruction')} of {counted(run.warps, 'warp')} in {counted(run.ctas, 'CTA')}"
+        )
+        return self.printed + "\n\n".join([*map(str, self.findings), f"{found}: {size}"])

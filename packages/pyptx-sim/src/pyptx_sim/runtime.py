@@ -8,6 +8,7 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypedDict, cast
 
+from pyptx_ir.isa.modules.counting import counted
 from pyptx_ir.machinery import is_machinery
 from pyptx_ir.plugins.rows import ALLOCATED, Launchable, Runtime
 from pyptx_sim import call_checks
@@ -174,7 +175,7 @@ def _outputs(
         return tuple(empty_like_callers(output, arguments) for output in special.outputs)
     given = cast("Sequence[object]", out) if isinstance(out, tuple | list) else (out,)
     if len(given) != len(special.outputs):
-        raise LaunchError(f"{kernel.name} has {len(special.outputs)} outputs, and out= has {len(given)} arrays")
+        raise LaunchError(f"{kernel.name}: expected {counted(len(special.outputs), 'array')} in out=, got {len(given)}")
     _refuse_overlap([(output.name, array) for output, array in zip(special.outputs, given, strict=True)])
     return tuple(Given.check(array, output).array for array, output in zip(given, special.outputs, strict=True))
 
@@ -185,7 +186,7 @@ def _refuse_overlap(outputs: Sequence[tuple[str, object]]) -> None:
         for other, before in outputs[:number]:
             if is_cpu_array(array) and is_cpu_array(before) and shares_memory(array, before):
                 raise LaunchError(
-                    f"out= for {name} and for {other} lie in the same memory", hint="pass an array for each output"
+                    f"out= for {name} and for {other} overlap in memory", help="pass a separate array for each output"
                 )
 
 
@@ -198,11 +199,11 @@ def _value(kernel: Launchable, parameter: EntryParameter, tensors: Sequence[Argu
         return parameter.value
     if parameter.kind == "scalar":
         raise LaunchError(
-            f"{kernel.name} needs a value for {parameter.name}", hint=f"pass {parameter.name}=… to the call"
+            f"{kernel.name}: missing value for {parameter.name}", help=f"pass {parameter.name}=… to the call"
         )
     raise LaunchError(
-        f"{kernel.name}: {parameter.name} is a {parameter.kind} parameter, which the simulator has no meaning for",
-        hint="install the package of the architecture that the kernel is for",
+        f"{kernel.name}: no plugin provides parameters of kind {parameter.kind!r} ({parameter.name})",
+        help="install the package of the kernel's architecture",
     )
 
 
@@ -214,16 +215,14 @@ def _mapped(value: Argument, descriptor: object) -> Mapped:
 def _announce(name: str) -> None:
     """Warn that CPU tensors are simulated; a forgotten `.cuda()` must not become a silent slowdown."""
     policy = os.environ.get("PYPTX_CPU", "warn")
-    message = f"{name} runs on the simulator, because its tensors are on the CPU"
+    message = f"{name} runs on the simulator: its tensors are on the CPU"
     if policy == "error":
-        raise LaunchError(message, hint="move the tensors to the GPU, or set PYPTX_CPU=quiet")
+        raise LaunchError(message, help="move the tensors to the GPU, or set PYPTX_CPU=quiet")
     if policy == "warn":
-        switches = (
-            "PYPTX_CPU=quiet silences this; small launches are checked, PYPTX_CHECKS=all checks every one, off none"
-        )
+        switches = "PYPTX_CPU=quiet disables this warning; PYPTX_CHECKS=all checks all launches, not only small ones"
         warnings.warn(f"{message} ({switches})", SimulatedExecution, stacklevel=_callers_level())
     elif policy != "quiet":
-        raise LaunchError(f"PYPTX_CPU={policy!r} is none of quiet, warn, error")
+        raise LaunchError(f"PYPTX_CPU must be quiet, warn or error, got {policy!r}")
 
 
 def _callers_level() -> int:

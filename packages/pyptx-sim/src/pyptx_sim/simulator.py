@@ -103,7 +103,7 @@ def run(
         return _result(())
     launches = tuple(_prepared(*each, origins or {}, rules, exact=exact, seed=seed) for each in asked)
     if trace is not None and len(launches) > 1:
-        raise LaunchError("a timeline of several launches", hint="trace them one by one")
+        raise LaunchError("trace= with several launches", help="trace one launch per run")
     runs = _Runs(launches, asked, seed, late, step_limit, trace, trace_blocks, dry)
     machines = runs.attempt(WAVE_WARPS)
     # If CTAs waited for CTAs that did not fit, run again with as many CTAs as a GPU would hold.
@@ -133,7 +133,7 @@ class _Prepared:
 
     def machine(self, packed: Arguments, warps: int) -> Machine:
         """Return a machine for the launch."""
-        log, memories = FindingLog(self.program.place, self.origins, self.rules), packed.memories
+        log, memories = FindingLog(self.program.place, self.program.opcode, self.origins, self.rules), packed.memories
         machine = Machine(
             *(self.program, self.code, self.configuration, memories, packed.heap, log),
             checked=bool(self.rules),
@@ -256,14 +256,14 @@ def _launches(launch: Launch | Sequence[Launch] | None, fields: LaunchFields) ->
     if isinstance(launch, Launch):
         return (replace(launch, **fields),)
     if fields or not launch:
-        what = "several launches, and fields beside them" if fields else "no launch at all"
-        raise LaunchError(what, hint="run(ptx, [Launch(…), Launch(…)])")
+        what = "several launches together with fields of a launch" if fields else "no launches"
+        raise LaunchError(what, help="pass the fields to each launch: run(ptx, [Launch(…), Launch(…)])")
     return tuple(launch)
 
 
 def _is_exact(numerics: str) -> bool:
     if numerics not in {"fast", "exact"}:
-        raise LaunchError(f"numerics={numerics!r}", hint="fast or exact")
+        raise LaunchError(f"numerics must be fast or exact, got {numerics!r}")
     return numerics == "exact"
 
 
@@ -360,7 +360,5 @@ def _rules(checks: Checks) -> Mapping[str, Rule]:
     asked = frozenset((checks,) if isinstance(checks, str) else checks)
     unknown = sorted(asked - known.keys())
     if unknown:
-        raise LaunchError(
-            f"there is no check named {unknown[0]}", hint=f"the checks: all, none, {', '.join(sorted(known))}"
-        )
+        raise LaunchError(f"unknown check {unknown[0]!r}", help=f"use one of: all, none, {', '.join(sorted(known))}")
     return {name: known[name] for name in asked}

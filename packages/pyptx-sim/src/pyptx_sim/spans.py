@@ -95,8 +95,8 @@ def refuse_mask(array: Array) -> None:
     """Raise LaunchError for a masked array."""
     if isinstance(array, np.ma.MaskedArray):
         raise LaunchError(
-            "a masked array cannot be passed to a kernel: its mask would be lost",
-            hint="pass array.filled(value), or array.data and the mask as arrays of their own",
+            "unsupported masked array",
+            help="pass array.filled(value), or array.data and array.mask as two arguments",
         )
 
 
@@ -125,5 +125,5 @@ def _extent(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> 
         return 0
     distances = [(extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)]
     if any(distance < 0 for distance in distances):
-        raise LaunchError("an array with negative strides cannot be passed to a kernel", hint="copy it first")
+        raise LaunchError("unsupported array with negative strides", help="pass a copy")
     return sum(distances) + itemsize

@@ -1,13 +1,13 @@
 """Command-line syntax of arguments, for `pyptx sim --arg`.
 
-    f32[64,32]=random      an array: zeros, ones, arange, random, empty (nothing has written it), a number, or a file
-    x.npy                  an array as NumPy has saved it; any other file is its bytes
-    42  1.5  0x10          a number, of the parameter's type
-    s32=42                 a number of its own type, as members of structures need it
-    (f32[8]=zeros, s32=8)  a structure, laid out as in C
+    f32[64,32]=random      array: zeros, ones, arange, random, empty (uninitialized), a number, or a file
+    x.npy                  array in NumPy's file format; any other file: its bytes
+    42  1.5  0x10          number of the parameter's type
+    s32=42                 number of an explicit type, for members of structures
+    (f32[8]=zeros, s32=8)  structure with C layout
     f32[64,32]=zeros@CLASS(key=value,…)
-                           an array passed by a descriptor of it, of a class that a plugin offers
-    x:f32[8]               any of them, called x
+                           array passed by a descriptor, of a class that a plugin provides
+    x:f32[8]               any of these, named x
 
 Random arrays are the same in every run: normally distributed, or integers from 0 to 99.
 """
@@ -42,7 +42,7 @@ _ARRAY = re.compile(r"(\w+)\[([\d,x ]+)\](?:=([^@]+))?(?:@(\w+)\((.*)\))?")
 _TYPED = re.compile(r"(\w+)=(.+)")
 _NUMBER = re.compile(r"-?(0[xXbB][\da-fA-F]+|\d[\d.]*([eE][-+]?\d+)?)")
 _SEPARATORS = re.compile(r"[,x]")
-_HINT: Final = "f32[64,32]=random, x.npy, 42, s32=42, (f32[8]=zeros, s32=8); `pyptx sim --help` shows all"
+_HELP: Final = "pass f32[64,32]=random, x.npy, 42, s32=42 or (f32[8]=zeros, s32=8); see pyptx sim --help"
 
 
 @dataclass(slots=True)
@@ -96,7 +96,7 @@ class _Reader:
 
     def _file(self, path: Path, name: str) -> Argument:
         if not path.is_file():
-            raise LaunchError(f"{path} is no argument, and no file either", hint=_HINT)
+            raise LaunchError(f"invalid argument {str(path)!r}: not a value, and no such file", help=_HELP)
         if path.suffix != ".npy":
             return path.read_bytes()
         self.arrays[name] = array = cast("Array", np.load(path))
@@ -104,7 +104,7 @@ class _Reader:
 
     def _array(self, name: str, kind: str, shape: str, filling: str | None, described: str | None, by: str) -> Argument:
         if kind not in BY_NAME:
-            raise LaunchError(f"no array has elements of {kind}", hint=f"one of {', '.join(BY_NAME)}")
+            raise LaunchError(f"unknown element type {kind!r}", help=f"use one of: {', '.join(BY_NAME)}")
         extents = tuple(int(extent) for extent in _SEPARATORS.split(shape.replace(" ", "")) if extent)
         filling = filling or "empty"
         array = self.arrays[name] = self._filled(BY_NAME[kind], extents, filling.strip())
@@ -126,7 +126,7 @@ class _Reader:
             return _elements(row, np.full(shape, parse_literal(filling)))
         path = Path(filling)
         if not path.is_file():
-            raise LaunchError(f"nothing fills an array with {filling!r}", hint=f"{', '.join(ways)}, a number or a file")
+            raise LaunchError(f"invalid array contents {filling!r}", help=f"use {', '.join(ways)}, a number or a file")
         loaded = cast("Array", np.load(path)) if path.suffix == ".npy" else np.fromfile(path, _dtype(row))
         return np.ascontiguousarray(loaded.view(_dtype(row)) if loaded.dtype.kind == "V" else loaded).reshape(shape)
 
@@ -147,15 +147,13 @@ def _elements(row: ElementType, values: Array) -> Array:
     if row.name in MINIFLOATS:
         return encode(values.astype(np.float32), MINIFLOATS[row.name])
     if not hasattr(np, row.array):
-        raise LaunchError(
-            f"nothing makes elements of .{row.name} from numbers", hint="give their bits, as an array of u8"
-        )
+        raise LaunchError(f"no conversion of numbers to .{row.name}", help="pass their bits as an array of u8")
     return values.astype(_dtype(row))
 
 
 def _number(text: str) -> int | float:
     if not _NUMBER.fullmatch(text):
-        raise LaunchError(f"{text!r} is no number", hint=_HINT)
+        raise LaunchError(f"expected a number, got {text!r}", help=_HELP)
     return parse_literal(text)
 
 
@@ -163,12 +161,12 @@ def _descriptor(kind: str, said: str, array: Array, dtype: str) -> object:
     """Return a descriptor of an array, made by its class's `of`."""
     described: Any = offered(kind)
     if described is None:
-        raise LaunchError(f"no plugin has a descriptor {kind}", hint="install the package of the architecture")
+        raise LaunchError(f"no plugin provides descriptor {kind}", help="install the package of the architecture")
     pairs = [part.strip().partition("=") for part in said.split(",") if part.strip()]
     try:
         return cast("object", described.of(array, dtype=dtype, **{key: _word(each) for key, _, each in pairs}))
     except TypeError as error:
-        raise LaunchError(f"{kind}({said}): {error}", hint="its keywords are those of the class's `of`") from error
+        raise LaunchError(f"{kind}({said}): {error}", help=f"use the keywords of {kind}.of") from error
 
 
 def _word(text: str) -> str | int | tuple[int, ...]:

@@ -60,10 +60,10 @@ def scalar_member(value: object, what: str) -> Member:
     if isinstance(value, int | float):
         sizes = "np.int32({0}) or np.int64({0})" if isinstance(value, int) else "np.float32({0}) or np.float64({0})"
         raise LaunchError(
-            f"{what} is {value!r}, whose size in a structure nobody says",
-            hint=f"{sizes.format(value)}, as the structure is declared",
+            f"{what}: the Python number {value!r} has no size in a structure",
+            help=f"pass {sizes.format(value)}, as in the declaration of the structure",
         )
     raise LaunchError(
-        f"{what} cannot be {type(value).__name__}",
-        hint="members are arrays, NumPy scalars, bytes, or structures again: a tuple, a dict, one of ctypes",
+        f"{what}: unsupported type {type(value).__name__}",
+        help="pass an array, a NumPy scalar, bytes, or a structure (tuple, dict, ctypes)",
     )

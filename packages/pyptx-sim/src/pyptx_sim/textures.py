@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
+from pyptx_ir.isa.modules.counting import counted
 from pyptx_sim.errors import LaunchError
 from pyptx_sim.machine.memory.texels import GEOMETRIES
 from pyptx_sim.numerics.sampling import Sampler
@@ -43,9 +44,9 @@ class Texture:
         dtype = _check(self.geometry, self.array, *self.levels)
         integers = dtype.kind != "f"
         if self.normalized_float and (not integers or dtype.itemsize > 2):
-            raise LaunchError(f"normalized_float of {dtype}", hint="it reads integers of 8 or 16 bits as fractions")
+            raise LaunchError(f"normalized_float must be False for {dtype}", help="use integers of 8 or 16 bits")
         if self.sampler.filter == "linear" and integers and not self.normalized_float:
-            raise LaunchError(f"linear filtering of {dtype}", hint="set normalized_float, or filter by point")
+            raise LaunchError(f"linear filtering of {dtype}", help='set normalized_float=True, or filter="point"')
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,9 +63,9 @@ class Surface:
         """Raise LaunchError for a surface that no device supports."""
         _check(self.geometry, self.array)
         if isinstance(self.array, np.ndarray) and not self.array.flags.c_contiguous:
-            raise LaunchError("a surface of an array that is not contiguous", hint="pass a contiguous copy")
+            raise LaunchError("surface of a non-contiguous array", help="pass a contiguous copy")
         if GEOMETRIES[self.geometry].faces > 1:
-            raise LaunchError(f"a surface of geometry {self.geometry}", hint="its faces are the layers of an a2d")
+            raise LaunchError(f"invalid surface geometry {self.geometry!r}", help="use a2d, with the faces as layers")
 
 
 Opaque: TypeAlias = Texture | Surface | Sampler
@@ -86,24 +87,24 @@ def texels_of(array: Array | DeviceArray) -> Array | DeviceArray:
 def _check(geometry: str, *arrays: Array | DeviceArray) -> np.dtype[np.generic]:
     known = GEOMETRIES.get(geometry)
     if known is None:
-        raise LaunchError(f"no geometry {geometry!r}", hint=f"one of {', '.join(GEOMETRIES)}")
+        raise LaunchError(f"unknown geometry {geometry!r}", help=f"use one of: {', '.join(GEOMETRIES)}")
     for each in arrays:
         array = each if isinstance(each, np.ndarray) else each.array
         if array.dtype.str[1:] not in _ELEMENTS or array.ndim - known.dimensions not in (0, 1) or not array.size:
             raise LaunchError(
-                f"a {geometry} texture or surface of {array.dtype} elements of shape {array.shape}",
-                hint=f"its array has {known.dimensions} axes, and one more for channels, of 8 to 32 bits",
+                f"invalid array for geometry {geometry}: {array.dtype} elements of shape {array.shape}",
+                help=f"use elements of 8 to 32 bits, {known.dimensions} axes and optionally one for channels",
             )
         if array is not each and not array.flags.c_contiguous:
             raise LaunchError(
-                f"a {geometry} texture or surface of a placed array that is not contiguous",
-                hint="put a contiguous copy into the memory",
+                f"non-contiguous DeviceArray for geometry {geometry}",
+                help="place a contiguous copy in the memory",
             )
         slices, _, channels = extents_of(array, geometry)
         if channels not in _CHANNELS or slices % known.faces:
             raise LaunchError(
-                f"a {geometry} texture or surface of {channels} channels and {slices} slices",
-                hint="texels have 1, 2 or 4 channels, and a cube has 6 faces",
+                f"invalid array for geometry {geometry}: {counted(channels, 'channel')}, {counted(slices, 'slice')}",
+                help="use 1, 2 or 4 channels, and 6 faces per cube",
             )
     first = arrays[0]
     dtype: np.dtype[np.generic] = (first if isinstance(first, np.ndarray) else first.array).dtype

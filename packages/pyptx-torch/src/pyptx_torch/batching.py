@@ -57,8 +57,8 @@ def _size(operator: Operator, info: VmapInfo, dims: Sequence[int | None]) -> int
         written = index in signature.mutated or index >= len(signature.inputs)
         if written and dim is None:
             raise LayoutError(
-                f"{kernel} writes to {name}, which has no batch dimension, once per example of a vmap",
-                hint=f"give {name} the batch too (in_dims), or let the kernel allocate it",
+                f"{kernel} writes to {name}, which has no batch dimension, for each example of a vmap",
+                help=f"pass {name} with the batch dimension (in_dims), or let the kernel allocate it",
             )
     return info.batch_size
 

@@ -53,8 +53,8 @@ def check_memory(kernel: str, names: Sequence[str], tensors: Sequence[torch.Tens
     for name, tensor in zip(names, tensors, strict=False):
         if not tensor.is_meta and lacks_memory(tensor):
             raise LayoutError(
-                f"{kernel}: {name} has no memory: its storage is freed, or it is a zero tensor of autograd",
-                hint=f"allocate its storage before the call, as FSDP does in unshard(); or pass {name}.clone()",
+                f"{kernel}: {name} has no memory: its storage was freed, or it is a zero tensor of autograd",
+                help=f"allocate its storage before the call (as FSDP's unshard() does), or pass {name}.clone()",
             )
 
 
@@ -62,9 +62,7 @@ def dtype_of(kernel: str, name: str, ptx: str) -> torch.dtype:
     """Return torch's dtype for a PTX name; raise DtypeError if there is none."""
     known = DTYPES.get(ptx)
     if known is None:
-        raise DtypeError(
-            f"{kernel}: {name} is .{ptx}, of which torch has no tensors", hint="declare it as bits: b8, b16"
-        )
+        raise DtypeError(f"{kernel}: {name} is .{ptx}, which has no torch dtype", help="declare it as bits: b8, b16")
     return known
 
 
@@ -74,18 +72,18 @@ def check_storage(kernel: str, name: str, tensor: torch.Tensor, *, written: bool
     The hint differs for a tensor that is `written`, because the kernel would write to the copy.
     """
     if tensor.layout is not torch.strided:
-        raise LayoutError(f"{kernel}: {name} is a {tensor.layout} tensor", hint=f"pass {name}.to_dense()")
+        raise LayoutError(f"{kernel}: {name} is a {tensor.layout} tensor", help=f"pass {name}.to_dense()")
     if tensor.is_quantized:
-        raise LayoutError(f"{kernel}: {name} is quantized", hint=f"pass {name}.int_repr(), or {name}.dequantize()")
+        raise LayoutError(f"{kernel}: {name} is quantized", help=f"pass {name}.int_repr(), or {name}.dequantize()")
     pending = "neg" if tensor.is_neg() else "conj" if tensor.is_conj() else ""
     if pending:
         what = "negation" if pending == "neg" else "conjugation"
-        copy = "pass another tensor to write to, then copy_ it" if written else ""
-        raise LayoutError(f"{kernel}: the {what} of {name} is pending", hint=copy or f"pass {name}.resolve_{pending}()")
+        copy = "pass another tensor as out=, then copy_ it" if written else ""
+        raise LayoutError(f"{kernel}: {name} has an unresolved {what}", help=copy or f"pass {name}.resolve_{pending}()")
     check_device(kernel, f"{name} is on", tensor.device)
 
 
 def check_device(kernel: str, what: str, device: torch.device) -> None:
     """Raise DeviceError for a device type that cannot run PTX."""
     if device.type not in KNOWN:
-        raise DeviceError(f"{kernel}: {what} {device}, where no kernel of PTX runs", hint='use "cuda", or "cpu"')
+        raise DeviceError(f"{kernel}: {what} {device}, which cannot run PTX kernels", help='use "cuda", or "cpu"')

@@ -34,7 +34,7 @@ def join(forward: Kernel, backward: Backward, keywords: Mapping[str, object]) ->
         if "out" in keywords:
             raise KeywordError(
                 f"{forward.name}: a differentiable kernel allocates its outputs",
-                hint="call the kernel itself with out=",
+                help=f"call {forward.name} directly with out=",
             )
         if not torch.is_grad_enabled():
             return forward(*tensors, **keywords)

@@ -12,7 +12,9 @@ def check() -> tuple[Diagnosis, ...]:
     built = f"built for CUDA {torch.version.cuda}" if torch.version.cuda else "built without CUDA"
     if not torch.cuda.is_available():
         return (
-            Diagnosis("torch", "ok", f"{torch.__version__}, {built}, sees no GPU: tensors on the CPU are simulated"),
+            Diagnosis(
+                "torch", "ok", f"{torch.__version__}, {built}, found no GPU: kernels on CPU tensors are simulated"
+            ),
         )
     count = torch.cuda.device_count()
-    return (Diagnosis("torch", "ok", f"{torch.__version__}, {built}, sees {count} GPU{'s' * (count != 1)}"),)
+    return (Diagnosis("torch", "ok", f"{torch.__version__}, {built}, found {count} GPU{'s' * (count != 1)}"),)

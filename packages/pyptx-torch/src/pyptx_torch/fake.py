@@ -62,7 +62,7 @@ def _sizes(
     for row in declaration.raw:
         known = row.name in numbers or row.name in given.raw or row.name in bound
         if not known and given.templates.get(row.name) is None:
-            raise KeywordError(f"{kernel} needs the raw parameter {row.name!r}", hint=f"pass {row.name}=…")
+            raise KeywordError(f"{kernel}: missing raw parameter {row.name!r}", help=f"pass {row.name}=…")
     return bound
 
 
@@ -73,10 +73,10 @@ def _told(kernel: str, names: Sequence[str], tiles: Sequence[Tile], arguments: S
     for name, tile, argument in zip(names, tiles, arguments, strict=True):
         for axis, (declared, actual) in enumerate(zip(tile.shape, argument.shape, strict=True)):
             wanted = sizes.setdefault(declared, actual) if isinstance(declared, str) else declared
-            check_later(actual == wanted, f"{kernel}: {name}.shape[{axis}] is not {declared} of {tile!r}")
+            check_later(actual == wanted, f"{kernel}: {name}.shape[{axis}] does not match {declared} of {tile!r}")
         strides = zip(argument.strides, dense_strides(argument.shape, tile.layout), strict=True)
         for actual, dense in strides:
-            check_later(actual == dense, f"{kernel}: {name} is not dense, as Layout.{tile.layout.name} asks")
+            check_later(actual == dense, f"{kernel}: {name} is not dense, which Layout.{tile.layout.name} requires")
     return sizes
 
 

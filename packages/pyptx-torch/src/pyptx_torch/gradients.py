@@ -38,8 +38,9 @@ def _raise(gradient: torch.Tensor, shape: Sequence[int], dtype: torch.dtype, ker
     del gradient, shape, dtype
     raise GradientError(
         f"the backward pass reached {kernel}, a kernel without a gradient",
-        hint=f"join it with the kernel of its gradients, pyptx.differentiable_kernel({kernel}, …); or cut the graph "
-        "there: x.detach(), torch.no_grad(). The backward of a differentiable_kernel has no gradient of its own",
+        help=f"use pyptx.differentiable_kernel({kernel}, …) with the kernel of its gradients; or cut the graph "
+        "there: x.detach(), torch.no_grad(). The backward of a differentiable_kernel has no gradient of its "
+        "own",
     )
 
 
@@ -73,14 +74,14 @@ def forward(call: Call, arguments: Sequence[torch.Tensor]) -> object:
     if forward_mode() and any(map(has_tangent, arguments)):
         raise GradientError(
             f"forward-mode differentiation reached {call.kernel}, a kernel without a derivative",
-            hint="use reverse mode with pyptx.differentiable_kernel",
+            help="use reverse mode with pyptx.differentiable_kernel",
         )
     if not (torch.is_grad_enabled() and any(argument.requires_grad for argument in arguments)):
         return call.below(arguments)
     if is_mutable(call.overload):
         raise GradientError(
             f"{call.kernel} writes to its arguments, and one of them requires a gradient, which would be lost",
-            hint="call it under torch.no_grad(), or pass x.detach()",
+            help="call it under torch.no_grad(), or pass x.detach()",
         )
     return apply_at_this_level(NoGradient, call, *arguments)
 

@@ -76,8 +76,9 @@ class Namespace(_OpNamespace):
             found = super().__getattr__(op_name)
         except AttributeError:
             raise AttributeError(
-                f"torch.ops.pyptx has no operator {op_name!r}: no kernel is registered under this name\n"
-                f"hint: pyptx_torch.register(kernel, name={op_name!r}) with the kernel that the program was saved with"
+                f"unknown operator torch.ops.pyptx.{op_name}: no kernel is registered under this "
+                f"name\nhelp: call pyptx_torch.register(kernel, name={op_name!r}) with the kernel that the "
+                "program was saved with"
             ) from None
         vars(self).pop(op_name, None)
         self._dir = [name for name in self._dir if name != op_name]

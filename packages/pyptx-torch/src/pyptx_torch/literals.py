@@ -67,7 +67,7 @@ class Literals:
             if not _is_literal(value):
                 raise KeywordError(
                     f"{self._kernel}: {name} of an exported program must be a literal, got {type(value).__name__}",
-                    hint="pass numbers, strings, types, and tuples of them; or close over the value in a kernel for it",
+                    help="pass numbers, strings, types, and tuples of them; or define a kernel that captures the value",
                 )
 
     def read(self, text: str) -> dict[str, object]:
@@ -90,8 +90,8 @@ class Literals:
             return
         raise KernelMismatchError(
             f"{self._kernel}: this program was saved with another kernel of this name, or another version of it",
-            hint="export it again; or give each kernel a name, pyptx_torch.register(kernel, name=…), where it is saved "
-            "and where it is loaded",
+            help="export it again; or register each kernel under its own name, pyptx_torch.register(kernel, "
+            "name=…), before saving and before loading",
         )
 
     def _value(self, value: object) -> str:
@@ -133,8 +133,8 @@ class Literals:
         if isinstance(key, str) and key in self._kept:
             return self._kept[key]
         raise KeywordError(
-            f"{self._kernel}: this graph was made with a template value that another process kept",
-            hint="pass numbers, strings, types, and tuples of them to what is saved",
+            f"{self._kernel}: this graph refers to a template value of another process",
+            help="use numbers, strings, types, and tuples of them in saved programs",
         )
 
 

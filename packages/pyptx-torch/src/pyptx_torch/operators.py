@@ -134,7 +134,7 @@ class Operator:
             if self._chosen and self.name != name:
                 raise OperatorNameError(
                     f"{self.kernel.name} is already registered as {NAME}::{self.name}, got name={name!r}",
-                    hint="register a kernel under one name only",
+                    help="register a kernel under one name only",
                 )
             if self.name != name:
                 _check_name(self.kernel.name, name)
@@ -148,14 +148,14 @@ class Operator:
         """Raise OperatorNameError unless the operator's name identifies this kernel in every process."""
         if self._chosen:
             return
-        hint = (
-            f'choose a name: pyptx_torch.register({self.kernel.name}, name="…"), here and where the program is loaded'
+        help = (
+            f'choose a name: pyptx_torch.register({self.kernel.name}, name="…"), here and before the program is loaded'
         )
         if self._unknown:
             raise OperatorNameError(
-                f"the operator of {self.kernel.name} needs a name: the kernel uses {self._unknown[0]}, "
-                "which another process cannot compare",
-                hint=hint,
+                f"the operator of {self.kernel.name} needs a name: the kernel uses {self._unknown[0]}, which "
+                "cannot be compared between processes",
+                help=help,
             )
         if self.name == self._base:
             return
@@ -167,8 +167,8 @@ class Operator:
                 self._define()
                 return
         raise OperatorNameError(
-            f"the operator of {self.kernel.name} needs a name: another living kernel has the same code and values",
-            hint=hint,
+            f"the operator of {self.kernel.name} needs a name: another live kernel has the same code and values",
+            help=help,
         )
 
     def plans(self, place: Place) -> Plans:
@@ -248,8 +248,8 @@ class Operator:
             return value
         if isinstance(value, torch.Tensor):
             raise KeywordError(
-                f"{self.kernel.name}: {number.name} is a number, and a tensor was given",
-                hint=f"pass {number.name}=tensor.item(), which waits for the device",
+                f"{self.kernel.name}: {number.name} must be a number, got a tensor",
+                help=f"pass {number.name}=tensor.item(), which synchronizes with the device",
             )
         return number.encode(self.kernel.name, value)
 
@@ -276,7 +276,7 @@ class Operator:
         try:
             device = torch.device(cast("str", given))
         except (RuntimeError, TypeError) as error:
-            raise DeviceError(f"{self.kernel.name}: device={given!r} is no device of torch: {error}") from None
+            raise DeviceError(f"{self.kernel.name}: invalid torch device {given!r}: {error}") from None
         check_device(self.kernel.name, "device= is", device)
         return device
 
@@ -304,12 +304,12 @@ def _check_name(kernel: str, name: str) -> None:
     if re.fullmatch("[A-Za-z][A-Za-z0-9_]*", str(name)) is None:
         raise OperatorNameError(
             f"invalid name for the operator of {kernel}: expected an identifier of ASCII letters, got {name!r}",
-            hint='name="my_kernel" defines pyptx::my_kernel',
+            help='pass name="my_kernel" to define pyptx::my_kernel',
         )
     if name in _NAMES or hasattr(NAMESPACE, name):
         raise OperatorNameError(
-            f"the operator name {NAME}::{name} is taken, got it for {kernel} too",
-            hint="choose another name, and use it where programs are saved and where they are loaded",
+            f"operator name {NAME}::{name} is already used, got it for {kernel}",
+            help="choose another name, and use it before saving and before loading programs",
         )
 
 

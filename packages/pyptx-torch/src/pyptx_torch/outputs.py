@@ -47,8 +47,8 @@ def check(kernel: str, outputs: Sequence[Output], given: Sequence[torch.Tensor],
         for before in range(number):
             if _overlap(tensor, given[before]):
                 raise LayoutError(
-                    f"{kernel}: out= for {outputs[number].name} and for {outputs[before].name} lie in the same memory",
-                    hint="pass a tensor for each output",
+                    f"{kernel}: out= for {outputs[number].name} and out= for {outputs[before].name} overlap in memory",
+                    help="pass a separate tensor for each output",
                 )
 
 
@@ -57,25 +57,26 @@ def _check_one(kernel: str, output: Output, tensor: torch.Tensor, device: torch.
     argument = argument_of(kernel, name, tensor)
     if tensor.device != device:
         raise DeviceError(
-            f"{kernel}: {name} is on {tensor.device}, and the kernel runs on {device}",
-            hint=f"allocate it there: torch.empty(…, device={str(device)!r})",
+            f"{kernel}: {name} is on {tensor.device}, but the kernel runs on {device}",
+            help=f"allocate it there: torch.empty(…, device={str(device)!r})",
         )
     wanted = dtype_of(kernel, output.name, output.dtype)
     # Untyped bits may be stored in elements of any type of the same width.
     fits = output.dtype in BITS and tensor.element_size() == wanted.itemsize
     if tensor.dtype != wanted and not fits:
-        raise DtypeError(f"{kernel}: {name} holds {tensor.dtype}, and the kernel writes {wanted}")
+        raise DtypeError(f"{kernel}: {name} has dtype {tensor.dtype}, expected {wanted}")
     if len(argument.shape) != len(output.shape) or argument.shape != output.shape:
-        raise ShapeError(f"{kernel}: {name} has shape {argument.shape}, and the kernel writes {output.shape}")
+        raise ShapeError(f"{kernel}: {name} has shape {argument.shape}, expected {output.shape}")
     compared = zip(argument.shape, argument.strides, output.strides, strict=True)
     if 0 not in argument.shape and any(actual != dense for size, actual, dense in compared if size > 1):
         raise LayoutError(
-            f"{kernel}: {name} has strides {argument.strides}, and the kernel writes strides {output.strides}",
-            hint="pass a dense tensor",
+            f"{kernel}: {name} has strides {argument.strides}, expected {output.strides}",
+            help="pass a dense tensor",
         )
     if argument.address % output.alignment:
         raise AlignmentError(
-            f"{kernel}: {name} starts at address {argument.address:#x}, no multiple of {output.alignment} bytes"
+            f"{kernel}: {name} starts at address {argument.address:#x}, which is not a multiple of "
+            f"{output.alignment} bytes"
         )
 
 

@@ -245,7 +245,9 @@ def check_driver(kernel: str, place: Place) -> None:
     if not driver.available():
         raise DriverMissingError(f"{kernel} cannot be launched: {driver.reason()}")
     if not place.built():
-        raise DeviceError(f"{kernel}: this torch is built without {place.type}", hint="install a build that has it")
+        raise DeviceError(
+            f"{kernel}: this torch is built without {place.type}", help="install a torch build that has it"
+        )
     RETIRED.guard(is_capturing)  # recording events to unload code would invalidate a capture
 
 

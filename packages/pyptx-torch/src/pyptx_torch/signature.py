@@ -46,7 +46,7 @@ class Number:
         if self.raw is None:
             size = as_count(value)
             if size is None:
-                raise KeywordError(f"{kernel}: {self.name}={value!r} is no size of a dimension")
+                raise KeywordError(f"{kernel}: dimension {self.name} must be a positive int, got {value!r}")
             return size
         number = self.raw.value(value)
         return number - _WRAP if isinstance(number, int) and number > _LARGEST else number
@@ -91,22 +91,27 @@ class Signature:
     def check_count(self, given: int) -> None:
         """Raise ArgumentCountError unless the kernel takes this number of inputs."""
         if given != len(self.inputs):
+            from pyptx_ir.isa.modules.counting import counted
+
             missing = self.inputs[given:]
+            listed = ", ".join(self.inputs) or "none"
             raise ArgumentCountError(
-                f"{self.kernel} takes {len(self.inputs)} tensors ({', '.join(self.inputs) or 'none'}), not {given}"
-                + (f": {', '.join(missing)} missing" if missing else ""),
+                f"{self.kernel}: expected {counted(len(self.inputs), 'tensor')} ({listed}), got {given}"
+                + (f": {', '.join(missing)} missing" if missing else "")
             )
 
     def check_outputs(self, tensors: Sequence[bool]) -> None:
         """Raise an error unless `out=` has a tensor for each output; `tensors` has a flag per item."""
         listed = ", ".join(self.outputs) or "none"
         if len(tensors) != len(self.outputs):
+            from pyptx_ir.isa.modules.counting import counted
+
             raise ArgumentCountError(
-                f"{self.kernel} has {len(self.outputs)} outputs ({listed}), and out= has {len(tensors)} tensors"
+                f"{self.kernel}: expected {counted(len(self.outputs), 'tensor')} in out= ({listed}), got {len(tensors)}"
             )
         for name, is_tensor in zip(self.outputs, tensors, strict=True):
             if not is_tensor:
-                raise KeywordError(f"{self.kernel}: out= for {name} is no tensor")
+                raise KeywordError(f"{self.kernel}: out= for {name} must be a tensor")
 
 
 def signature_of(declaration: Declaration) -> Signature:

@@ -148,7 +148,7 @@ class BodyPrinter:
         """Return a counter variable for the current loop; loops that are not nested in each other may share it."""
         claim = self.page.owner
         if claim is None:
-            raise TypeError("a loop is a claim's")
+            raise TypeError("a loop must come from a rewrite")
         self._counters[claim] = self._variable(claim, _COUNTERS, self._counters)
         return self._counters[claim]
 

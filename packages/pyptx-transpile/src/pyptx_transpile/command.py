@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyptx_transpile.transpiler import Transpiled, Unchecked, Withdrawn
 
 USAGE_ERROR = 2
-_FOLDER = "several files go into a folder that there is: -o DIR"
+_FOLDER = "several outputs need an existing folder: -o DIR"
 _LONG = 500_000  # characters of PTX; takes a second or more
 
 
@@ -70,7 +70,7 @@ def run(argv: Sequence[str]) -> int:
     work, readable = _work(options)
     if len(work) > 1 and not folder:
         modules = described([each.source for each in work])
-        return _refused(f"{_FOLDER}\n{modules}\nhint: or choose one of the modules: {work[0].source.name}")
+        return _refused(f"{_FOLDER}\n{modules}\nhelp: or choose one of the modules: {work[0].source.name}")
     lost = _lost(work)
     if lost is not None:
         return _refused(lost)
@@ -125,9 +125,9 @@ def _lost(work: Sequence[_Work]) -> str | None:
             continue
         path = each.output.resolve()
         if path in inputs:
-            return f"{each.output} is an input: it is not overwritten"
+            return f"{each.output} is an input and would be overwritten"
         if path in made:
-            return f"{made[path]} and {each.source.name} both become {each.output}: print one of them to another folder"
+            return f"{made[path]} and {each.source.name} have the same output {each.output}: choose another folder"
         made[path] = each.source.name
     return None
 
@@ -166,11 +166,11 @@ def _one(options: argparse.Namespace, work: _Work) -> Report | None:
         _refused(error)
         return None
     if done.refused:
-        sys.stderr.write(f"pyptx transpile: {name} is written with unchecked=True: {done.refused}\n")
+        sys.stderr.write(f"pyptx transpile: {name} is emitted with unchecked=True: {done.refused}\n")
     if done.unchecked:
         first, *more = done.unchecked
         what = f"{1 + len(more)} statements are" if more else "1 statement is"
-        sys.stderr.write(f"pyptx transpile: {name}: {what} written with unchecked=True: {first.reason}\n")
+        sys.stderr.write(f"pyptx transpile: {name}: {what} emitted with unchecked=True: {first.reason}\n")
     if options.report == "text":
         sys.stderr.write(_table(done))
     return Report(name, dict(done.met), dict(done.applied), done.withdrawn, done.dropped, done.unchecked)
@@ -198,19 +198,23 @@ def _refused(why: object) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="pyptx transpile", description="Print PTX as Python that writes the same bytes."
+        prog="pyptx transpile", description="Print PTX as Python that emits the same bytes."
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help=INPUTS)
     parser.add_argument("--arch", metavar="sm_XY", help=ARCH)
-    parser.add_argument("--sugar", action="store_true", help="use every rule: loops, branches and so on")
-    parser.add_argument("--rules", metavar="A,B,…", help="use these rules; with -A, all but that one")
-    parser.add_argument("--name", metavar="NAME", help="what the kernel is called in Python")
-    parser.add_argument("--no-verify", dest="verify", action="store_false", help="do not run what is printed")
-    parser.add_argument("--unchecked", action="store_true", help="hold no instruction against the table")
-    parser.add_argument("--report", choices=("text", "json"), help="say on standard error what each rule did")
-    parser.add_argument("-o", "--output", metavar="OUT", help="write there, not to standard output; into a folder")
+    parser.add_argument("--sugar", action="store_true", help="apply all rules: loops, branches and so on")
+    parser.add_argument("--rules", metavar="A,B,…", help="apply these rules; with -A, all except these")
+    parser.add_argument("--name", metavar="NAME", help="name of the kernel in Python")
     parser.add_argument(
-        "-j", "--jobs", type=jobs, default=1, metavar="N", help="do N files at a time, 0 for one per processor"
+        "--no-verify", dest="verify", action="store_false", help="do not verify the printed Python by running it"
+    )
+    parser.add_argument(
+        "--unchecked", action="store_true", help="do not check instructions against the instruction table"
+    )
+    parser.add_argument("--report", choices=("text", "json"), help="report the results of each rule on standard error")
+    parser.add_argument("-o", "--output", metavar="OUT", help="write to this file or folder instead of standard output")
+    parser.add_argument(
+        "-j", "--jobs", type=jobs, default=1, metavar="N", help="process N files in parallel, 0 for one per processor"
     )
     return parser
 

@@ -45,7 +45,7 @@ def _is_field(operand: tree.Operand) -> bool:
 
 def _field(operand: tree.Operand) -> Expression:
     if not isinstance(operand, tree.Binary):
-        raise TypeError(f"{operand!r} is no field of an opaque type")
+        raise TypeError(f"{operand!r} is not a field of an opaque type")
     return keyword(quoted(spell(operand.left)), constant(operand.right), sign=": ")
 
 

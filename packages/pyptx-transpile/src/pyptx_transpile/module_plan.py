@@ -59,7 +59,7 @@ class ModulePlan:
         """
         guilty = self._suspects.judge(faults)
         if not self._leave_out(faults if entirely else guilty, entirely=entirely) and guilty:
-            raise ProofError("a claim was withdrawn before")
+            raise ProofError("a rewrite was already rejected")
         self.dropped += self._drop_few()
         for start, plan in self.plans.items():
             plan.unrolled = self._suspects.of(start)

@@ -244,7 +244,7 @@ class ModulePrinter:
         page, items = Page(), self.row.items
         node = items[at].node
         if not isinstance(node, nodes.Function):
-            raise TypeError(f"item {at} is no function")
+            raise TypeError(f"item {at} is not a function")
         write_deviation(page, "module", items[at].lead, spelling_of(items[at]), self.row.refused.get(at))
         if page.lines:
             page.space(2)
@@ -291,7 +291,7 @@ class ModulePrinter:
         page = Page()
         page.say(_style(self._style), before="STYLE = ")
         if isinstance(self._unchecked, str):
-            page.line(f"# Nothing is held against the instruction table, which refuses this: {self._unchecked}")
+            page.line(f"# Not checked against the instruction table, which rejects this: {self._unchecked}")
         page.say(self._module(numbered=numbered), before="module = ")
         return page.text()
 

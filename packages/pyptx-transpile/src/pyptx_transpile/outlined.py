@@ -45,10 +45,10 @@ class Argument:
         if self.count is None:
             return printer.values.expression(self.operand, self.opcode)
         if not isinstance(self.operand, (tree.Register, tree.Symbol)):
-            raise TypeError(f"{self.operand!r} is no register")
+            raise TypeError(f"{self.operand!r} is not a register")
         element = printer.registers.element(self.operand.name)
         if element is None:
-            raise LookupError(f"{self.operand.name} is of no bank")
+            raise LookupError(f"{self.operand.name} does not belong to a register group")
         return f"{element[0]}[{element[1]}:{element[1] + self.count}]"
 
     def width(self) -> int:

@@ -343,5 +343,5 @@ def ask(rule: SugarRule, plan: Plan) -> None:
         for claim in rule.find(plan.body, plan):
             plan.accept(claim)
     except Exception as error:
-        hint = f"leave it out: --rules=-{rule.name}"
-        raise RuleError(f"the rule {rule.name!r} raises {type(error).__name__}: {error}", hint=hint) from error
+        help = f"disable it: --rules=-{rule.name}"
+        raise RuleError(f"rule {rule.name!r} raised {type(error).__name__}: {error}", help=help) from error

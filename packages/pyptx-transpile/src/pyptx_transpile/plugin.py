@@ -26,7 +26,7 @@ def pyptx_commands() -> Sequence[Command]:
     """Return the `transpile` command."""
     from pyptx_ir.plugins.rows import Command
 
-    return (Command("transpile", "print PTX as Python that writes the same bytes", _transpile),)
+    return (Command("transpile", "print PTX as Python that emits the same bytes", _transpile),)
 
 
 @hookimpl

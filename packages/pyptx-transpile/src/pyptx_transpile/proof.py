@@ -84,7 +84,9 @@ class Proof:
         }
         names = self._others or {start: counted[start] for start in found if start in counted}
         names = names or {start: bound[start] for start in found if start in bound} or bound
-        return by_itself or {start: dict.fromkeys(claims, "it is another register") for start, claims in names.items()}
+        return by_itself or {
+            start: dict.fromkeys(claims, "a register does not match") for start, claims in names.items()
+        }
 
     def _checked(self, part: Part, number: int, given: object, wanted: object) -> object:
         """Return the expected value of a name; record the rewrite if it was given another value."""
@@ -113,7 +115,7 @@ class Proof:
                 found[part.body.start] = {_claim_of(part, error): _reason(error)}
                 lost |= {line[len("def ") : line.index("(")] for line in part.page.lines if line.startswith("def ")}
             else:
-                raise ProofError("what was printed without any rule raises") from error
+                raise ProofError("Python printed without any rule raises") from error
         self._blame(printed, ran, found, broken)
         row = Row(builder.module())
         for item in row.items:
@@ -129,7 +131,7 @@ class Proof:
                 if wrong:
                     found[part.body.start] = wrong
         if not found:
-            raise ProofError("the printed Python emits another module, though each of its functions is right")
+            raise ProofError("the printed Python emits a different module, although each function matches")
         return found
 
     def _raised(self, part: Part, names: dict[str, object]) -> Exception | None:
@@ -167,10 +169,10 @@ class Proof:
         try:
             exec(compile(printed.opening, _HEAD, "exec"), names)  # noqa: S102  code printed by this package
         except PyptxError as error:
-            raise ProofError("the head of the module cannot be written") from error
+            raise ProofError("the module header cannot be emitted") from error
         builder = names["module"]
         if not isinstance(builder, ModuleBuilder) or names["STYLE"] != self._style:
-            raise ProofError("the printed style is another one")
+            raise ProofError("the printed style differs from the module's")
         return builder
 
 
@@ -203,7 +205,7 @@ def _claim_of(part: Part, error: Exception) -> Claim:
             found = part.claims[traceback.tb_lineno - 1] or found
         traceback = traceback.tb_next
     if found is None:
-        raise ProofError("what was printed without any rule raises") from error
+        raise ProofError("Python printed without any rule raises") from error
     return found
 
 
@@ -216,9 +218,9 @@ def _differences(wanted: Owned, emitted: Owned) -> Iterator[tuple[Claim, str]]:
         wrong = next(([one, other] for (one, _), (other, _) in pairs if one is not other), wrong)
     claims = [claim for claim in wrong if claim is not None]
     if wrong and not claims:
-        raise ProofError(f"{_first(expected[None], got[None])} was printed without any rule, and is wrong")
+        raise ProofError(f"{_first(expected[None], got[None])}, printed without any rule, does not match")
     for claim in claims:
-        yield claim, f"{_first(expected[claim], got[claim])} came out otherwise"
+        yield claim, f"{_first(expected[claim], got[claim])} does not match"
 
 
 def _first(expected: list[object], got: list[object]) -> str:

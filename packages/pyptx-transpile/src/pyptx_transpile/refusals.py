@@ -52,7 +52,7 @@ def refusals(row: Row) -> dict[int, str]:
         try:
             return dict(_Module(row).refused())
         except PyptxError as error:
-            raise ProofError("a statement cannot be written unchecked by itself") from error
+            raise ProofError("a statement cannot be emitted with unchecked=True on its own") from error
 
 
 def one_line(text: str) -> str:
@@ -113,9 +113,9 @@ class _Module:
                 head = replace(node, body=nodes.Block(())) if isinstance(node, nodes.Function) and node.body else node
                 return self._finding(head)
             case nodes.File(index=index):
-                return _again(index, self._files, "a .file of this index")
+                return _again(index, self._files, "a .file with this index")
             case nodes.Label(name=name):
-                return _again(name, self._labels, "a label of this name")
+                return _again(name, self._labels, "a label with this name")
             case nodes.SectionData():
                 return one_line(line_fault(node))
             case _:
@@ -163,7 +163,7 @@ class _Module:
                     names.declare(declared, variable_kind(node))
                 return "" if space == "param" and word != "pred" else self._finding(node, in_body=True)
             case nodes.File():
-                return "a function holds no .file"
+                return ".file is not allowed inside a function"
             case _:
                 pass
         return ""
@@ -172,6 +172,6 @@ class _Module:
 def _again(one: T, known: set[T], what: str) -> str:
     """Record a file or label; return the error if the module already has it."""
     if one in known:
-        return f"the module has {what} already"
+        return f"the module already has {what}"
     known.add(one)
     return ""

@@ -205,14 +205,14 @@ class Body:
         """Return the instruction at an index; raise TypeError for another item."""
         node = self.items[at].node
         if not isinstance(node, nodes.Instruction):
-            raise TypeError(f"item {at} is no instruction")
+            raise TypeError(f"item {at} is not an instruction")
         return node
 
     def label(self, at: int) -> str:
         """Return the name of the label at an index; raise TypeError for another item."""
         node = self.items[at].node
         if not isinstance(node, nodes.Label):
-            raise TypeError(f"item {at} is no label")
+            raise TypeError(f"item {at} is not a label")
         return node.name
 
     def marks(self, at: int) -> bool:

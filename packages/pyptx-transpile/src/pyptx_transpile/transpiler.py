@@ -128,7 +128,7 @@ class Transpiler:
         if verify and not self._numbered:
             printed = self.printed()
         self._progress.finish()
-        dropped = tuple([self._site(claim, "too few calls are left") for claim in self._plan.dropped])
+        dropped = tuple([self._site(claim, "too few calls remain") for claim in self._plan.dropped])
         items = self._row.items
         unchecked = tuple(
             [Unchecked(items[at].function, items[at].canonical(), at, why) for at, why in self._row.refused.items()]
@@ -161,7 +161,7 @@ class Transpiler:
                 return self._printer.printed(self._plan.plans, self._progress, numbered=self._numbered)
             except FaultyClaimError as fault:
                 self._withdraw({fault.body.start: {fault.claim: str(fault)}}, entirely=False)
-        raise RuleError(f"{_MOST_RAISING} claims raised while they were printed", hint="leave that rule out")
+        raise RuleError(f"{_MOST_RAISING} rewrites raised errors while they were printed", help="disable that rule")
 
     def _withdraw(self, faults: Faults, *, entirely: bool) -> bool:
         """Plan faulty bodies again without the faulty rewrites, or without any rule; return whether any was faulty."""
@@ -243,5 +243,5 @@ def chosen(names: Sequence[str] | None, *, sugar: bool) -> tuple[SugarRule, ...]
     wanted = {name for name in names or () if not name.startswith("-")} or known.keys()
     for name in (*wanted, *without):
         if name not in known:
-            raise RuleError(f"no rule is called {name!r}", hint=f"there are {', '.join(known)}")
+            raise RuleError(f"unknown rule {name!r}", help=f"rules: {', '.join(known)}")
     return tuple(rule for name, rule in known.items() if name in wanted and name not in without)

@@ -43,14 +43,14 @@ class Copy:
     def lanes(self, row: int) -> tuple[int, ...]:
         """Return the destination lanes of a row."""
         if not 0 <= row < self.rows:
-            raise IndexError(f"row {row} of {self.rows}")
+            raise IndexError(f"row {row} is out of range: {self.rows} rows")
         band, inside = divmod(row, self.band)
         return tuple(band * self.stride + inside + distance for distance in self.copies)
 
     def chunk_columns(self, chunk: int) -> range:
         """Return the destination columns of a chunk of each row, in byte order."""
         if not 0 <= chunk < self.chunks:
-            raise IndexError(f"chunk {chunk} of {self.chunks}")
+            raise IndexError(f"chunk {chunk} is out of range: {self.chunks} chunks")
         return range(_COLUMNS * chunk, _COLUMNS * (chunk + 1))
 
     @property
@@ -112,5 +112,5 @@ def shifted_from(lane: int) -> int:
     for a lane that is not written.
     """
     if not 0 <= lane < SHIFT_LANES:
-        raise IndexError(f"lane {lane} of the {SHIFT_LANES} that a shift writes")
+        raise IndexError(f"lane {lane} is out of range: a shift writes {SHIFT_LANES} lanes")
     return lane + 1

@@ -69,9 +69,9 @@ def register_fragment(shape: str, repeats: int, *, packed: bool = False) -> Frag
     """
     one = SHAPES.get(shape)
     if one is None:
-        raise ValueError(f"tcgen05.ld and tcgen05.st have the shapes {', '.join(SHAPES)}, not {shape}")
+        raise ValueError(f"invalid shape {shape} of tcgen05.ld or tcgen05.st: use one of {', '.join(SHAPES)}")
     if repeats not in (1 << bit for bit in range(_REGISTERS.bit_length())) or one.count * repeats > _REGISTERS:
-        raise ValueError(f"{shape} is repeated 1, 2, 4 to {_REGISTERS // one.count} times, not {repeats}")
+        raise ValueError(f"invalid repetition count {repeats} of {shape}: use 1, 2, 4 to {_REGISTERS // one.count}")
     further = tuple(Step(0, one.columns << bit) for bit in range(repeats.bit_length() - 1))
     elements = (*one.registers, *further)
     threads, wide = one.threads, one.columns * repeats

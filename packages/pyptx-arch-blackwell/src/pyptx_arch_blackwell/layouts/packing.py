@@ -102,7 +102,7 @@ def of_sums(element: str) -> Packing:
 
 def _width(kind: str, element: str) -> int:
     if element not in _KINDS.get(kind, ()):
-        raise ValueError(f"kind::{kind} has no elements of {element}")
+        raise ValueError(f"kind::{kind} does not support {element} elements")
     return WIDTHS[element]
 
 
@@ -117,7 +117,7 @@ def lanes_of_a(
     """
     rows = m // group
     if not 0 <= row < rows:
-        raise IndexError(f"row {row} of {rows}")
+        raise IndexError(f"row {row} is out of range: {rows} rows")
     half = rows < _LANES and not weight_stationary and (group == 1 or sparse)
     if half:
         band, inside = divmod(row, 16)

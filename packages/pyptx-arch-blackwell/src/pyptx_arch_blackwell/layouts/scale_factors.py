@@ -76,7 +76,9 @@ class ScaleFactors:
     def place(self, row: int, chunk: int) -> ScalePlace:
         """Return the location of the scale factor of a chunk of a row; raise IndexError for an invalid index."""
         if not (0 <= row < self.rows and 0 <= chunk < self.chunks):
-            raise IndexError(f"row {row}, chunk {chunk} of {self.rows} rows of {self.chunks} factors")
+            raise IndexError(
+                f"row {row}, chunk {chunk} is out of range: {self.rows} rows of {self.chunks} scale factors"
+            )
         half, inside = divmod(row, self.rows // self.halves)
         column, lane = divmod(inside, LANES)
         group, byte = divmod(self.start + chunk, _WORD)
@@ -108,7 +110,7 @@ def factors_of_row(kind: str, vector: str, k: int) -> int:
         counts = _WIDE_COUNTS if k == _WIDE else _COUNTS[kind]
         if vector in counts and (vector or "" in _COUNTS[kind]) and (vector != "block16" or kind == "mxf4nvf4"):
             return counts[vector]
-    raise ValueError(f"no product of kind::{kind} has K={k} and {vector or 'no'} scale vectors")
+    raise ValueError(f"kind::{kind} does not support K = {k} with {vector or 'no'} scale vectors")
 
 
 def scale_factors(
@@ -122,9 +124,14 @@ def scale_factors(
     """
     count = factors_of_row(kind, vector, k)
     if (m, group) not in {(128, 1), (128, 2), (256, 2)} or (k == _WIDE and (m, group) == (128, 2)):
-        raise ValueError(f"no block-scaled product has M={m}, K={k} in {group} CTAs")
+        from pyptx_ir.isa.modules.counting import counted
+
+        raise ValueError(f"invalid block-scaled MMA: M = {m}, K = {k} in {counted(group, 'CTA')}")
     if identifier not in _STARTS[count]:
-        raise ValueError(f"{count} factors begin at byte {' or '.join(map(str, _STARTS[count]))}, not {identifier}")
+        raise ValueError(
+            f"invalid scale factor ID {identifier}: {count} scale factors start at byte "
+            f"{' or '.join(map(str, _STARTS[count]))}"
+        )
     if operand == "a":
         return ScaleFactors(m // group, count, identifier)
     halves = 2 if (m, group) == (128, 2) else 1  # layout B: the columns of D are split over two halves of the lanes

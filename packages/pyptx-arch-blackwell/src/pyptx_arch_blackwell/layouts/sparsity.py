@@ -66,7 +66,7 @@ def positions(kind: str, code: int) -> tuple[int, ...]:
     `0b0110` stores the element at position 2 first, then that at position 1. Raise ValueError for an invalid code.
     """
     if code not in CODES[kind]:
-        raise ValueError(f"{code:#06b} says nothing of a chunk of kind::{kind}")
+        raise ValueError(f"invalid sparsity code {code:#06b} of a chunk for kind::{kind}")
     thinned = _SPARSITY[kind]
     step = thinned.fields  # the code of a tf32 element counts halves
     fields = [code >> _FIELD * field & (1 << _FIELD) - 1 for field in range(0, _CODE // _FIELD, step)]
@@ -99,7 +99,7 @@ class Metadata:
     def place(self, row: int, chunk: int) -> MetadataPlace:
         """Return the location of the code of a chunk of a row; raise IndexError for an invalid index."""
         if not (0 <= row < self.rows and 0 <= chunk < self.chunks):
-            raise IndexError(f"row {row}, chunk {chunk} of {self.rows} rows of {self.chunks} codes")
+            raise IndexError(f"row {row}, chunk {chunk} is out of range: {self.rows} rows of {self.chunks} codes")
         band, inside = divmod(row, _BAND)
         if self.banded:
             upper, lane = divmod(inside, _HALF_BAND)
@@ -127,12 +127,16 @@ def metadata(kind: str, *, m: int, group: int = 1, weight_stationary: bool = Fal
     ValueError for an invalid MMA or selector.
     """
     if kind not in _SPARSITY:
-        raise ValueError(f"no product of kind::{kind} has a sparse A")
+        raise ValueError(f"kind::{kind} does not support a sparse A")
     allowed = _SELECTORS if kind in _BANDED else 1
     if not 0 <= selector < allowed:
-        raise ValueError(f"the sparsity selector of kind::{kind} is 0 to {allowed - 1}, not {selector}")
+        raise ValueError(f"the sparsity selector of kind::{kind} must be 0 to {allowed - 1}, got {selector}")
     if m not in _sizes(kind, group, weight_stationary=weight_stationary):
-        raise ValueError(f"no sparse product of kind::{kind}{'.ws' * weight_stationary} has M={m} in {group} CTAs")
+        from pyptx_ir.isa.modules.counting import counted
+
+        raise ValueError(
+            f"invalid sparse MMA of kind::{kind}{'.ws' * weight_stationary}: M = {m} in {counted(group, 'CTA')}"
+        )
     rows = m // group
     chunks = _DEPTHS[kind] // _SPARSITY[kind].chunk
     if weight_stationary:

@@ -90,8 +90,8 @@ def columns_of(what: str, columns: object) -> int:
     """Return a number of columns; raise OperandError for one that cannot be allocated, and for a register."""
     number = _columns(what, columns, exclusive=False)
     if not isinstance(number, int):
-        hint = "a register is for ptx.tcgen05.alloc"
-        raise OperandError(f"{what}: {columns!r} columns: how many has to be known here", hint=hint)
+        help = "pass a number; only ptx.tcgen05.alloc accepts a register"
+        raise OperandError(f"{what}: the number of columns must be known while tracing, got {columns!r}", help=help)
     return number
 
 
@@ -100,6 +100,6 @@ def _columns(what: str, ncols: object, *, exclusive: bool) -> object:
     if number is None:
         return ncols
     if number < _UNIT or (number % _UNIT if exclusive else number not in _SHAREABLE):
-        known = f"multiples of {_UNIT}" if exclusive else ", ".join(map(str, _SHAREABLE))
-        raise OperandError(f"{what}: {ncols!r} columns", hint=f"columns are allocated by {known}")
+        known = f"a multiple of {_UNIT}" if exclusive else ", ".join(map(str, _SHAREABLE))
+        raise OperandError(f"{what}: invalid number of columns {ncols!r}", help=f"use {known} columns")
     return number

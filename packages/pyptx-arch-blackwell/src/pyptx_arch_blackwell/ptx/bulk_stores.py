@@ -32,6 +32,8 @@ def st_bulk(
     """
     number = as_integer(size)
     if number is not None and (number % _UNIT or not 0 <= number <= _MOST):
-        raise OperandError(f"ptx.st_bulk of {size!r} bytes", hint=f"a multiple of {_UNIT}, up to {_MOST}")
+        raise OperandError(
+            f"invalid size of ptx.st_bulk: {size!r} bytes", help=f"use a multiple of {_UNIT} up to {_MOST}"
+        )
     words = _FORMS.words(space=space, sem="weak" if weak else None)
     active("ptx.st_bulk").emit(words, (as_address(addr), size, 0), pred)

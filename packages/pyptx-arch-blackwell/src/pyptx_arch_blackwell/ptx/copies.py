@@ -49,16 +49,19 @@ def cp(
     """
     what = "ptx.tcgen05.cp"
     if src_is_addr:
-        raise OperandError(f"{what}: src_is_addr=True: the source is a descriptor", hint="ptx.tcgen05.descriptor(tile)")
+        raise OperandError(
+            f"{what}: src_is_addr=True is not supported: the source must be a descriptor",
+            help="pass ptx.tcgen05.descriptor(tile)",
+        )
     if size not in _SHAPES:
-        raise OperandError(f"{what}: size={size!r}", hint=f"one of {', '.join(_SHAPES)}")
+        raise OperandError(f"{what}: invalid size {size!r}", help=f"use one of {', '.join(_SHAPES)}")
     choices = _MULTICASTS.get(size, ())
     word = choices[0] if multicast is None and len(choices) == 1 else multicast
     if (word is None) == bool(choices) or (word is not None and word not in choices):
-        known = f"{size} goes to several warps: {' or '.join(choices)}" if choices else f"{size} has no multicast"
-        raise OperandError(f"{what}: multicast={multicast!r} of {size}", hint=known)
+        known = f"use multicast={' or '.join(choices)} for {size}" if choices else f"leave multicast= out for {size}"
+        raise OperandError(f"{what}: invalid multicast {multicast!r} for {size}", help=known)
     if decompress is not None and decompress not in _FORMATS:
-        raise OperandError(f"{what}: decompress={decompress!r}", hint='"b4" or "b6": the bits of an element')
+        raise OperandError(f"{what}: decompress={decompress!r}", help='use "b4" or "b6", the bits of an element')
     words = _COPY.words(
         cta_group=cta_group_word(what, cta_group),
         shape=size,
@@ -77,6 +80,6 @@ def shift(taddr: object, *, cta_group: int | str = 1, pred: Reg | None = None) -
     """
     what = "ptx.tcgen05.shift"
     if isinstance(taddr, TensorMemory) and taddr.first_lane % 32:
-        raise OperandError(f"{what}: {taddr!r} begins at lane {taddr.first_lane}", hint="at a multiple of 32")
+        raise OperandError(f"{what}: {taddr!r} starts at lane {taddr.first_lane}", help="start at a multiple of 32")
     words = _SHIFT.words(cta_group=cta_group_word(what, cta_group))
     active(what).emit(words, (place_in_tensor_memory(what, "taddr", taddr),), pred)

@@ -90,14 +90,14 @@ def accumulation(what: str, accumulate: object, *older: tuple[str, object]) -> o
         return accumulate
     if len(said) > 1 or accumulate is not True:
         names = ", ".join([name for name, _ in said] + (["accumulate"] if accumulate is not True else []))
-        raise OperandError(f"{what}: {names} say the same", hint="accumulate= alone: whether d is added to")
+        raise OperandError(f"{what}: {names} have the same meaning", help="pass accumulate= only: whether to add to d")
     return said[0][1]
 
 
 def shift_of_sums(what: str, scale_input_d: object, scale_c: object) -> object:
     """Return the power of two by which d is divided, from either of two keywords."""
     if scale_input_d is not None and scale_c is not None:
-        raise OperandError(f"{what}: scale_input_d and scale_c say the same", hint="leave scale_c out")
+        raise OperandError(f"{what}: scale_input_d and scale_c have the same meaning", help="leave scale_c out")
     return scale_c if scale_input_d is None else scale_input_d
 
 
@@ -144,11 +144,11 @@ def _scales(asked: Request, kind: str, found: InstructionDescriptor | None, extr
     if kind not in SCALED_KINDS:
         if any(given) or extras.scale_vec is not None or extras.block is not None:
             known = ", ".join(SCALED_KINDS)
-            raise OperandError(f"{asked.what}: kind::{kind} has no scales", hint=f"kind= one of {known}")
+            raise OperandError(f"{asked.what}: kind::{kind} has no scale factors", help=f"use kind= one of {known}")
         return None
     if not all(given):
         raise OperandError(
-            f"{asked.what}: kind::{kind} multiplies by scales in tensor memory", hint="scale_a=t[…], scale_b=t[…]"
+            f"{asked.what}: kind::{kind} needs scale factors in tensor memory", help="pass scale_a=t[…], scale_b=t[…]"
         )
     size = scale_size(asked.what, kind, extras.scale_vec, extras.block)
     asked.check_scales(found, size, extras.scales)
@@ -165,24 +165,32 @@ def _check_extras(
     """Reject options that cannot be combined, in terms of the call's arguments."""
     what, (d, a) = asked.what, places
     if asked.sparse and extras.metadata is None:
-        raise OperandError(f"{what}: a sparse product has metadata in tensor memory", hint="metadata=t[…]")
+        raise OperandError(f"{what}: a sparse MMA needs metadata in tensor memory", help="metadata=t[…]")
     if extras.shift is not None:
         number = as_integer(extras.shift)
         if kind not in _SHIFTED_KINDS:
-            raise OperandError(f"{what}: scale_input_d of kind::{kind}", hint=f"{' and '.join(_SHIFTED_KINDS)} have it")
+            raise OperandError(
+                f"{what}: kind::{kind} does not support scale_input_d", help=f"use {' or '.join(_SHIFTED_KINDS)}"
+            )
         if number is not None and not 0 <= number <= _MOST_SHIFT:
             raise OperandError(
-                f"{what}: scale_input_d={extras.shift!r}", hint=f"d * 2**-n, with n from 0 to {_MOST_SHIFT}"
+                f"{what}: invalid scale_input_d {extras.shift!r}",
+                help=f"use n from 0 to {_MOST_SHIFT}: d is multiplied by 2**-n",
             )
     if extras.ashift and not is_place(a):
-        hint = "a=t[…]; a register with its address is ptx.addr(register)"
-        raise OperandError(f"{what}: ashift moves the rows of a matrix in tensor memory", hint=hint)
+        help = "pass a=t[…], or ptx.addr(register) for an address in a register"
+        raise OperandError(f"{what}: ashift needs operand A in tensor memory", help=help)
     if extras.ashift and (extras.collector_a or "").removeprefix("collector::a::") in _SHIFTED_COLLECTORS:
-        raise OperandError(f"{what}: ashift with collector_a={extras.collector_a!r}", hint="lastuse or discard")
+        raise OperandError(
+            f"{what}: ashift does not support collector_a={extras.collector_a!r}", help="use lastuse or discard"
+        )
     if extras.ashift and found is not None and found.m < 128:
-        raise OperandError(f"{what}: ashift with M = {found.m}", hint="M is 128, or 256 for a pair")
+        raise OperandError(f"{what}: ashift does not support M = {found.m}", help="use M = 128, or 256 for a CTA pair")
     if extras.lanes is not None and kind in SCALED_KINDS:
-        raise OperandError(f"{what}: disable_output_lanes of kind::{kind}", hint="products with scales write all lanes")
+        raise OperandError(
+            f"{what}: kind::{kind} does not support disable_output_lanes",
+            help="leave it out: MMAs with scale factors write all lanes",
+        )
     if isinstance(d, TensorMemory) and found is not None:
         _check_sums(asked, found, d)
         _check_lanes(what, d, (("a", a), ("metadata", extras.metadata)))
@@ -195,8 +203,8 @@ def _check_lanes(what: str, d: TensorMemory, others: Sequence[tuple[str, object]
     for name, place in others:
         if isinstance(place, TensorMemory) and place.first_lane != d.first_lane:
             raise OperandError(
-                f"{what}: {name} begins at lane {place.first_lane}, and d at {d.first_lane}",
-                hint="the matrices of a product begin at the same lane",
+                f"{what}: {name} starts at lane {place.first_lane}, d at lane {d.first_lane}",
+                help="start all matrices of an MMA at the same lane",
             )
 
 
@@ -207,10 +215,10 @@ def _check_metadata(asked: Request, found: InstructionDescriptor, place: TensorM
             found.kind, m=found.m, group=asked.cta_group, weight_stationary=asked.ws, selector=found.selector
         )
     except ValueError as error:
-        raise OperandError(f"{asked.what}: metadata: {error}", hint="selector is in idesc") from None
+        raise OperandError(f"{asked.what}: metadata: {error}", help="set the selector in idesc") from None
     columns = held.columns[-1] + 1
     if place.columns < columns:
-        raise OperandError(f"{asked.what}: metadata has {columns} columns, and {place!r} has {place.columns}")
+        raise OperandError(f"{asked.what}: metadata needs {columns} columns, {place!r} has {place.columns}")
 
 
 def _check_sums(asked: Request, found: InstructionDescriptor, d: TensorMemory) -> None:
@@ -218,12 +226,13 @@ def _check_sums(asked: Request, found: InstructionDescriptor, d: TensorMemory) -
     parts = accumulator(found.m, found.n, blocks=asked.cta_group, sparse=found.sparse, stationary=asked.ws)
     columns = max(part.column + part.columns for part in parts)
     if d.columns < columns:
-        raise OperandError(f"{asked.what}: d has {columns} columns, and {d!r} has {d.columns}")
+        raise OperandError(f"{asked.what}: d needs {columns} columns, {d!r} has {d.columns}")
     starts = (0, _HALF) if {part.rows for part in parts} == {_HALF} else (0,)
     if d.first_lane not in starts:
         raise OperandError(
-            f"{asked.what}: d with M = {found.m} begins at lane {' or '.join(map(str, starts))}, not {d.first_lane}",
-            hint="an address in tensor memory says where a matrix begins: t[:, columns]",
+            f"{asked.what}: d with M = {found.m} must start at lane {' or '.join(map(str, starts))}, got "
+            f"{d.first_lane}",
+            help="slice columns only, t[:, columns], to start at lane 0",
         )
 
 
@@ -246,7 +255,7 @@ def _mask(what: str, found: InstructionDescriptor | None, value: object) -> obje
         try:
             value.columns(found.m, found.n)
         except DescriptorError as error:
-            raise OperandError(f"{what}: zero_columns: {error.message}", hint=error.hint) from None
+            raise OperandError(f"{what}: zero_columns: {error.message}", help=error.help) from None
     return tree.Immediate(str(value.bits))
 
 

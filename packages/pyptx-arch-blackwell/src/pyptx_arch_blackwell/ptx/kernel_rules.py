@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["allocated", "freed", "kernel_of", "one_cta_group"]
 
 _GROUP, _LEAK = "blackwell.cta_group", "blackwell.leak"
-_WHOSE: Mapping[str, str] = {"1": "one block", "2": "a pair of blocks"}
+_WHOSE: Mapping[str, str] = {"1": "one CTA", "2": "CTA pair"}
 
 
 def kernel_of(what: str) -> Trace | None:
@@ -34,8 +34,8 @@ def one_cta_group(what: str, word: str) -> None:
     first = cast("str", trace.notes.setdefault(_GROUP, word))
     if first != word:
         raise OperandError(
-            f"{what}: cta_group={word} ({_WHOSE[word]}), and the kernel has instructions of cta_group={first}",
-            hint=f"tcgen05 instructions of a kernel have the same one: cta_group={first} here, or {word} everywhere",
+            f"{what}: cta_group={word} ({_WHOSE[word]}) here, cta_group={first} earlier in the kernel",
+            help=f"use one cta_group in the whole kernel: {first} here, or {word} everywhere",
         )
 
 
@@ -45,8 +45,9 @@ def allocated(what: str) -> None:
     if trace is None or _LEAK in trace.notes:
         return
     leak = AllocationError(
-        f"{what}: nothing in kernel {trace.name!r} frees these columns of tensor memory: others wait for them in vain",
-        hint="ptx.tcgen05.dealloc(address, columns) in front of ret, or `with ptx.tmem.alloc(columns) as t:`",
+        f"{what}: kernel {trace.name!r} never frees these columns of tensor memory; other CTAs may wait for "
+        "them indefinitely",
+        help="put ptx.tcgen05.dealloc(address, columns) before ret, or use `with ptx.tmem.alloc(columns) as t:`",
     )
     trace.notes[_LEAK] = leak
     trace.faults.append(leak)

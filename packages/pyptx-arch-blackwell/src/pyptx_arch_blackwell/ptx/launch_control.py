@@ -84,7 +84,7 @@ class QueryCancel:
             return cast("Reg", result)
         given = [trace.fresh(b32) for _ in range(_AXES)] if dst is None else as_items(dst)
         if given is None or len(given) > _AXES + 1:
-            raise OperandError(f"{_FIRST!r} writes up to four registers, not {dst!r}", hint="dst=(x, y, z)")
+            raise OperandError(f"{_FIRST!r} writes at most four registers, got {dst!r}", help="pass dst=(x, y, z)")
         padded = [*given, *[None] * (_AXES + 1 - len(given))]
         vector = [tree.Sink() if each is None else each for each in padded]
         trace.emit((*_QUERY.split("."), "get_first_ctaid", "v4", "b32", "b128"), (vector, response), pred)

@@ -74,9 +74,11 @@ def ld(
     registers = _new(what, taddr, shape, count) if dst_regs is None else _registers(what, "dst_regs", dst_regs)
     repeats = _repeats(what, shape, count, registers, taddr)
     if red is None and (redval is not None or abs_ or nan):
-        raise OperandError(f"{what}: redval, abs_ and nan are of a reduction", hint='red="max", redval=register')
+        raise OperandError(f"{what}: redval, abs_ and nan need red=", help='pass red="max", redval=register')
     if red is not None and redval is None:
-        raise OperandError(f"{what}: red={red!r}, and where is it to be written?", hint="redval=reg.scalar(b32)")
+        raise OperandError(
+            f"{what}: red={red!r} needs redval=, the register of the result", help="redval=reg.scalar(b32)"
+        )
     words = _LOAD.words(
         ptx_type(dtype, what),
         shape=shape,
@@ -144,7 +146,9 @@ def fragment(
         if shape is None:
             return register_fragment(load, 1 if count is None else count, packed=pack)
         if len(shape) < 2 or count is not None:
-            raise OperandError(f"{what}: shape={shape!r}, count={count!r}", hint="shape=(M, N), or count= of a load")
+            raise OperandError(
+                f"{what}: invalid shape={shape!r} with count={count!r}", help="pass shape=(M, N), or count= of a load"
+            )
         return accumulator_fragment(
             shape[0], shape[1], load=load, cta_group=cta_group, sparse=sparse, ws=ws, packed=pack
         )
@@ -154,12 +158,15 @@ def fragment(
 
 def _check_split(what: str, shape: str, offset: object) -> None:
     if shape not in SHAPES:
-        raise OperandError(f"{what}: shape={shape!r}", hint=f"one of {', '.join(SHAPES)}")
+        raise OperandError(f"{what}: invalid shape {shape!r}", help=f"use one of {', '.join(SHAPES)}")
     if shape == SPLIT and offset is None:
-        raise OperandError(f"{what}: {shape} is two accesses, and how far apart?", hint="offset= in columns")
+        raise OperandError(
+            f"{what}: {shape} needs offset=: it accesses two regions", help="pass offset=, the distance in columns"
+        )
     if shape != SPLIT and offset is not None:
         raise OperandError(
-            f"{what}: offset={offset!r} of {shape}", hint=f"{SPLIT} has one; taddr itself may be t[…, c:]"
+            f"{what}: {shape} does not support offset={offset!r}",
+            help=f"leave offset= out: only {SPLIT} has it; slice taddr instead, t[…, c:]",
         )
 
 
@@ -173,7 +180,9 @@ def _registers(what: str, name: str, value: object) -> list[object]:
         return list(value)
     if isinstance(value, Sequence) and not isinstance(value, str):
         return list(cast("Sequence[object]", value))
-    raise OperandError(f"{what}: {name} is a list of 32-bit registers, not {value!r}", hint="reg.array(b32, count)")
+    raise OperandError(
+        f"{what}: {name} must be a list of 32-bit registers, got {value!r}", help="pass reg.array(b32, count)"
+    )
 
 
 def _new(what: str, taddr: object, shape: str, count: int | str | None) -> list[object]:
@@ -182,7 +191,9 @@ def _new(what: str, taddr: object, shape: str, count: int | str | None) -> list[
     per = SHAPES[shape].count
     repeats = _number(count) if count is not None else columns // SHAPES[shape].columns if columns else None
     if repeats is None:
-        raise OperandError(f"{what}: how many registers?", hint="count=, or a part t[…] of tensor memory")
+        raise OperandError(
+            f"{what}: the number of registers is unknown", help="pass count=, or a region t[…] of tensor memory"
+        )
     return list(active(what).array(b32, repeats * per))
 
 
@@ -203,18 +214,16 @@ def _repeats(what: str, shape: str, count: object, registers: Sequence[object], 
     if said not in known or said != repeats or rest:
         told = f"{len(registers)} registers" + ("" if count is None else f" with count={count!r}")
         choices = ", ".join(str(times * per) for times in known)
-        raise OperandError(
-            f"{what}: {told} of {shape}", hint=f"it takes {choices} registers: {per} for each repetition"
-        )
+        raise OperandError(f"{what}: {told} of {shape}", help=f"use {choices} registers: {per} per repetition")
     if isinstance(taddr, TensorMemory):
         if taddr.columns < repeats * width and shape != SPLIT:
             raise OperandError(
-                f"{what}: {shape} x{repeats} has {repeats * width} columns, and {taddr!r} has {taddr.columns}",
-                hint="take more columns, or fewer registers",
+                f"{what}: {shape}.x{repeats} accesses {repeats * width} columns, {taddr!r} has {taddr.columns}",
+                help="use more columns, or fewer registers",
             )
         if taddr.first_lane % lanes or taddr.lanes < lanes:
             raise OperandError(
-                f"{what}: {shape} begins at a multiple of {lanes} lanes, and takes them all; not {taddr!r}",
-                hint="t.quarter(warp) has the lanes of a warp",
+                f"{what}: {shape} accesses {lanes} lanes, aligned to {lanes}; got {taddr!r}",
+                help="use t.quarter(warp) for the lanes of a warp",
             )
     return f"x{repeats}"

@@ -55,7 +55,9 @@ def matrix_operand(what: str, name: str, value: object, byte_offset: int = 0) ->
     if not byte_offset:
         return register
     if not isinstance(register, Reg):
-        raise OperandError(f"{what}: {name}_k_offset={byte_offset} of {value!r}", hint="pass a tile, or its descriptor")
+        raise OperandError(
+            f"{what}: {name}_k_offset={byte_offset} is not valid for {value!r}", help="pass a tile, or its descriptor"
+        )
     return shared_matrices.advance(what, register, byte_offset)
 
 
@@ -63,8 +65,8 @@ def _of_tile(what: str, value: SharedAlloc | SharedSlice, byte_offset: int) -> R
     tile = tile_of(value)
     if tile is None:
         raise OperandError(
-            f"{what}: {value!r} does not say how its matrix lies",
-            hint="allocate it with smem.tile(SharedTile(…)), or pass a descriptor of ptx.tcgen05.make_descriptor",
+            f"{what}: the matrix layout of {value!r} is unknown",
+            help="allocate it with smem.tile(SharedTile(…)), or pass a descriptor from ptx.tcgen05.make_descriptor",
         )
     if isinstance(value, SharedSlice):
         check_start(what, value, tile)
@@ -98,14 +100,17 @@ def descriptor(
     layout = tile_of(tile)
     if layout is not None:
         if stride_bytes is not None:
-            raise OperandError(f"{what}: stride_bytes of {layout!r}", hint=f"the tile says it\n{layout.picture()}")
+            raise OperandError(
+                f"{what}: stride_bytes is not valid for {layout!r}",
+                help=f"leave stride_bytes= out: the tile defines it\n{layout.picture()}",
+            )
         assert isinstance(tile, SharedAlloc | SharedSlice)  # noqa: S101 - only these have a tile
         return _of_tile(what, tile, layout.offset(mn=mn, k=k) + byte_offset)
     if stride_bytes is None or mn or k:
-        hint = "pass a tile of smem.tile(SharedTile(…)), or stride_bytes= (and byte_offset=) of an address"
-        raise OperandError(f"{what}: {tile!r} does not say how its matrix lies", hint=hint)
+        help = "pass a tile of smem.tile(SharedTile(…)), or stride_bytes= (and byte_offset=) of an address"
+        raise OperandError(f"{what}: the matrix layout of {tile!r} is unknown", help=help)
     if version != 1:
-        raise OperandError(f"{what}: version={version!r}", hint="descriptors of tcgen05 have version 1")
+        raise OperandError(f"{what}: version={version!r}", help="tcgen05 descriptors must have version 1")
     return make_descriptor(
         tile,
         leading_byte_offset=leading_bytes,
@@ -136,7 +141,7 @@ def make_descriptor(
     what = "ptx.tcgen05.make_descriptor"
     name = "NONE" if swizzle in (None, 0, "NONE") else f"{swizzle}B" if isinstance(swizzle, int) else str(swizzle)
     if name not in _SWIZZLES:
-        raise OperandError(f"{what}: swizzle={swizzle!r}", hint=f"one of {', '.join(_SWIZZLES)}")
+        raise OperandError(f"{what}: swizzle={swizzle!r}", help=f"use one of {', '.join(_SWIZZLES)}")
     width, atom = _SWIZZLES[name]
     try:
         fields = SharedDescriptor(
@@ -181,7 +186,7 @@ def masked_descriptor(
     if steps is not None:
         return emit_steps(trace, smem_addr, steps, (byte_offset, mask, const_bits), temps)
     if temps is not None:
-        raise OperandError("whose registers are temps=?", hint='say steps= too: "add.s64 and.b64 shr.u64 or.b64"')
+        raise OperandError("temps= needs steps=", help='pass steps= too: "add.s64 and.b64 shr.u64 or.b64"')
     start = smem_addr if as_integer(byte_offset) == 0 else smem_addr + byte_offset
     field, result = trace.fresh(u32), trace.fresh(u64)
     trace.emit(("and", "b32"), (field, start, mask))
@@ -211,9 +216,11 @@ def make_instr_desc_f16bf16_f32(
     """
     what = "ptx.tcgen05.make_instr_desc_f16bf16_f32"
     if scale_a not in (1, -1) or scale_b not in (1, -1):
-        raise OperandError(f"{what}: scale_a={scale_a!r}, scale_b={scale_b!r}", hint="1, or -1 to negate")
+        raise OperandError(f"{what}: invalid scale_a={scale_a!r}, scale_b={scale_b!r}", help="use 1, or -1 to negate")
     if max_shift not in (0, 1, 2, 3):
-        raise OperandError(f"{what}: max_shift={max_shift!r}", hint="0, 1, 2 or 3: none, 8, 16 or 32 columns")
+        raise OperandError(
+            f"{what}: invalid max_shift {max_shift!r}", help="use 0, 1, 2 or 3 for no shift, 8, 16 or 32 columns"
+        )
     try:
         return InstructionDescriptor(
             "tf32" if ab_dtype == "tf32" else "f16",

@@ -153,7 +153,7 @@ class Mma:
             turns=(trans_a, trans_b),
         )
         if sparse_metadata is not None and not sparse:
-            raise OperandError(f"{what}: sparse_metadata of a dense product", hint="call ptx.tcgen05.mma_sp")
+            raise OperandError(f"{what}: sparse_metadata is not valid for a dense MMA", help="call ptx.tcgen05.mma_sp")
         extras = Extras(
             offsets=(a_k_offset, b_k_offset),
             metadata=sparse_metadata,

@@ -25,14 +25,14 @@ _GROUPS = {1: "1", 2: "2", "1": "1", "2": "2"}
 
 def refused(what: str, error: PyptxError) -> NoReturn:
     """Raise an error of the tables as an error of the call, at the user's line."""
-    raise OperandError(f"{what}: {error.message}", hint=error.hint) from None
+    raise OperandError(f"{what}: {error.message}", help=error.help) from None
 
 
 def cta_group_word(what: str, value: object) -> str:
     """Return the number for `.cta_group::`; raise OperandError if the kernel already has another one."""
     found = _GROUPS.get(value) if isinstance(value, int | str) and not isinstance(value, bool) else None
     if found is None:
-        raise OperandError(f"{what}: cta_group={value!r}", hint="1 for one block, 2 for a pair of a cluster")
+        raise OperandError(f"{what}: invalid cta_group {value!r}", help="use 1 for one CTA, 2 for a CTA pair")
     one_cta_group(what, found)
     return found
 
@@ -49,13 +49,13 @@ def place_in_tensor_memory(what: str, name: str, value: object) -> object:
         return address()
     if as_integer(value) is not None or value is None or isinstance(value, float | list | tuple):
         raise OperandError(
-            f"{what}: {name}={value!r} is no place in tensor memory",
-            hint="pass what tcgen05.alloc has written (smem.load), or a part t[…] of ptx.tmem.alloc",
+            f"{what}: {name} must be a tensor memory address, got {value!r}",
+            help="pass the address written by tcgen05.alloc (smem.load), or a region t[…] of ptx.tmem.alloc",
         )
     if isinstance(value, Reg) and (not value.dtype.is_integer or value.dtype.bits != u32.bits):
         raise RegisterTypeError(
-            f"{what}: {name} is a place in tensor memory, and {value.raw_name} is a {value.dtype} register",
-            hint="such addresses have 32 bits: lane << 16 | column",
+            f"{what}: {name} must be a tensor memory address, got the {value.dtype} register {value.raw_name}",
+            help="use a 32-bit register: lane << 16 | column",
         )
     return AddressOperand(value) if isinstance(value, Reg) else as_address(value)
 
@@ -63,14 +63,17 @@ def place_in_tensor_memory(what: str, name: str, value: object) -> object:
 def descriptor_register(what: str, name: str, value: object) -> object:
     """Return a descriptor in a 64-bit register; raise an error for another register."""
     if isinstance(value, Reg) and (not value.dtype.is_integer or value.dtype.bits != u64.bits):
-        hint = "make one: ptx.tcgen05.descriptor(tile)"
+        help = "create one with ptx.tcgen05.descriptor(tile)"
         if name == "a" and value.dtype.bits == u32.bits:
-            hint += "; an address in tensor memory is ptx.addr(register)"
+            help += "; for an address in tensor memory pass ptx.addr(register)"
         raise RegisterTypeError(
-            f"{what}: {name} is a descriptor in a u64 register, and {value.raw_name} is a {value.dtype} one", hint=hint
+            f"{what}: {name} must be a descriptor in a u64 register, got the {value.dtype} register {value.raw_name}",
+            help=help,
         )
     if isinstance(value, float | list | tuple) or value is None:
-        raise OperandError(f"{what}: {name}={value!r} is no descriptor", hint="make one: ptx.tcgen05.descriptor(tile)")
+        raise OperandError(
+            f"{what}: {name} must be a descriptor, got {value!r}", help="create one with ptx.tcgen05.descriptor(tile)"
+        )
     return value
 
 
@@ -81,7 +84,8 @@ def switch(what: str, name: str, value: object) -> object:
     if isinstance(value, Reg):
         if not value.dtype.is_integer or value.dtype.bits != u32.bits:
             raise RegisterTypeError(
-                f"{what}: {name} is a predicate or a 32-bit integer, and {value.raw_name} is a {value.dtype} register"
+                f"{what}: {name} must be a predicate or a 32-bit integer, got the {value.dtype} register "
+                f"{value.raw_name}"
             )
         chosen = active(what).fresh(predicate)
         active(what).emit(("setp", "ne", "s32" if value.dtype.kind == "signed" else "u32"), (chosen, value, 0))
@@ -90,5 +94,5 @@ def switch(what: str, name: str, value: object) -> object:
         return value
     number = as_integer(value)
     if number not in {0, 1}:
-        raise OperandError(f"{what}: {name}={value!r}", hint="True, False, a predicate, or a 32-bit register")
+        raise OperandError(f"{what}: {name}={value!r}", help="pass True, False, a predicate, or a 32-bit register")
     return tree.Immediate(str(number))

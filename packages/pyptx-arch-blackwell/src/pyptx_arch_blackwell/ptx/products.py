@@ -48,12 +48,15 @@ _OPERANDS: tuple[Operand, Operand] = ("a", "b")
 def scale_size(what: str, kind: str, scale_vec: object, block: object) -> str | None:
     """Return the modifier after `.block_scale`; raise OperandError for an invalid one."""
     if scale_vec is not None and block is not None:
-        raise OperandError(f"{what}: scale_vec={scale_vec!r} and block={block!r} say the same", hint="leave one out")
+        raise OperandError(
+            f"{what}: scale_vec={scale_vec!r} and block={block!r} have the same meaning", help="leave one of them out"
+        )
     said = f"block{block}" if block is not None else scale_vec
     if said is None:
         if kind == "mxf4nvf4":
             raise OperandError(
-                f"{what}: how many values of kind::{kind} share a scale?", hint='block=16, or scale_vec="4X"'
+                f"{what}: kind::{kind} needs block= or scale_vec=, the number of elements per scale factor",
+                help='pass block=16, or scale_vec="4X"',
             )
         return None
     known = SCALE_SIZES.get(kind, ())
@@ -61,7 +64,10 @@ def scale_size(what: str, kind: str, scale_vec: object, block: object) -> str | 
         if word in known:
             return word
     short = ", ".join(word.removeprefix("scale_vec::") for word in known)
-    raise OperandError(f"{what}: kind::{kind} has no {said!r}", hint=f"it has {short}" if known else "it has no scales")
+    raise OperandError(
+        f"{what}: kind::{kind} does not support {said!r}",
+        help=f"use {short}" if known else "leave it out: the kind has no scale factors",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +97,9 @@ class Request:
             return self._checked(self._decoded(kind, number))
         if isinstance(idesc, Reg) and (not idesc.dtype.is_integer or idesc.dtype.bits != u32.bits):
             raise RegisterTypeError(
-                f"{self.what}: idesc is a 32-bit register, and {idesc.raw_name} is a {idesc.dtype} one",
-                hint="or an InstructionDescriptor, or nothing: shape= and dtype_d=, dtype_a=, dtype_b= say it, too",
+                f"{self.what}: idesc must be a 32-bit register, got the {idesc.dtype} register {idesc.raw_name}",
+                help="pass a 32-bit register or an InstructionDescriptor, or leave idesc out and pass shape=, "
+                "dtype_d=, dtype_a=, dtype_b=",
             )
         self._refuse_said_twice(idesc)
         return kind, idesc, None
@@ -102,27 +109,30 @@ class Request:
             return self.kind
         if self.scaled:
             known = ", ".join(SCALED_KINDS)
-            raise OperandError(f"{self.what}: a product with scales is of which kind?", hint=f"kind= one of {known}")
+            raise OperandError(
+                f"{self.what}: an MMA with scale factors needs kind=", help=f"pass kind=, one of {known}"
+            )
         return _USUAL
 
     def _refuse_said_twice(self, idesc: object) -> None:
         if self.shape is not None or any(each is not None for each in (*self.types, *self.turns)):
             raise OperandError(
-                f"{self.what}: shape, types and transpositions are in idesc={idesc!r}", hint="say them once"
+                f"{self.what}: idesc={idesc!r} already contains shape, types and transpositions",
+                help="leave out idesc, or the others",
             )
 
     def _decoded(self, kind: str, number: int) -> InstructionDescriptor:
         try:
             return InstructionDescriptor.decode(kind, number)
         except DescriptorError as error:
-            refused(f"{self.what}: idesc of kind::{kind}", error)
+            refused(f"{self.what}: invalid idesc for kind::{kind}", error)
 
     def _built(self, a: object, b: object) -> InstructionDescriptor:
         """Return the descriptor of the given shape and types; majors default to those of the tiles."""
         if self.shape is None or any(each is None for each in self.types[:3]):
             raise OperandError(
-                f"{self.what}: which product?",
-                hint="idesc=InstructionDescriptor(…), or shape=(M, N, K), dtype_d=, dtype_a=, dtype_b=",
+                f"{self.what}: missing shape and types",
+                help="pass idesc=InstructionDescriptor(…), or shape=(M, N, K), dtype_d=, dtype_a=, dtype_b=",
             )
         d_type, a_type, b_type = (ptx_type(each, self.what).name for each in self.types[:3])
         scale = None if self.types[3] is None else ptx_type(self.types[3], self.what).name
@@ -150,19 +160,19 @@ class Request:
         if turn is None:
             return "K" if tile is None else tile.major
         if as_integer(turn) not in {0, 1}:
-            raise OperandError(f"{self.what}: trans_{name}={turn!r}: 0 is K-major, 1 is MN-major")
+            raise OperandError(f"{self.what}: trans_{name} must be 0 (K-major) or 1 (MN-major), got {turn!r}")
         return ("K", "MN")[as_integer(turn) or 0]
 
     def _checked(self, found: InstructionDescriptor) -> tuple[str, object, InstructionDescriptor]:
         if self.kind is not None and self.kind != found.kind:
             raise OperandError(
-                f"{self.what}: kind={self.kind!r}, and idesc is of kind::{found.kind}", hint="leave kind out"
+                f"{self.what}: kind={self.kind!r}, but idesc has kind::{found.kind}", help="leave kind= out"
             )
         if found.sparse != self.sparse:
             name = f"mma{'_ws' if self.ws else ''}"
             call = f"ptx.tcgen05.{name}_sp" if found.sparse else f"ptx.tcgen05.{name}"
             raise OperandError(
-                f"{self.what}: idesc is of a {'sparse' if found.sparse else 'dense'} product", hint=f"call {call}"
+                f"{self.what}: idesc describes a {'sparse' if found.sparse else 'dense'} MMA", help=f"call {call}"
             )
         try:
             check(found, cta_group=self.cta_group, ws=self.ws)
@@ -171,7 +181,7 @@ class Request:
         if found.depth == _DEEP and not includes(active(self.what).target, _DEEP_TARGET):
             raise OperandError(
                 f"{self.what}: K = {_DEEP} needs {_DEEP_TARGET}; this kernel targets {active(self.what).target}",
-                hint=f"K = {_DEEP // 3 * 2} is there, too",
+                help=f"use K = {_DEEP // 3 * 2}",
             )
         return found.kind, tree.Immediate(str(found.bits)), found
 
@@ -192,12 +202,14 @@ class Request:
         """Return operand A or B: a tensor memory address, or a descriptor, computed if necessary."""
         if name == "a" and is_place(value):
             if byte_offset:
-                raise OperandError(f"{self.what}: a_k_offset={byte_offset} of {value!r}", hint="t[:, columns:]")
+                raise OperandError(
+                    f"{self.what}: a_k_offset={byte_offset} is not valid for {value!r}", help="slice it: t[:, columns:]"
+                )
             self._check_place(value, kind, found)
             return place_in_tensor_memory(self.what, name, value)
         if name == "b" and is_place(value):
             raise OperandError(
-                f"{self.what}: b lies in shared memory, not in {value!r}", hint="pass a tile or a descriptor"
+                f"{self.what}: b must be in shared memory, got {value!r}", help="pass a tile or a descriptor"
             )
         tile = tile_of(value)
         if tile is not None and kind in KINDS:
@@ -208,18 +220,18 @@ class Request:
         if found is None or not isinstance(value, TensorMemory):
             return
         if found.a_major != "K":
-            raise OperandError(f"{self.what}: a in tensor memory is K-major", hint="leave trans_a out")
+            raise OperandError(f"{self.what}: a in tensor memory must be K-major", help="leave trans_a= out")
         columns = found.depth // (2 if found.sparse else 1) * container_bits(kind) // _WORD_BITS
         if value.columns < columns:
-            raise OperandError(f"{self.what}: a has {columns} columns, and {value!r} has {value.columns}")
+            raise OperandError(f"{self.what}: a needs {columns} columns, {value!r} has {value.columns}")
 
     def _check_tile(self, name: str, tile: SharedTile, kind: str, found: InstructionDescriptor | None) -> None:
         """Reject a tile with another element size or major than the MMA, or smaller than the MMA reads."""
         if tile.dtype.bits != container_bits(kind):
             raise OperandError(
-                f"{self.what}: elements of kind::{kind} lie in {container_bits(kind)} bits, and {tile!r} has "
-                f"{tile.dtype.bits}",
-                hint=f"describe the tile with a type of {container_bits(kind)} bits\n{tile.picture()}",
+                f"{self.what}: elements of kind::{kind} have {container_bits(kind)} bits in memory, but "
+                f"{tile!r} has {tile.dtype.bits}",
+                help=f"use a type of {container_bits(kind)} bits for the tile\n{tile.picture()}",
             )
         try:
             check_swizzle(kind, tile.major, shared_descriptor(tile).swizzle)
@@ -230,16 +242,16 @@ class Request:
         major = found.a_major if name == "a" else found.b_major
         if major != tile.major:
             raise OperandError(
-                f"{self.what}: {name} is {major}-major, and {tile!r} is not",
-                hint=f"say {name}_major={tile.major!r}, or leave trans_{name} out\n{tile.picture()}",
+                f"{self.what}: {name} is {major}-major, but {tile!r} is not",
+                help=f"pass {name}_major={tile.major!r}, or leave trans_{name} out\n{tile.picture()}",
             )
         extent = (found.m if name == "a" else found.n) // self.cta_group
         depth = found.depth // (2 if name == "a" and found.sparse else 1)
         if tile.mn < extent or tile.k < depth:
             raise OperandError(
-                f"{self.what}: {name} reads {extent} x {depth}, and {tile!r} has {tile.mn} x {tile.k}",
-                hint=f"a block holds {extent} of {'M' if name == 'a' else 'N'}, and a product takes {depth} of K"
-                f"\n{tile.picture()}",
+                f"{self.what}: {name} reads {extent} x {depth}, but {tile!r} has {tile.mn} x {tile.k}",
+                help=f"use a tile with {'M' if name == 'a' else 'N'} = {extent} per CTA and at least K = "
+                f"{depth}\n{tile.picture()}",
             )
 
     def check_scales(
@@ -256,8 +268,8 @@ class Request:
             columns = self._columns_of_scales(operand, found, size)
             if isinstance(place, TensorMemory) and place.columns < columns:
                 raise OperandError(
-                    f"{self.what}: scale_{operand} has {columns} columns, and {place!r} has {place.columns}",
-                    hint="a column has the scales of 32 rows, four bytes each",
+                    f"{self.what}: scale_{operand} needs {columns} columns, {place!r} has {place.columns}",
+                    help="use one column per 4 scale factors of 32 rows",
                 )
 
     def _columns_of_scales(self, operand: Operand, found: InstructionDescriptor, size: str | None) -> int:
@@ -270,6 +282,6 @@ class Request:
             )
         except ValueError as error:
             raise OperandError(
-                f"{self.what}: scale_{operand}: {error}", hint=f"scale_{operand}_id is in idesc"
+                f"{self.what}: scale_{operand}: {error}", help=f"set scale_{operand}_id in idesc"
             ) from None
         return held.columns[-1] + 1

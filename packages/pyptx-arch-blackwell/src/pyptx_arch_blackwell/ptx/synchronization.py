@@ -52,10 +52,12 @@ def commit(
     """
     what = "ptx.tcgen05.commit"
     if space not in _SPACES:
-        hint = 'leave space out: a barrier of this block is one of the cluster; a generic address is space="generic"'
-        raise OperandError(f"{what}: space={space!r}", hint=hint)
+        help = 'leave space= out for an mbarrier of this CTA or cluster; pass space="generic" for a generic address'
+        raise OperandError(f"{what}: space={space!r}", help=help)
     if multicast and multicast_mask is None:
-        raise OperandError(f"{what}: multicast={multicast!r}, and to which blocks?", hint="multicast_mask=0b11")
+        raise OperandError(
+            f"{what}: multicast={multicast!r} needs multicast_mask=", help="pass one bit per CTA: multicast_mask=0b11"
+        )
     word = None if multicast_mask is None else multicast if isinstance(multicast, str) else "cluster"
     words = _COMMIT.words(
         cta_group=cta_group_word(what, cta_group),
@@ -75,7 +77,9 @@ def _mask(what: str, value: object, word: str | None) -> object:
     number = as_integer(value)
     bits = 2 * _MASK_BITS if word == "cluster::32b" else _MASK_BITS
     if number is not None and not 0 < number < 1 << bits:
-        raise OperandError(f"{what}: multicast_mask={value!r}", hint=f"one bit for each of up to {bits} blocks")
+        raise OperandError(
+            f"{what}: invalid multicast_mask {value!r}", help=f"pass one bit for each of up to {bits} CTAs"
+        )
     trace = kernel_of(what)
     if number is None or trace is None:
         return value

@@ -54,7 +54,10 @@ class TensorMemory:
     def __ptx_operand__(self, trace: Trace) -> Operand:
         """Return the register of an allocation; raise OperandError for a region with an offset."""
         if self.offset:
-            raise OperandError(f"{self!r} is no register", hint="its address as a register: part.address()")
+            raise OperandError(
+                f"{self!r} is a region with an offset, not a register",
+                help="use its address in a register: part.address()",
+            )
         return self.base.__ptx_operand__(trace)
 
     def address(self) -> Reg:
@@ -71,7 +74,7 @@ class TensorMemory:
         parts = cast("tuple[object, ...]", index) if isinstance(index, tuple) else (index,)
         if len(parts) > 2:
             raise OperandError(
-                f"tensor memory has lanes and columns, not {len(parts)} dimensions", hint="t[0:32, 0:64]"
+                f"tensor memory has two dimensions (lanes, columns), got {len(parts)} indices", help="t[0:32, 0:64]"
             )
         every = (*parts, *(slice(None),) * (2 - len(parts)))
         lane, lanes = _extent("lanes", every[0], self.lanes)
@@ -91,14 +94,19 @@ class TensorMemory:
         restrictions".
         """
         if self.lanes != LANES:
-            raise OperandError(f"{self!r} has no quarters", hint="take them of all 128 lanes: t.quarter(warp)[:, 0:64]")
+            raise OperandError(
+                f"quarter() needs all 128 lanes, got {self!r}",
+                help="take a quarter of all 128 lanes: t.quarter(warp)[:, 0:64]",
+            )
         number = as_count(warp)
         if number is not None:
             return self[_QUARTER * (number % 4) : _QUARTER * (number % 4 + 1)]
         if not isinstance(warp, Reg):
-            raise OperandError(f"quarter({warp!r}) of tensor memory", hint="the number of a warp, or a 32-bit register")
+            raise OperandError(f"quarter() needs a warp index, got {warp!r}", help="pass a number or a 32-bit register")
         if not warp.dtype.is_integer or warp.dtype.bits != u32.bits:
-            raise RegisterTypeError(f"{warp.raw_name} is a {warp.dtype} register, and no number of a warp")
+            raise RegisterTypeError(
+                f"quarter() needs a 32-bit warp index, got the {warp.dtype} register {warp.raw_name}"
+            )
         trace = active("TensorMemory.quarter")
         place, base = trace.fresh(u32), trace.fresh(b32)
         trace.emit(("and", "b32"), (place, warp, 3))
@@ -156,9 +164,9 @@ def _extent(name: str, index: object, size: int) -> tuple[int, int]:
     start, stop = _bounds(index, size)
     if start is None or stop is None:
         raise OperandError(
-            f"{name} of tensor memory are a slice of numbers, not {index!r}",
-            hint="for a place that only the GPU knows: t.quarter(warp), t.advance(columns, times=stage)",
+            f"{name} of tensor memory must be a slice of numbers, got {index!r}",
+            help="use t.quarter(warp) or t.advance(columns, times=stage) for a position in a register",
         )
     if not 0 <= start < stop <= size:
-        raise RegisterIndexError(f"{name} {start}:{stop} of a part of tensor memory that has {size} {name}")
+        raise RegisterIndexError(f"{name} {start}:{stop} is out of range: the region has {size} {name}")
     return start, stop - start

@@ -91,10 +91,10 @@ class Allocation:
         """Raise AllocationError for the first `ret` or `exit` among the statements, at its own line."""
         for site in _ends(self._scope.nodes[self._first :], self._scope.sites[self._first :]):
             raise AllocationError(
-                f"a thread ends here while {self._columns} columns of tensor memory are allocated: they leak, and "
-                "others wait for them in vain",
+                f"a thread exits here with {self._columns} columns of tensor memory allocated; other CTAs may "
+                "wait for them indefinitely",
                 where=self._trace.recorder.where(site),
-                hint="end it behind the `with ptx.tmem.alloc(…)`, which frees them",
+                help="exit after the `with ptx.tmem.alloc(…)`, which frees them",
             )
 
 
@@ -145,13 +145,15 @@ class Tmem:
         `address` is a 32-bit register with the word that `tcgen05.alloc` wrote.
         """
         if not isinstance(cast("object", address), Reg):
-            hint = "load the word that tcgen05.alloc has written: smem.load(b32, word)"
-            raise OperandError(f"ptx.tmem.at: {address!r} is no register", hint=hint)
+            help = "load the word written by tcgen05.alloc: smem.load(b32, word)"
+            raise OperandError(f"ptx.tmem.at needs an address register, got {address!r}", help=help)
         if not address.dtype.is_integer or address.dtype.bits != b32.bits:
-            raise RegisterTypeError(f"ptx.tmem.at: {address.raw_name} is a {address.dtype} register, and no address")
+            raise RegisterTypeError(
+                f"ptx.tmem.at needs a 32-bit address, got the {address.dtype} register {address.raw_name}"
+            )
         number = as_count(columns)
         if number is None or not 0 < number <= COLUMNS:
-            raise OperandError(f"ptx.tmem.at: {columns!r} columns", hint=f"there are {COLUMNS}")
+            raise OperandError(f"ptx.tmem.at: invalid number of columns {columns!r}", help=f"use 1 to {COLUMNS}")
         return TensorMemory(address, columns=number)
 
 

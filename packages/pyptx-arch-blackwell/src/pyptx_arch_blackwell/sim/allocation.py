@@ -34,8 +34,8 @@ _WORD = np.dtype(np.uint32)
 class Allocation:
     """Allocated columns of each CTA of a wave: by first column, their number and the instruction."""
 
-    name = "columns of tensor memory"
-    hint = "let others give columns back first (tcgen05.dealloc), or take fewer"
+    name = "tensor memory columns"
+    help = "free columns first (tcgen05.dealloc), or allocate fewer"
     alone = True
 
     def __init__(self, wave: Wave) -> None:
@@ -72,13 +72,16 @@ class Allocation:
         if self.holds(block, first, count):
             return True
         last = first + count - 1
-        accesses = f"accesses columns {first} to {last} of tensor memory of {self._wave.geometry.cta_name(block)}"
+        columns = f"column {first}" if count == 1 else f"columns {first}-{last}"
+        label = f"access to tensor memory of {self._wave.geometry.cta_name(block)}"
         freed = next((pc for unit, pc in self._freed[block].items() if first < unit + _FEWEST and unit <= last), None)
         if freed is not None and turn.checked:
-            self._wave.report(FREED, f"{accesses}, which were given back", turn.pc, other_pc=freed, count=turn.count)
+            message = f"access to {columns} of tensor memory after tcgen05.dealloc"
+            turn.report(FREED, message, other_pc=freed, label=label, count=turn.count)
             return False
-        hint = "tcgen05.alloc columns, and use the address that it writes"
-        turn.fault("out-of-bounds", f"{accesses}, which are not allocated", hint, turn.count)
+        message = f"invalid tensor memory access: {columns} {'is' if count == 1 else 'are'} not allocated"
+        help = "allocate the columns (tcgen05.alloc) and use the address that it writes"
+        turn.fault("out-of-bounds", message, help, turn.count, label=label)
         return last < COLUMNS
 
     def take(self, turn: Turn, block: int, start: int, count: int) -> None:
@@ -86,8 +89,9 @@ class Allocation:
         if count > self._fewest[block]:
             turn.report(
                 "tmem-alloc",
-                f"allocates {count} columns, and {self._fewest[block]} before: their number must not increase",
-                hint="allocate the largest part first",
+                f"tcgen05.alloc of {count} columns after {self._fewest[block]}: sizes must not increase",
+                label=f"tcgen05.alloc by {turn.warp_name(int(turn.warps[0]))}",
+                help="allocate the largest part first",
             )
         self._fewest[block] = min(self._fewest[block], count)
         self._taken[block][start] = (count, turn.pc)
@@ -105,8 +109,9 @@ class Allocation:
         """
         known = self._taken[block].get(start)
         if known is None or known[0] != count:
-            what = "nobody has" if known is None else f"were allocated as {known[0]} from there on"
-            turn.report("tmem-alloc", f"gives back {count} columns from {start} on, which {what}")
+            what = "which are not allocated" if known is None else f"allocated as {known[0]}"
+            label = f"tcgen05.dealloc by {turn.warp_name(int(turn.warps[0]))}"
+            turn.report("tmem-alloc", f"tcgen05.dealloc of {count} columns at {start}, {what}", label=label)
             return
         del self._taken[block][start]
         for each in (block, block ^ 1) if paired else (block,):
@@ -130,10 +135,11 @@ class Allocation:
         if pc is not None:
             self._wave.report(
                 "tmem-alloc",
-                f"{turn.wave.geometry.warp_name(int(turn.warps[0]))} allocates behind relinquish_alloc_permit",
+                "tcgen05.alloc after tcgen05.relinquish_alloc_permit",
                 turn.pc,
                 other_pc=pc,
-                hint="relinquish the permit behind the last allocation of the block",
+                label=f"tcgen05.alloc by {turn.warp_name(int(turn.warps[0]))}",
+                help="relinquish after the last allocation of the CTA",
             )
 
     # --- waiting warps --------------------------------------------------------------------------------
@@ -146,8 +152,8 @@ class Allocation:
     def describe(self, warp: int) -> str:
         """Return the missing columns of a waiting warp, as text."""
         taken = sorted(self._taken[int(self._wave.geometry.cta[warp])].items())
-        parts = ", ".join(f"{size} from {start} on" for start, (size, _) in taken)
-        return f"waits for {self._wanted[warp]} columns of tensor memory; taken are {parts}"
+        parts = ", ".join(f"{size} at {start}" for start, (size, _) in taken)
+        return f"tcgen05.alloc of {self._wanted[warp]} columns blocked; allocated: {parts}"
 
     def _report_leaks(self) -> None:
         if not self._wave.ended:
@@ -155,7 +161,7 @@ class Allocation:
         for block, taken in enumerate(self._taken):
             for start, (count, pc) in taken.items():
                 name = self._wave.geometry.cta_name(block)
-                message = f"{name} ends and keeps {count} columns of tensor memory from {start} on"
+                message = f"{name} exits with {count} columns allocated at column {start}"
                 self._wave.report("tmem-leak", message, pc)
 
 
@@ -170,8 +176,8 @@ class Pairs:
     Manual: "Issue Granularity".
     """
 
-    name = "the pair's other block"
-    hint = "a warp of each block of the pair has to allocate and to free, the same columns in the same order"
+    name = "the peer CTA"
+    help = "execute tcgen05.alloc and .dealloc in both CTAs of the pair: same columns, same order"
     alone = False
 
     def __init__(self, wave: Wave) -> None:
@@ -191,8 +197,9 @@ class Pairs:
         if other is not None and other != count:
             turn.report(
                 PAIR,
-                f"asks to {operation} {count} columns, and the pair's other block {other}",
-                hint=self.hint,
+                f"CTA pair disagrees: {count} columns here, {other} in the peer CTA",
+                label=f"executed by {turn.warp_name(int(turn.warps[0]))}",
+                help=self.help,
             )
         return other is not None
 
@@ -206,7 +213,7 @@ class Pairs:
     def describe(self, warp: int) -> str:
         """Return the CTA for which a waiting warp waits, as text."""
         block = int(self._wave.geometry.cta[warp])
-        return f"waits for a warp of {self._wave.geometry.cta_name(block ^ 1)}, the peer CTA"
+        return f"waiting for the peer CTA of the pair, {self._wave.geometry.cta_name(block ^ 1)}"
 
 
 def compile_alloc(operands: Operands, following: int) -> Terminator:
@@ -215,7 +222,7 @@ def compile_alloc(operands: Operands, following: int) -> Terminator:
     place = operands.shared_place("dst")
 
     def alloc(turn: Turn) -> Stall | None:
-        allocation, block, count = turn.part(Allocation), int(turn.ctas[0]), _count(turn, count_of)
+        allocation, block, count = turn.part(Allocation), int(turn.ctas[0]), _count(turn, "tcgen05.alloc", count_of)
         allocation.judge_permit(turn, block)
         start, paired = None, turn.part(Pairing).holds(turn, blocks) and blocks == 2
         if paired:
@@ -242,8 +249,8 @@ def compile_dealloc(operands: Operands, following: int) -> Terminator:
     address = operands.source("taddr", "u32")
 
     def dealloc(turn: Turn) -> Stall | None:
-        block, count = int(turn.ctas[0]), _count(turn, count_of)
-        start = _lead(turn, address)
+        block, count = int(turn.ctas[0]), _count(turn, "tcgen05.dealloc", count_of)
+        start = _lead(turn, "tcgen05.dealloc", address)
         paired = turn.part(Pairing).holds(turn, blocks) and blocks == 2
         if paired:
             pairs = turn.part(Pairs)
@@ -273,28 +280,33 @@ def _columns_name(operands: Operands) -> str:
     return next(name for name in operands.names if name.startswith("columns"))
 
 
-def _lead(turn: Turn, source: Reader) -> int:
+def _lead(turn: Turn, opcode: str, source: Reader) -> int:
     """Return the first thread's operand; report it if other threads have other values."""
     values = turn.each(source)
     if turn.checked and (values != values[0]).any():
-        turn.report("tmem-alloc", "threads of the warp ask for different things", hint="pass all of them the same")
+        message = f"operand of {opcode} is not uniform across the warp"
+        label = f"{opcode} by {turn.warp_name(int(turn.warps[0]))}"
+        turn.report("tmem-alloc", message, label=label, help="pass the same value in all 32 threads")
     return int(values[0])
 
 
-def _count(turn: Turn, source: Reader) -> int:
+def _count(turn: Turn, opcode: str, source: Reader) -> int:
     """Return the requested number of columns; for an invalid number, the next valid one."""
-    count = _lead(turn, source)
+    count = _lead(turn, opcode, source)
     if count in range(_FEWEST, COLUMNS + 1) and count & (count - 1) == 0:
         return count
-    message, hint = f"asks for {count} columns of tensor memory", "ask for 32, 64, 128, 256 or 512"
-    turn.misuse("tmem-alloc", message, hint)
+    message = f"{opcode} of {count} columns: must be 32, 64, 128, 256 or 512"
+    label = f"{opcode} by {turn.warp_name(int(turn.warps[0]))}"
+    freed = opcode.endswith("dealloc")
+    help = "pass the size of the allocation" if freed else "round up to a valid number of columns"
+    turn.misuse("tmem-alloc", message, help, label=label)
     return min(max(_FEWEST, 1 << (count - 1).bit_length()), COLUMNS)
 
 
 def _write(turn: Turn, place: Target, start: int) -> None:
     """Write an address to shared memory by one thread; the write happens before later accesses of the warp."""
     lead = turn.first_lanes()
-    for some, offsets in lead.in_shared(place, WORD, "write", what="what tcgen05.alloc writes"):
+    for some, offsets in lead.in_shared(place, WORD, "write", what="destination"):
         some.accessed("shared", offsets, WORD, "write")
         arena = some.memory("shared").arena
         arena.scatter(offsets, [np.full(len(offsets), start, _WORD)])

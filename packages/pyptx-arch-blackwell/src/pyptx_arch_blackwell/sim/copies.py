@@ -117,24 +117,26 @@ def compile_copy(operands: Operands) -> Action:
 def _sound(turn: Turn, item: Copied) -> bool:
     """Report invalid copies; return whether all can be performed."""
     extent, allocation = _extent(item.copy), turn.part(Allocation)
-    sound = all(readable(turn, bits, "a copy's source", extent) for bits in dict.fromkeys(item.descriptors.tolist()))
+    sound = all(readable(turn, bits, "tcgen05.cp source", extent) for bits in dict.fromkeys(item.descriptors.tolist()))
     for block, column in zip(item.blocks.tolist(), columns_of(item.targets).tolist(), strict=True):
         for other in range(item.count):
             sound &= allocation.judge_columns(turn, block + other, column, item.copy.columns)
     if lanes_of(item.targets).max() not in item.copy.beginnings:
-        last = item.copy.beginnings[-1]
-        message = f"a copy to tensor memory begins at a lane other than {f'0 to {last}' if last else '0'}"
-        turn.fault("tmem-lanes", message, "pass the address of the columns: copies say by their shape to which lanes")
+        last, lane = item.copy.beginnings[-1], int(lanes_of(item.targets).max())
+        message = f"tcgen05.cp to tensor memory lane {lane}: must be {f'0 to {last}' if last else '0'}"
+        turn.fault(
+            "tmem-lanes", message, "clear the lane field (bits 31-16) of the address: the shape selects the lanes"
+        )
         return False
     if sound and turn.checked:
         for block in range(item.count):
-            unwritten(turn, item.descriptors, item.blocks + block, extent, "a copy to tensor memory")
+            unwritten(turn, item.descriptors, item.blocks + block, extent, "tcgen05.cp")
     return sound
 
 
 def _touches(item: Copied) -> Iterator[Touch]:
     matrix = matrix_of(int(item.descriptors[0]))
-    layout = swizzle(matrix.swizzle, matrix.atom)
+    layout = swizzle(matrix.swizzle, matrix.atom, "tcgen05.cp")
     for block in range(item.count):
         blocks = item.blocks + block
         places = located(item.descriptors, blocks, item.wave.shared.stride)
@@ -205,8 +207,11 @@ def compile_shift(operands: Operands) -> Action:
 
 def _shiftable(turn: Turn, item: Shifted) -> bool:
     allocation = turn.part(Allocation)
-    if (lanes_of(item.targets) % PARTITION).any() or (lanes_of(item.targets) >= LANES).any():
-        turn.fault("tmem-lanes", "a shift begins inside of a quarter of the lanes", "its lane is a multiple of 32")
+    lanes = lanes_of(item.targets)
+    wrong = (lanes % PARTITION != 0) | (lanes >= LANES)
+    if wrong.any():
+        message = f"tcgen05.shift at tensor memory lane {int(lanes[wrong][0])}: must be 0, 32, 64 or 96"
+        turn.fault("tmem-lanes", message, "set the lane field (bits 31-16) of the address to a multiple of 32")
         return False
     return all(
         allocation.judge_columns(turn, block + other, column, SHIFT_COLUMNS)

@@ -7,11 +7,12 @@ z of its first CTA.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from pyptx_sim.extension import ASYNC, MBARRIER_BYTES, AsyncItem, Mutation, Origin, Rule, Step, Touch, edits
+from pyptx_sim.extension import ASYNC, MBARRIER_BYTES, AsyncItem, Mutation, Origin, Rule, Step, Touch, edits, explained
 from pyptx_sim.types import B128
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _WORD: Final = 4
 # Last word of a response.
 _CANCELED, _FAILED = 0xC1C0_0001, 0xC1C0_0000
 _AXES: Final = "xyz"
-_HINT: Final = "ask query_cancel.is_canceled first, and use get_first_ctaid only where it holds"
+_HELP: Final = "test query_cancel.is_canceled first"
 _UNKNOWN: Final = np.uint32(0xFFFFFFFF)  # result for a response without a cluster
 
 
@@ -121,9 +122,11 @@ def _check_failures(turn: Turn) -> None:
     """Report requests of CTAs that received a response without a cluster."""
     again = turn.part(Failures).seen[turn.ctas][:, None] & turn.mask
     if again.any():
+        row, lane = (int(part[0]) for part in np.nonzero(again))
         turn.report(
             "cancel-after-failure",
-            "asks for another cluster, though its block has seen a response without one",
+            "try_cancel after a response with is_canceled = false",
+            label=f"try_cancel by {turn.thread_name(int(turn.rows[row]), lane)}",
             count=int(np.count_nonzero(again)),
         )
 
@@ -163,7 +166,8 @@ def compile_query(operands: Operands) -> Action:
 
 def _no_block(pc: int) -> Origin:
     """Return the origin of a CTA index read from a response without a cluster: compilers read it before the check."""
-    return Origin("cancel-response", "the first block of a cluster whose launch was not cancelled", pc, _HINT)
+    what, note = "get_first_ctaid of a failed try_cancel", "is_canceled of the response is false"
+    return Origin("cancel-response", what, pc, _HELP, label="get_first_ctaid", fault="undefined ctaid", notes=(note,))
 
 
 def _words(turn: Turn, response: NDArray[Any]) -> list[NDArray[np.uint32]]:
@@ -172,25 +176,28 @@ def _words(turn: Turn, response: NDArray[Any]) -> list[NDArray[np.uint32]]:
     words = [(halves[half] >> np.uint64(shift)).astype(np.uint32) for half in ("lo", "hi") for shift in (0, 8 * _WORD)]
     foreign = (words[3] != _CANCELED) & (words[3] != _FAILED) & turn.mask
     if foreign.any():
+        row, lane = (int(part[0]) for part in np.nonzero(foreign))
         turn.report(
             "cancel-response",
-            "asks a value that is no response of clusterlaunchcontrol.try_cancel",
-            hint="load the 16 bytes that the request was given, behind the wait for its mbarrier",
+            "operand is not a try_cancel response",
+            label=f"query_cancel by {turn.thread_name(int(turn.rows[row]), lane)}",
+            help="load the 16-byte response after the mbarrier wait",
             count=int(np.count_nonzero(foreign)),
         )
     return words
 
 
-RULES: Final = (
+RULES: Final = explained(
+    Path(__file__).with_name("pages"),
     Rule(
         name="cancel-response",
         summary="ctaid read from a try_cancel response that was not canceled",
-        hint=_HINT,
+        help=_HELP,
     ),
     Rule(
         name="cancel-after-failure",
         summary="try_cancel after a failed try_cancel",
-        hint="leave the loop when is_canceled is false",
+        help="leave the loop when is_canceled is false",
         severity="warning",
     ),
 )
@@ -208,13 +215,17 @@ STEPS: Final = (
     Step(opcode="clusterlaunchcontrol.query_cancel", effect="none", compile=compile_query),
 )
 MUTATIONS: Final = (
-    Mutation("drop a request for a cluster", (_TRY,), edits.drop, "nobody takes what has not been launched over"),
+    Mutation(
+        "drop a request for a cluster", (_TRY,), edits.drop, "no CTA takes over the clusters that are not launched"
+    ),
     Mutation("ask twice for a cluster", (_TRY,), edits.twice, "one of the two clusters is lost"),
     Mutation(
         "take every answer",
         ("clusterlaunchcontrol.query_cancel.is_canceled",),
         edits.become("setp.eq.b32", 0, "0", "0"),
-        "an answer that holds no cluster is taken for one",
+        "a failed response is used as a cluster",
     ),
-    Mutation("ask all blocks' cluster for one block", (_TRY,), edits.word(_ALL, ""), "other blocks wait for ever"),
+    Mutation(
+        "ask all blocks' cluster for one block", (_TRY,), edits.word(_ALL, ""), "the other CTAs wait indefinitely"
+    ),
 )

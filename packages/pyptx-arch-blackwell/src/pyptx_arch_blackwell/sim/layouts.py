@@ -14,9 +14,9 @@ __all__ = ["swizzle"]
 
 
 @lru_cache(maxsize=16)
-def swizzle(width: int, atom: int) -> Layout:
-    """Return the layout of `width`-byte rows in which units of `atom` bytes are permuted, as an MMA reads them."""
-    name = "no swizzle" if width == CHUNK else f"a swizzle of {width} bytes"
+def swizzle(width: int, atom: int, user: str) -> Layout:
+    """Return the layout of `width`-byte rows in which units of `atom` bytes are permuted; `user` reads them."""
+    name = "no swizzle" if width == CHUNK else f"{width}B swizzle"
     if atom != CHUNK:
-        name += f" in atoms of {atom}"
-    return Layout(name=name, mismatch="tcgen05-descriptor", user="a product")
+        name += f" with {atom}B atoms"
+    return Layout(name=name, mismatch="tcgen05-descriptor", user=user)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["RULE", "located", "matrix_of", "readable", "said", "unwritten"]
 
 RULE = "tcgen05-descriptor"
-_HINT = "describe the tile once (SharedTile), and take the descriptor from that"
+_HELP = "build the descriptor and the TMA box from one SharedTile"
 
 
 _VERSION = 46  # the lowest of the bits that the manual fixes as 0b001
@@ -44,11 +44,11 @@ def located(bits: NDArray[np.uint64], blocks: IntArray, stride: int) -> list[Loc
     return [(matrix_of(each), block * stride) for each, block in zip(bits.tolist(), blocks.tolist(), strict=True)]
 
 
-def said(error: ValueError) -> str:
-    """Return the message of an error on one line."""
+def said(error: ValueError) -> tuple[str, tuple[str, ...]]:
+    """Return the message of an error, and its help as a note."""
     if not isinstance(error, PyptxError):
-        return str(error)
-    return f"{error.message} ({error.hint})" if error.hint else error.message
+        return str(error), ()
+    return error.message, () if error.help is None else (error.help,)
 
 
 @lru_cache(maxsize=512)
@@ -64,31 +64,42 @@ def readable(turn: Turn, bits: int, name: str, extent: Extent) -> bool:
     try:
         matrix = matrix_of(bits)
     except ValueError as error:
-        turn.fault(RULE, f"the descriptor {bits:#018x} of {name} does not fit: {said(error)}", _HINT, turn.count)
+        message, notes = said(error)
+        message = f"invalid shared memory descriptor of {name}: {message}"
+        turn.fault(RULE, message, _HELP, turn.count, notes=(*notes, _noted(bits)))
         return False
     if lacks_version(bits):
-        message = f"the descriptor {bits:#018x} of {name} has zeros in bits 46 to 48, which are 0b001"
-        turn.wave.report(RULE, message, turn.pc, hint=_HINT, count=turn.count, severity="note")
+        message = f"shared memory descriptor of {name}: bits 46-48 are zero, must be 0b001"
+        turn.report(RULE, message, notes=(_noted(bits),), help=_HELP, count=turn.count, severity="note")
     start, end, overlaps = _reach(matrix, extent)
+    shape = f"{extent.mn} x {extent.k}"
     if start < memory.start or end > memory.end:
-        message = f"{name}, {extent.mn} x {extent.k} at {matrix.start:#x}, reaches from {start:#x} to {end:#x}"
-        hint = f"shared memory lies from {memory.start:#x} to {memory.end:#x}; look at the address and the strides"
-        turn.fault("out-of-bounds", message, hint, turn.count)
+        message = (
+            f"{name} ({shape}) covers {start:#x} to {end - 1:#x}, "
+            f"outside shared memory ({memory.start:#x} to {memory.end - 1:#x})"
+        )
+        turn.fault("out-of-bounds", message, "check the descriptor's address and strides", turn.count)
         return False
     if overlaps:
-        strides = f"leading {matrix.leading}, stride {matrix.stride}"
-        turn.report(RULE, f"{name}, {extent.mn} x {extent.k}, overlaps itself: {strides}", hint=_HINT)
+        strides = f"LBO {matrix.leading}, SBO {matrix.stride}"
+        message = f"invalid descriptor of {name}: {shape} matrix overlaps itself ({strides})"
+        turn.report(RULE, message, notes=(_noted(bits),), help=_HELP)
     return True
 
 
+def _noted(bits: int) -> str:
+    return f"descriptor {bits:#018x}"
+
+
 def unwritten(
-    turn: Turn, bits: NDArray[np.uint64], blocks: IntArray, extent: Extent, what: str, *, used: int = CHUNK
+    turn: Turn, bits: NDArray[np.uint64], blocks: IntArray, extent: Extent, user: str, *, used: int = CHUNK
 ) -> None:
-    """Report uninitialized bytes that an operation reads of matrices in shared memory, `used` bytes of each 16."""
+    """Report uninitialized bytes that `user` reads of matrices in shared memory, `used` bytes of each 16."""
     memory = turn.wave.shared
     where = offsets(located(bits, blocks, memory.stride), extent)
     known = memory.arena.written(where, CHUNK) if used == CHUNK else memory.arena.written_in(where, list(range(used)))
     if known is not None and not known.all():
         missing = where[~known]
-        at = memory.describe_offset(int(missing[0]))
-        turn.undefined("shared", int(missing[0]), f"{what} reads shared memory at {at}", len(missing))
+        first = int(missing[0])
+        what = f"{used} bytes at {memory.describe_offset(first)}"
+        turn.undefined("shared", first, what, len(missing), label=f"read by {user}")

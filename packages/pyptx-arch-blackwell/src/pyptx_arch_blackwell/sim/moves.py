@@ -44,20 +44,20 @@ __all__ = ["LOADS", "STEPS", "STORES"]
 
 LOADS: Final = GroupKind(
     name="tcgen05.ld",
-    operations="loads from tensor memory (tcgen05.ld)",
+    operations="tcgen05.ld",
     unfinished="unfinished-tcgen05-ld",
-    wait="tcgen05.wait::ld in the warp that loads, and then an order of the threads",
+    wait="tcgen05.wait::ld in the issuing warp, then a barrier",
 )
 STORES: Final = GroupKind(
     name="tcgen05.st",
-    operations="stores to tensor memory (tcgen05.st)",
+    operations="tcgen05.st",
     unfinished="unfinished-tcgen05-st",
-    wait="tcgen05.wait::st in the warp that stores, and then an order of the threads",
+    wait="tcgen05.wait::st in the issuing warp, then a barrier",
 )
 _SHAPES: Final = ("16x64b", "16x128b", "16x256b", "32x32b", "16x32bx2")
 _WORD: Final = np.dtype(np.uint32)
 _LOW: Final = 0xFFFF
-_HINT: Final = "add 32 * (warp % 4) to the lane field (bits 31-16) of the address"
+_HELP: Final = "add 32 * (warp % 4) to the lane field (bits 31-16) of the address"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,8 @@ class _Move:
         first = turn.mask[rows].argmax(axis=1)
         addresses = values[rows, first]
         if turn.checked and (turn.mask[rows] & (values[rows] != addresses[:, None])).any():
-            turn.report("tmem-lanes", "threads of a warp give different addresses", hint="give all of them the same")
+            message = "tensor memory address is not uniform across the warp"
+            turn.report("tmem-lanes", message, help="pass the same address in all 32 threads")
         lanes, columns, blocks = lanes_of(addresses), columns_of(addresses), wave.geometry.cta[warps]
         reached = self._reached(turn, warps, lanes)
         if reached is None or not self._allocated(turn, blocks, columns):
@@ -157,17 +158,28 @@ class _Move:
         unnamed = (named == 0) & (quarter != 0)
         foreign = ((named != quarter) & ~unnamed) | (inside + window.lanes > PARTITION)
         if unnamed.any():
-            name = geometry.warp_name(int(warps[int(unnamed.argmax())]))
-            message = f"{name} names no quarter of tensor memory's lanes, and reaches its own"
-            count = int(np.count_nonzero(unnamed))
-            turn.wave.report("tmem-lanes", message, turn.pc, hint=_HINT, count=count, severity="note")
+            at = int(unnamed.argmax())
+            first, name = int(quarter[at]), geometry.warp_name(int(warps[at]))
+            turn.report(
+                "tmem-lanes",
+                f"lane field of the address is in quarter 0; the warp accesses lanes {first}-{first + PARTITION - 1}",
+                label=f"access by {name}",
+                help=_HELP,
+                count=int(np.count_nonzero(unnamed)),
+                severity="note",
+            )
         if not foreign.any():
             return own
         at = int(foreign.argmax())
         low, first = int(lanes[at]), int(quarter[at])
-        message = f"{geometry.warp_name(int(warps[at]))} accesses lanes {low} to {low + window.lanes - 1}"
-        reaches = f"{message} of tensor memory, and reaches lanes {first} to {first + PARTITION - 1}"
-        turn.fault("tmem-lanes", reaches, _HINT, int(np.count_nonzero(foreign)))
+        reach = f"lanes {low}-{low + window.lanes - 1} but can access only lanes {first}-{first + PARTITION - 1}"
+        turn.fault(
+            "tmem-lanes",
+            f"warp {first // PARTITION} of the warpgroup accesses {reach}",
+            _HELP,
+            int(np.count_nonzero(foreign)),
+            label=f"access by {geometry.warp_name(int(warps[at]))}",
+        )
         return None
 
     def _allocated(self, turn: Turn, blocks: IntArray, columns: IntArray) -> bool:
@@ -270,12 +282,14 @@ def _carry(turn: Turn, window: Window, carried: Sequence[Carried | None], words:
     if bits is None:
         return
     unknown = _joined(bits[0], window)
-    word = words[bits[0] != 0][:1]
+    unknown_words = bits[0] != 0
+    word = words[unknown_words][:1]
     first = int(word[0]) * WORD
+    label = f"tcgen05.ld by {turn.warp_name(int(turn.warps[int(np.nonzero(unknown_words)[0][0])]))}"
     rows = _rows(turn)
     each = [_spread(turn, rows, unknown[:, number]) for number in range(unknown.shape[1])]
     where = turn.memory(SPACE).describe_offset(int(placed(word)[0]))
-    turn.leave_undefined(carried, each, turn.origin(SPACE, first, f"tensor memory at {where}"))
+    turn.leave_undefined(carried, each, turn.origin(SPACE, first, where, label=label))
 
 
 def compile_store(operands: Operands) -> Action:

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
 __all__ = ["PAIR", "Pairing"]
 
 PAIR: Final = "cta-pair"
-_WORDS: Final = {1: "one block", 2: "a pair"}
 
 
 class Pairing:
@@ -31,9 +30,9 @@ class Pairing:
         """
         known, pc = self._said = self._said or (blocks, turn.pc)
         if known != blocks:
-            message = f"an instruction for {_WORDS[blocks]} (.cta_group::{blocks}), and one for {_WORDS[known]} before"
-            hint = "name the same .cta_group in all tcgen05 instructions of a kernel"
-            self._wave.report(PAIR, message, turn.pc, other_pc=pc, hint=hint, cause=blocks)
+            message = f".cta_group::{blocks} here, .cta_group::{known} earlier in the kernel"
+            help = "use one .cta_group in the whole kernel"
+            self._wave.report(PAIR, message, turn.pc, other_pc=pc, help=help, cause=blocks)
         if blocks == 1:
             return True
         ranks = self._wave.rank[turn.warps].tolist()
@@ -41,6 +40,7 @@ class Pairing:
             if turn.observed:
                 turn.use_blocks(self._wave.geometry.cta[turn.warps] ^ 1)
             return True
-        message = "an instruction for a pair of blocks, and the cluster lacks the other one"
-        turn.misuse(PAIR, message, "launch it in clusters of an even number of blocks")
+        label = f"executed by {turn.warp_name(int(turn.warps[0]))}"
+        message, help = ".cta_group::2 without a peer CTA", "launch clusters with an even number of CTAs"
+        turn.misuse(PAIR, message, help, label=label)
         return False

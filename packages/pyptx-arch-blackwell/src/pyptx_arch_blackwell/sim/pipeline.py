@@ -25,14 +25,14 @@ __all__ = ["PIPELINES", "STEPS", "Piped", "blocks_of", "first_blocks", "pipeline
 
 PIPELINES: Final = tuple(
     GroupKind(
-        name=f"tcgen05 of {blocks}",
-        operations=f"tensor-core operations of {blocks} (tcgen05)",
+        name=f"tcgen05 .cta_group::{blocks}",
+        operations="tcgen05 ops",
         unfinished="unfinished-tcgen05",
         tells="lanes",
         pipelined=True,
-        wait="tcgen05.commit behind it, to an mbarrier, and a wait for its phase",
+        wait="tcgen05.commit to an mbarrier, then wait for its phase",
     )
-    for blocks in ("one block", "a pair")
+    for blocks in (1, 2)
 )
 """The pipeline of operations of one CTA, and that of a CTA pair; a commit applies to one of them."""
 

@@ -59,7 +59,7 @@ Words: TypeAlias = NDArray[np.uint32]
 def _describe(place: int) -> str:
     chunk, inside = divmod(place, _ACROSS)
     lane, column = divmod(inside // WORD, _CHUNK)
-    return f"lane {lane}, column {chunk * _CHUNK + column} of tensor memory"
+    return f"tmem lane {lane}, column {chunk * _CHUNK + column}"
 
 
 def placed(words: IntArray) -> IntArray:

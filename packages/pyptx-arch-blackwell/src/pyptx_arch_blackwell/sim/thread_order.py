@@ -30,8 +30,8 @@ _PIECE: Final = 16
 _WIDEST: Final = 1024
 _SPLIT: Final = -1  # instead of an issue number
 FENCE: Final = "missing-tcgen05-fence"
-_AFTER: Final = "put tcgen05.fence::after_thread_sync behind the wait or the barrier, in front of it"
-_BEFORE: Final = "put tcgen05.fence::before_thread_sync behind the work, in front of the arrival or the barrier"
+_AFTER: Final = "put tcgen05.fence::after_thread_sync after the wait or barrier"
+_BEFORE: Final = "put tcgen05.fence::before_thread_sync before the arrive or barrier"
 
 
 class _Issue(NamedTuple):
@@ -111,17 +111,28 @@ class ThreadOrder:
 
     def _need_after(self, now: _Issue, then: _Issue) -> None:
         if self._fenced["after"][now.warp, now.lane] < then.time:
-            message = f"{self._named(now)} issues work behind a synchronisation, and no fence orders the two"
-            self._wave.report(FENCE, message, now.pc, other_pc=then.pc, hint=_AFTER, cause=("after", then.pc))
+            self._report("after", now, then, other="earlier operation", help=_AFTER, cause=then.pc)
 
     def _need_before(self, now: _Issue, then: _Issue) -> None:
         done = max(self._fenced["before"][then.warp, then.lane], self._committed[then.warp, then.lane])
         if done < then.time:
-            message = f"{self._named(then)} lets another thread go on behind its work, and no fence orders the two"
-            self._wave.report(FENCE, message, then.pc, other_pc=now.pc, hint=_BEFORE, cause=("before", then.pc))
+            self._report("before", then, now, other="later operation", help=_BEFORE, cause=then.pc)
 
-    def _named(self, issue_: _Issue) -> str:
-        return self._wave.geometry.thread_name(issue_.warp, issue_.lane)
+    def _report(self, order: str, it: _Issue, second: _Issue, *, other: str, help: str, cause: int) -> None:
+        """Report an operation that needs a fence before or after the synchronization with a second one."""
+        name = self._wave.geometry.thread_name
+        side = {"after": "preceding", "before": "following"}[order]
+        self._wave.report(
+            FENCE,
+            f"tcgen05 operation without a {side} tcgen05.fence::{order}_thread_sync",
+            it.pc,
+            other_pc=second.pc,
+            label=f"operation issued by {name(it.warp, it.lane)}",
+            other_label=f"{other} issued by {name(second.warp, second.lane)}",
+            notes=(f"thread synchronization between the two, and no fence {order} it",),
+            help=help,
+            cause=(order, cause),
+        )
 
 
 class LastUses:

@@ -37,7 +37,7 @@ def _is_descriptor(bits: tree.Operand) -> bool:
 
 DESCRIPTOR = SugarRule(
     name="matrix descriptor",
-    summary="the instructions that make a descriptor of an address, for tcgen05",
+    summary="the instructions that compute a tcgen05 descriptor from an address",
     before="shr.u32 %r4, %r1, 4;\n\tcvt.u64.u32 %rd1, %r4;\n\tor.b64 %rd2, %rd1, 4611756662049538048;\n\t"
     "tcgen05.mma.cta_group::1.kind::f16 [%r2], %rd2, %rd2, %r3, %p1;",
     after="matrix_descriptor(r[1], temps=[r[4], rd[1], rd[2]])",

@@ -97,7 +97,7 @@ def _written(found: InstructionDescriptor) -> Expression:
 
 PRODUCT = SugarRule(
     name="product",
-    summary="the number that says which product is computed, as the kind, types and sizes that it means",
+    summary="an instruction descriptor, written as the kind, types and sizes that it encodes",
     before="mov.b32 %r4, 136314896;\n\ttcgen05.mma.cta_group::1.kind::f16 [%r1], %rd1, %rd2, %r4, %p1;",
     after="ptx.inst.mov.b32(r[4], instruction_descriptor.bits)",
     find=find,

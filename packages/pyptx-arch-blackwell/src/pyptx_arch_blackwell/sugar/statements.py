@@ -47,7 +47,7 @@ def _claim(at: int, call: Call) -> Claim:
 
 STATEMENT = SugarRule(
     name="tensor memory",
-    summary="instructions of tensor memory as functions",
+    summary="tensor memory instructions as functions",
     before="tcgen05.wait::ld.sync.aligned;",
     after="ptx.tcgen05.wait_ld()",
     find=find,

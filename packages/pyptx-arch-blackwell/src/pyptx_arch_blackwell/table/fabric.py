@@ -145,10 +145,10 @@ SUMMARIES = {
     "Fabric": {
         "fabric.try_get": "Try to copy data from the memory of another node of the fabric.",
         "fabric.try_put": "Try to copy data to the memory of another node of the fabric.",
-        "fabric.try_red": "Try to combine data into the memory of another node of the fabric.",
-        "fabric.try_pullred": "Try to fetch data from several nodes of the fabric, combined.",
+        "fabric.try_red": "Try to perform a reduction on the memory of another node of the fabric.",
+        "fabric.try_pullred": "Try to fetch data from several nodes of the fabric, reduced.",
         "fabric.try_atom": "Try an atomic operation on the memory of another node of the fabric.",
-        "fabric.submit": "Submit the thread's fabric operations so far.",
+        "fabric.submit": "Commit the thread's fabric operations so far.",
         "fabric.wait": "Wait for the thread's fabric operations.",
     },
 }

@@ -33,8 +33,8 @@ def _query_cancel(query: str, operands: str, kinds: dict[str, str], **slots: tup
 
 SUMMARIES = {
     "Synchronization": {
-        "clusterlaunchcontrol.try_cancel": "Ask to cancel the launch of a cluster not started yet, to take its work.",
-        "clusterlaunchcontrol.query_cancel": "Read from the answer whether a launch was cancelled, and of which block.",
+        "clusterlaunchcontrol.try_cancel": "Request cancellation of a pending cluster launch, to take over its work.",
+        "clusterlaunchcontrol.query_cancel": "Query a response: whether a launch was canceled, and its CTA index.",
     },
 }
 

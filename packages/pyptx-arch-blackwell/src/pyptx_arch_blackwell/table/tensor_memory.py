@@ -203,15 +203,15 @@ SUMMARIES = {
     "Tensor memory": {
         "tcgen05.alloc": "Allocate columns of tensor memory, and write their address to shared memory.",
         "tcgen05.dealloc": "Free columns of tensor memory.",
-        "tcgen05.relinquish_alloc_permit": "Promise that this block allocates no more tensor memory.",
+        "tcgen05.relinquish_alloc_permit": "Give up the CTA's right to allocate more tensor memory.",
         "tcgen05.ld": "Load from tensor memory into the registers of a warp, asynchronously.",
-        "tcgen05.ld.red": "Load from tensor memory, with the minimum or maximum of what was loaded.",
+        "tcgen05.ld.red": "Load from tensor memory, with the minimum or maximum of the loaded values.",
         "tcgen05.st": "Store registers of a warp to tensor memory, asynchronously.",
         "tcgen05.wait": "Wait for the thread's loads from, or stores to, tensor memory.",
         "tcgen05.cp": "Copy from shared memory to tensor memory, asynchronously.",
         "tcgen05.shift": "Move the rows of a matrix in tensor memory down by one.",
         "tcgen05.fence": "Order tensor-memory operations with the thread synchronization before or after.",
-        "tcgen05.commit": "Have an mbarrier hear when the thread's tensor-memory operations so far are complete.",
+        "tcgen05.commit": "Signal an mbarrier when the thread's tcgen05 operations so far are complete.",
     },
 }
 

@@ -188,10 +188,10 @@ def _weight_stationary(sparse: str) -> tuple[InstructionRow, ...]:
 
 SUMMARIES = {
     "Tensor memory": {
-        "tcgen05.mma": "Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.",
-        "tcgen05.mma.sp": "Multiply a structured-sparse matrix into tensor memory, asynchronously.",
-        "tcgen05.mma.ws": "Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.",
-        "tcgen05.mma.ws.sp": "Multiply a sparse matrix, weight stationary, into tensor memory.",
+        "tcgen05.mma": "Multiply matrices and accumulate in tensor memory, asynchronously, from one thread.",
+        "tcgen05.mma.sp": "Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.",
+        "tcgen05.mma.ws": "Multiply with B in a collector buffer (weight stationary), into tensor memory.",
+        "tcgen05.mma.ws.sp": "Multiply a structured-sparse matrix, weight stationary, into tensor memory.",
     },
 }
 

@@ -51,7 +51,7 @@ def st_async(
     """
     items = list[object](src.regs()) if isinstance(src, RegArray) else as_items(src)
     if items is not None and len(items) not in _LENGTHS:
-        raise OperandError(f"st.async stores one, two or four registers, not {len(items)}")
+        raise OperandError(f"st.async stores 1, 2 or 4 registers, got {len(items)}")
     words = _STORE.words(
         dtype,
         sem="weak" if weak else sem,

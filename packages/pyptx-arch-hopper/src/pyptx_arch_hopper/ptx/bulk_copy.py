@@ -183,7 +183,7 @@ class BulkCopy:
         """
         groups = as_integer(n)
         if groups is None or groups < 0:
-            raise OperandError(f"cp.async.bulk.wait_group takes a number of groups, not {n!r}")
+            raise OperandError(f"cp.async.bulk.wait_group needs a number of groups, got {n!r}")
         words = _WAIT.words(read=read, restrict=restrict)
         active(repr(_WAIT)).emit(words, (groups,), pred)
 

@@ -142,8 +142,9 @@ class Cluster:
         bits = as_integer(mask)
         if bits is None or not 0 < bits < 1 << _MOST_BLOCKS:
             raise OperandError(
-                f"ptx.cluster.arrive_multicast: mask={mask!r}: one bit for each of up to {_MOST_BLOCKS} blocks",
-                hint="for a rank in a register, use arrive_remote",
+                "ptx.cluster.arrive_multicast: mask must be a constant with a bit for each of up to "
+                f"{_MOST_BLOCKS} CTAs, got {mask!r}",
+                help="use arrive_remote for a rank in a register",
             )
         for rank in range(_MOST_BLOCKS):
             if bits >> rank & 1:
@@ -155,11 +156,13 @@ def _mapped(
 ) -> Reg:
     if isinstance(address, Reg) and (address.dtype.bits != u32.bits or not address.dtype.is_integer):
         raise RegisterTypeError(
-            f"a shared address has 32 bits, and {address.raw_name} is a {address.dtype} register",
-            hint="a generic address goes through ptx.cluster.map_shared_u64",
+            f"a shared address must have 32 bits, got the {address.dtype} register {address.raw_name}",
+            help="use ptx.cluster.map_shared_u64 for a generic address",
         )
     if isinstance(address, AddressOperand):
-        raise OperandError("mapa takes an address, not what lies there", hint="leave ptx.addr(…) away")
+        raise OperandError(
+            "mapa needs an address, not the memory operand ptx.addr(…)", help="pass the address register itself"
+        )
     result = trace.fresh(u32) if dst is None else dst
     trace.emit(words, (result, address, cta_id), guard)
     return result

@@ -32,7 +32,7 @@ def setmaxnreg(count: int, *, inc: bool = True, pred: Reg | None = None) -> None
     number = as_integer(count)
     if number is None or not _FEWEST <= number <= _MOST or number % _STEP:
         raise OperandError(
-            f"setmaxnreg cannot set {count!r} registers", hint=f"{_FEWEST} to {_MOST} in steps of {_STEP}"
+            f"invalid register count {count!r} of setmaxnreg", help=f"use {_FEWEST} to {_MOST} in steps of {_STEP}"
         )
     words = ("setmaxnreg", "inc" if inc else "dec", "sync", "aligned", "u32")
     active("ptx.setmaxnreg").emit(words, (number,), pred)

@@ -96,20 +96,22 @@ class ProvidedFences:
 
 
 _PLAIN = (
-    PlainFence("proxy_async", "fence.proxy.async", "order generic accesses and asynchronous copies, in all memory"),
+    PlainFence("proxy_async", "fence.proxy.async", "order generic-proxy and async-proxy accesses, in all memory"),
     PlainFence("proxy_async_global", "fence.proxy.async.global", "the same, in global memory"),
-    PlainFence("proxy_async_shared_cta", "fence.proxy.async.shared::cta", "the same, in the block's shared memory"),
-    PlainFence("proxy_async_shared_cluster", "fence.proxy.async.shared::cluster", "the same, in the cluster's"),
-    PlainFence("mbarrier_init", "fence.mbarrier_init.release.cluster", "show fresh mbarriers to the cluster"),
+    PlainFence("proxy_async_shared_cta", "fence.proxy.async.shared::cta", "the same, in the CTA's shared memory"),
+    PlainFence(
+        "proxy_async_shared_cluster", "fence.proxy.async.shared::cluster", "the same, in the cluster's shared memory"
+    ),
+    PlainFence("mbarrier_init", "fence.mbarrier_init.release.cluster", "make mbarrier.init visible to the cluster"),
     PlainFence(
         "proxy_async_generic_acquire_shared_cluster",
         "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster",
-        "see what asynchronous copies brought (PTX 8.6)",
+        "acquire the results of asynchronous copies (PTX 8.6)",
     ),
     PlainFence(
         "proxy_async_generic_release_shared_cta",
         "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster",
-        "show generic writes to asynchronous copies (PTX 8.6)",
+        "release generic-proxy writes to asynchronous copies (PTX 8.6)",
     ),
 )
 FENCES: dict[str, object] = {

@@ -196,7 +196,7 @@ def _vector(instruction: InstructionForms, value: Values) -> tuple[str | None, o
         return None, value
     registers = list(cast("Sequence[Reg]", value))
     if len(registers) not in _LENGTHS:
-        raise OperandError(f"{instruction!r} takes one, 2, 4 or 8 registers, not {len(registers)}")
+        raise OperandError(f"{instruction!r} takes 1, 2, 4 or 8 registers, got {len(registers)}")
     return f"v{len(registers)}", registers
 
 

@@ -19,5 +19,5 @@ def copied_bytes(size: object) -> object:
     """Return the size; raise OperandError for an invalid constant. A size in a register is not checked."""
     number = as_integer(size)
     if number is not None and (number % _UNIT or number < 0):
-        raise OperandError(f"a bulk copy of {size!r} bytes", hint=f"it copies multiples of {_UNIT}")
+        raise OperandError(f"invalid size of a bulk copy: {size!r} bytes", help=f"use a multiple of {_UNIT}")
     return size

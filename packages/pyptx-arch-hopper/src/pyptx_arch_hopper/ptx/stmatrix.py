@@ -46,13 +46,16 @@ def stmatrix_x4_trans_f32_bf16(
     registers = list(cast("Sequence[Reg]", given))
     if len(registers) % _GROUP:
         raise OperandError(
-            f"ptx.stmatrix_x4_trans_f32_bf16: frag has {len(registers)} registers", hint="N/2 of them, N by sixteens"
+            f"ptx.stmatrix_x4_trans_f32_bf16: frag has {len(registers)} registers",
+            help="pass N / 2 registers, with N a multiple of 16",
         )
     trace = active("ptx.stmatrix_x4_trans_f32_bf16")
     halves = [trace.fresh(b16) for _ in range(8)] if tmp_bf16 is None else list(tmp_bf16)
     packed = [trace.fresh(b32) for _ in range(4)] if tmp_pack is None else list(tmp_pack)
     if len(halves) != 8 or len(packed) != 4:
-        raise OperandError("ptx.stmatrix_x4_trans_f32_bf16: tmp_bf16 is 8 registers (b16), tmp_pack 4 (b32)")
+        raise OperandError(
+            "ptx.stmatrix_x4_trans_f32_bf16: tmp_bf16 must be 8 b16 registers and tmp_pack 4 b32 registers"
+        )
     start = _row_address(trace, smem_base, lane, row_stride)
     for group in range(len(registers) // _GROUP):
         for half, value in zip(halves, registers[group * _GROUP : (group + 1) * _GROUP], strict=True):

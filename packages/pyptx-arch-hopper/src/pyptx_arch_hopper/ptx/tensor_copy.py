@@ -72,7 +72,7 @@ def load_box(
         **_overridden(address),
     )
     if mbar is None:
-        raise OperandError(f"{what} needs the mbarrier that counts its bytes", hint="pass mbar=")
+        raise OperandError(f"{what} needs the mbarrier that tracks its bytes", help="pass mbar=")
     trace = active(what)
     box = _box(trace, what, rank, src, coord, mode, address)
     operands = (as_address(dst), box, as_address(mbar), *_offsets(what, rank, offsets, mode))
@@ -166,7 +166,7 @@ def _overridden(elsewhere: Elsewhere | None) -> dict[str, bool]:
 def _group(what: str, cta_group: object | None) -> str | None:
     """Return the CTA group of the copy's mbarriers: "1", "2" or None."""
     if cta_group is not None and as_integer(cta_group) not in {1, 2}:
-        raise OperandError(f"{what}: cta_group={cta_group!r}: 1 or 2")
+        raise OperandError(f"{what}: cta_group must be 1 or 2, got {cta_group!r}")
     return None if cta_group is None else str(as_integer(cta_group))
 
 
@@ -185,13 +185,14 @@ def _box(
     if len(given) != count:
         rows = " (one column, four rows)" if count != rank else ""
         raise OperandError(
-            f"{what} takes {count} coordinates{rows}, not {len(given)}", hint="innermost first: coord=(column, row)"
+            f"{what} needs {count} coordinates{rows}, got {len(given)}",
+            help="pass the innermost coordinate first: coord=(column, row)",
         )
     address = tensor.tma_desc() if isinstance(tensor, TensorSpec) else tensor
     if isinstance(address, Reg) and address.dtype.bits != u64.bits:
         raise RegisterTypeError(
-            f"{what}: {address.raw_name} is a {address.dtype} register, and no tensor map",
-            hint="pass the tensor, or its tma_desc()",
+            f"{what}: expected a tensor map, got the {address.dtype} register {address.raw_name}",
+            help="pass the tensor, or its tma_desc()",
         )
     parts = [lower(each, trace) for each in (address, *_between(elsewhere))]
     return tree.TensorAddress((*parts, tree.Vector(tuple([lower(each, trace) for each in given]))))
@@ -201,9 +202,11 @@ def _offsets(what: str, rank: int, offsets: Coordinates, mode: str | None) -> tu
     """Return the operand with the offsets of an im2col copy; an empty tuple for other modes."""
     if mode is None or not mode.startswith("im2col"):
         if offsets:
-            raise OperandError(f"{what}: offsets={offsets!r} belong to im2col copies", hint='pass mode="im2col"')
+            raise OperandError(f"{what}: offsets={offsets!r} need an im2col mode", help='pass mode="im2col"')
         return ()
     count = rank - 2 if mode == "im2col" else 2
     if len(offsets) != count:
-        raise OperandError(f"{what}: {mode} of {rank} dimensions takes {count} offsets, not {len(offsets)}")
+        from pyptx_ir.isa.modules.counting import counted
+
+        raise OperandError(f"{what}: {mode} of {rank} dimensions needs {counted(count, 'offset')}, got {len(offsets)}")
     return (list(offsets),)

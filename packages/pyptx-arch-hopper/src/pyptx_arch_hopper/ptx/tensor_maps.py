@@ -52,7 +52,7 @@ class TensorMaps:
         if (ordinal is not None) != (field in _ordinal()):
             raise OperandError(
                 f"ptx.tensormap.replace: {field} has {'an' if field in _ordinal() else 'no'} ordinal",
-                hint=f"those with one are {', '.join(_ordinal())}",
+                help=f"fields with an ordinal: {', '.join(_ordinal())}",
             )
         numbers = () if ordinal is None else (as_integer(ordinal),)
         active("ptx.tensormap.replace").emit(words, (as_address(addr), *numbers, value), pred)

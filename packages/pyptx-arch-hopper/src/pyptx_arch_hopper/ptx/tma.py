@@ -71,9 +71,9 @@ class Tma:
         """
         what = "ptx.tma.load_3d_multicast"
         if mask is None:
-            raise OperandError(f"{what} needs mask=, one bit for each block of the cluster")
+            raise OperandError(f"{what} needs mask=, one bit for each CTA of the cluster")
         if issuer is not None and pred is not None:
-            raise OperandError(f"{what} takes issuer= or pred=, not both")
+            raise OperandError(f"{what}: issuer= and pred= are mutually exclusive")
         where = _coordinates(what, row, col, coords)
         rank = None if issuer is None or isinstance(issuer, Reg) else as_integer(issuer)
         guard = pred if issuer is None else issuer if isinstance(issuer, Reg) else cluster.rank(rank)
@@ -99,10 +99,10 @@ def _coordinates(what: str, row: object, col: object, coords: Coordinates | None
     """Return the given coordinates, or `(0, row, col / 64)`."""
     if coords is not None:
         if row is not None or col is not None:
-            raise OperandError(f"{what} takes row and col, or coords, not both")
+            raise OperandError(f"{what}: row and col, and coords, are mutually exclusive")
         return coords
     if row is None or col is None:
-        raise OperandError(f"{what} needs row and col", hint="or coords=(0, row, slab)")
+        raise OperandError(f"{what} needs row and col", help="pass both, or coords=(0, row, slab)")
     if isinstance(col, Reg):
         trace = active(what)
         slab = trace.fresh(u32)
@@ -110,7 +110,7 @@ def _coordinates(what: str, row: object, col: object, coords: Coordinates | None
         return (0, row, slab)
     column = as_integer(col)
     if column is None or column % _SLAB_COLUMNS:
-        raise OperandError(f"{what}: col={col!r}: a slab begins at a multiple of {_SLAB_COLUMNS} columns")
+        raise OperandError(f"{what}: col must be a multiple of {_SLAB_COLUMNS} (a slab), got {col!r}")
     return (0, row, column // _SLAB_COLUMNS)
 
 

@@ -177,7 +177,7 @@ class Wgmma:
         types = [ptx_type(dtype, what).name for dtype in dtypes]
         form = find_form(what, (types[0], types[1], types[2]), shape, sparse=sparsity is not None)
         if satfinite and not form.saturates:
-            raise OperandError(f"{what}: {form.types} has no satfinite", hint="only integer products have it")
+            raise OperandError(f"{what}: {form.types} has no satfinite", help="use satfinite with integer types only")
         d = accumulator(what, form, matrices[0], shape[1])
         options = (*signs_of(what, form, signs), *transpositions(what, form, matrices, turns))
         check_sizes(what, form, shape, matrices, dense=sparsity is None)
@@ -202,7 +202,7 @@ class Wgmma:
         """Emit `wgmma.wait_group.sync.aligned n;`: wait until at most `n` groups are outstanding."""
         groups = as_integer(n)
         if groups is None or groups < 0:
-            raise OperandError(f"wgmma.wait_group takes a number of groups, not {n!r}")
+            raise OperandError(f"wgmma.wait_group needs a number of groups, got {n!r}")
         active("ptx.wgmma.wait_group").emit(("wgmma", "wait_group", "sync", "aligned"), (groups,), pred)
 
     def fragment(self, *, shape: Sequence[int], operand: Operand, dtype: PtxType, sparse: bool = False) -> Layout:
@@ -216,7 +216,8 @@ class Wgmma:
         form = next((form for form in forms() if ptx_type(dtype, "ptx.wgmma.fragment").name in (form.d, form.a)), None)
         if form is None or operand not in {"a", "d"} or len(shape) != 3:
             raise OperandError(
-                f"ptx.wgmma.fragment: no {operand!r} of {dtype} in {tuple(shape)}", hint='operand="d", or "a"'
+                f"ptx.wgmma.fragment: invalid operand {operand!r} of {dtype} with shape {tuple(shape)}",
+                help='use operand="d" or "a"',
             )
         return wgmma_fragment(operand, shape[1] if operand == "d" else shape[2] // (1 + sparse), dtype.name)
 
@@ -294,7 +295,7 @@ class Wgmma:
         if steps is not None:
             return emit_steps(trace, smem_addr, steps, (byte_offset, mask, const_bits), temps)
         if temps is not None:
-            raise OperandError("whose registers are temps=?", hint='say steps= too: "add.s64 and.b64 shr.u64 or.b64"')
+            raise OperandError("temps= needs steps=", help='pass steps= too: "add.s64 and.b64 shr.u64 or.b64"')
         start = smem_addr if as_integer(byte_offset) == 0 else smem_addr + byte_offset
         field, result = trace.fresh(u32), trace.fresh(u64)
         trace.emit(("and", "b32"), (field, start, mask))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from pyptx_arch_hopper.sim.remote_stores import RemoteStores
+from pyptx_ir.isa.modules.counting import counted
 from pyptx_sim.extension import MBARRIER_BYTES, WARP, Step, Touch
 from pyptx_sim.types import dtype_of
 
@@ -31,12 +32,12 @@ def compile_async_store(operands: Operands) -> Action:
 
     def store(turn: Turn) -> None:
         barriers = np.full((len(turn.rows), WARP), -1, np.int64)
-        for some, offsets in turn.in_shared(barrier, MBARRIER_BYTES, "atomic", what="the mbarrier"):
+        for some, offsets in turn.in_shared(barrier, MBARRIER_BYTES, "atomic", what="mbarrier"):
             barriers[some.places] = offsets
         counted = turn.narrowed(barriers >= 0)
         if counted is None:
             return
-        for some, targets in counted.in_shared(place, size, kind, what="the destination"):
+        for some, targets in counted.in_shared(place, size, kind, what="destination"):
             warps, lanes = some.threads
             stores = RemoteStores(
                 wave=turn.wave,
@@ -62,8 +63,11 @@ def _origin(turn: Turn, targets: IntArray, size: int) -> Origin | None:
     known = memory.arena.written(targets, size)
     if known is None or known.all():
         return None
-    first = int(targets[~known][0])
-    return turn.origin("shared", first, f"shared memory at {memory.describe_offset(first)}, updated by red.async")
+    at = int((~known).argmax())
+    warp, lane = (int(part[at]) for part in turn.threads)
+    message = f"{counted(size, 'byte')} at {memory.describe_offset(int(targets[at]))}"
+    label = f"atomic update by {turn.thread_name(warp, lane)}"
+    return turn.origin("shared", int(targets[at]), message, label=label)
 
 
 def _touch(stores: RemoteStores, size: int) -> Touch:

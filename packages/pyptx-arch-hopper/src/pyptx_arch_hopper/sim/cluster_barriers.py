@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class ClusterBarriers:
     """The barrier of each cluster of a wave, with split arrive and wait."""
 
-    name = "the cluster's barrier"
-    hint = None
+    name = "the cluster barrier"
+    help = None
     alone = False
 
     def __init__(self, wave: Wave) -> None:
@@ -39,22 +39,26 @@ class ClusterBarriers:
                 some = turn.narrowed((clusters == cluster)[:, None])
                 if some is not None:
                     some.release(ClusterBarriers, cluster, int(self._phase[cluster]), relaxed=relaxed)
-        self._check_pairs(turn, self._owes[rows] & masks, "arrives twice at the cluster's barrier without waiting")
+        message = "barrier.cluster.arrive executed twice without barrier.cluster.wait"
+        self._check_pairs(turn, self._owes[rows] & masks, message)
         self._owes[rows] |= masks
         self._waits_for[rows] = np.where(masks, self._phase[clusters][:, None] + 1, self._waits_for[rows])
         self._arrived[rows] |= masks
         self.recheck()
 
-    def _check_pairs(self, turn: Turn, wrong: Mask, what: str) -> None:
+    def _check_pairs(self, turn: Turn, wrong: Mask, message: str) -> None:
         if wrong.any():
-            hint = "pair each barrier.cluster.arrive with one barrier.cluster.wait"
+            row, lane = (int(part[0]) for part in np.nonzero(wrong))
+            label = f"executed by {turn.thread_name(int(turn.rows[row]), lane)}"
+            help = "pair each barrier.cluster.arrive with one barrier.cluster.wait"
             count = int(np.count_nonzero(wrong))
-            self._wave.report("barrier-divergence", f"a thread {what}", turn.pc, hint=hint, count=count)
+            self._wave.report("barrier-divergence", message, turn.pc, label=label, help=help, count=count)
 
     def wait(self, turn: Turn) -> None:
         """Block lanes until all threads of their cluster have arrived."""
         rows, masks = turn.rows, turn.mask
-        self._check_pairs(turn, ~self._owes[rows] & masks, "waits at the cluster's barrier without having arrived")
+        message = "barrier.cluster.wait without a preceding barrier.cluster.arrive"
+        self._check_pairs(turn, ~self._owes[rows] & masks, message)
         self._owes[rows] &= ~masks
         turn.stall(self)
         self.recheck()
@@ -91,7 +95,7 @@ class ClusterBarriers:
         here = self._cluster == self._cluster[warp]
         live = self._wave.live[here]
         arrived = int(np.count_nonzero(self._arrived[here] & live))
-        return f"barrier.cluster: {arrived} of {int(np.count_nonzero(live))} threads arrived"
+        return f"{arrived} of {int(np.count_nonzero(live))} threads arrived at the cluster barrier"
 
 
 def _compile(operands: Operands, following: int) -> Terminator:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from pyptx_sim.extension import Action, Operands
 
-TENSOR_MAPS: Final = Proxy(name="tensormap", unfenced="missing-tensormap-fence", one_way=True, reads="the tensor map")
+TENSOR_MAPS: Final = Proxy(name="tensormap", unfenced="missing-tensormap-fence", one_way=True, reads="tensor map")
 """Proxy through which copies read their tensor maps. Manual: "Proxies"."""
 
 

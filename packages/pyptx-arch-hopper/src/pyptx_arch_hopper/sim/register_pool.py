@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pyptx_ir.isa.modules.counting import counted
 from pyptx_sim.extension import WARP
 
 if TYPE_CHECKING:
     from pyptx_sim.extension import IntArray, Turn, Wave
 
-_WARPGROUP_HINT = "let all four warps of a warpgroup execute the same setmaxnreg"
+_WARPGROUP_HELP = "execute the same setmaxnreg in all four warps"
 
 
 class RegisterPool:
@@ -23,7 +24,7 @@ class RegisterPool:
 
     name = "registers"
     alone = True
-    hint = "let other warpgroups give up as many first, by setmaxnreg.dec, or ask for fewer"
+    help = "release registers in other warpgroups first (setmaxnreg.dec), or request fewer"
 
     def __init__(self, wave: Wave, registers: int) -> None:
         """Start with empty pools: each warp owns `registers` per thread."""
@@ -38,7 +39,7 @@ class RegisterPool:
         """Reduce warps to `count` registers per thread, and grant the freed ones to waiting warps."""
         for warp in self._begin(turn, count):
             if self._owned[warp] < count:
-                self._undefined(turn, warp, f"gives up registers down to {count}", "setmaxnreg.dec", "at most")
+                self._undefined(turn, warp, count, "setmaxnreg.dec", "at most")
                 continue
             self._free[self._wave.geometry.cta[warp]] += (self._owned[warp] - count) * WARP
             self._owned[warp] = count
@@ -52,7 +53,7 @@ class RegisterPool:
             if asks:
                 self._wanted[warp] = count
             else:
-                self._undefined(turn, warp, f"asks for {count} registers", "setmaxnreg.inc", "at least")
+                self._undefined(turn, warp, count, "setmaxnreg.inc", "at least")
         turn.stall(self, sound)
         self._serve()
 
@@ -63,11 +64,12 @@ class RegisterPool:
             self._counts[warp].append((count, turn.pc))
         return warps
 
-    def _undefined(self, turn: Turn, warp: int, does: str, opcode: str, bound: str) -> None:
-        name, owned = self._wave.geometry.warp_name(warp), int(self._owned[warp])
-        message = f"{name} {does} a thread and has {owned}: what that does is not defined"
-        hint = f"pass {opcode} a count of {bound} {owned}, the current count of the warp"
-        self._wave.report("setmaxnreg", message, turn.pc, hint=hint)
+    def _undefined(self, turn: Turn, warp: int, count: int, opcode: str, bound: str) -> None:
+        owned = int(self._owned[warp])
+        message = f"{opcode} to {count} registers per thread, but the warp has {owned}: undefined"
+        label = f"{opcode} by {self._wave.geometry.warp_name(warp)}"
+        help = f"pass {opcode} a count of {bound} {owned}, the current count of the warp"
+        self._wave.report("setmaxnreg", message, turn.pc, label=label, help=help)
 
     def _serve(self) -> None:
         """Resume, in warp order, the waiting warps whose requests the pools can satisfy."""
@@ -88,15 +90,16 @@ class RegisterPool:
         return int(count - self._owned[warp]) * WARP
 
     def describe(self, warp: int) -> str:
-        """Return, as text, the missing registers of a waiting warp, and those of its CTA's pool and warps."""
+        """Return, as text, the missing registers of a blocked warp, and those of its CTA's pool and warps."""
         cta = self._wave.geometry.cta
         count = self._wanted[warp]
         owned = self._owned[cta == cta[warp]]
-        shares = [f"{np.count_nonzero(owned == each)} warps of {each} a thread" for each in np.unique(owned).tolist()]
+        found, numbers = np.unique(owned, return_counts=True)
+        shares = [f"{counted(n, 'warp')} with {each}" for each, n in zip(found.tolist(), numbers.tolist(), strict=True)]
         return (
-            f"waits for {count} registers a thread and has {self._owned[warp]}: {self._missing(warp, count)} more for "
-            f"the warp, and the pool of its block holds {self._free[cta[warp]]}; "
-            f"{', '.join(shares)} have the others"
+            f"setmaxnreg.inc {count} blocked: the warp has {self._owned[warp]} registers per thread and needs "
+            f"{self._missing(warp, count)} more in total, the CTA pool holds {self._free[cta[warp]]} "
+            f"(registers per thread: {', '.join(shares)})"
         )
 
     def finish(self) -> None:
@@ -113,9 +116,10 @@ class RegisterPool:
                 self._report_odd(warps[most], warps[odd])
         for warp in np.flatnonzero(groups.of < 0).tolist():
             if self._counts[warp]:
-                name = self._wave.geometry.warp_name(warp)
-                message = f"{name} belongs to no whole warpgroup, and sets its registers"
-                self._wave.report("setmaxnreg", message, self._counts[warp][0][1], hint=_WARPGROUP_HINT)
+                message = "setmaxnreg in a warpgroup with fewer than four warps"
+                label = f"setmaxnreg by {self._wave.geometry.warp_name(warp)}"
+                help = "make the CTA size a multiple of 128 threads"
+                self._wave.report("setmaxnreg", message, self._counts[warp][0][1], label=label, help=help)
 
     def _report_odd(self, warp: int, odd: int) -> None:
         """Report the first count that a warp set and another warp of its warpgroup did not."""
@@ -123,6 +127,14 @@ class RegisterPool:
         same = next((i for i, (one, two) in enumerate(zip(mine, other, strict=False)) if one[0] != two[0]), len(other))
         count, pc = mine[same]
         name = self._wave.geometry.warp_name
-        message = f"{name(warp)} sets {count} registers a thread, and {name(odd)} of its warpgroup does not"
-        other_pc = other[same][1] if same < len(other) else None
-        self._wave.report("setmaxnreg", message, pc, other_pc=other_pc, hint=_WARPGROUP_HINT)
+        differs = same < len(other)
+        self._wave.report(
+            "setmaxnreg",
+            "not all warps of the warpgroup execute the same setmaxnreg",
+            pc,
+            other_pc=other[same][1] if differs else None,
+            label=f"setmaxnreg to {count} by {name(warp)}",
+            other_label=f"setmaxnreg to {other[same][0]} by {name(odd)}" if differs else None,
+            notes=() if differs else (f"{name(odd)} does not execute it",),
+            help=_WARPGROUP_HELP,
+        )

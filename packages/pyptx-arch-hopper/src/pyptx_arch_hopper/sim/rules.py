@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
-from pyptx_sim.extension import Rule
+from pyptx_sim.extension import Rule, explained
 
-RULES: Final = (
+RULES: Final = explained(
+    Path(__file__).with_name("pages"),
     Rule(
         name="unfinished-wgmma",
         summary="warp exits with outstanding wgmma groups",
-        hint="wgmma.commit_group and wgmma.wait_group 0 before exit",
+        help="wgmma.commit_group and wgmma.wait_group 0 before exit",
         severity="warning",
     ),
     Rule(
@@ -29,7 +31,7 @@ RULES: Final = (
     Rule(
         name="wgmma-descriptor",
         summary="matrix descriptor invalid, or different from the layout in shared memory",
-        hint="build the descriptor and the TMA box from one SharedTile",
+        help="build the descriptor and the TMA box from one SharedTile",
         observer="races",
     ),
     Rule(
@@ -43,7 +45,7 @@ RULES: Final = (
     Rule(
         name="missing-tensormap-fence",
         summary="modified tensor map used without a tensormap proxy fence",
-        hint="fence.proxy.tensormap::generic.release after the modification, synchronize, ….acquire before the copy",
+        help="fence.proxy.tensormap::generic.release after the modification, synchronize, ….acquire before the copy",
         observer="races",
     ),
 )

@@ -20,7 +20,7 @@ def compile_setmaxnreg(operands: Operands, following: int) -> Terminator:
     """Free registers, or wait for more; no effect if ptxas ignores the instruction."""
     count = operands.number("count")
     if not _FEWEST <= count <= _MOST or count % _STEP:
-        operands.fail(f"setmaxnreg cannot set {count} registers: {_FEWEST} to {_MOST} in steps of {_STEP}")
+        operands.fail(f"invalid setmaxnreg count {count}: must be {_FEWEST} to {_MOST} in steps of {_STEP}")
     releases = operands.word("action") == "dec"
     make = _pools(max((each.number("count") for each in operands.others("setmaxnreg.inc")), default=_MOST))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pyptx_arch_hopper.sim.tma import maps
 from pyptx_arch_hopper.sim.tma.map_fields import SIZE
 from pyptx_ir.element_types import BY_ARRAY, BY_NAME
+from pyptx_ir.isa.modules.counting import counted
 from pyptx_ir.plugins.rows import L2_PROMOTIONS, Im2col
 from pyptx_ir.plugins.rows import TensorMap as Row
 from pyptx_sim.errors import LaunchError
@@ -49,7 +50,10 @@ class TensorMap(Row):
         held = getattr(array, "array", array)
         name, shape = _elements(tuple(held.shape), dtype, held.dtype)
         if len(box) != len(shape):
-            raise LaunchError(f"a box of {tuple(box)} in a tensor of {shape}", hint="both have the same dimensions")
+            raise LaunchError(
+                f"expected a box of rank {len(shape)}, got {tuple(box)}",
+                help=f"pass one box extent for each dimension of the tensor, whose shape is {shape}",
+            )
         strides = _strides(held)
         steps = (1,) * len(shape) if element_strides is None else tuple(element_strides)
         return cls(name, shape, strides, tuple(box), steps, swizzle, l2_promotion=l2_promotion, fill=fill)
@@ -70,12 +74,14 @@ class TensorMap(Row):
         promotion are read at the offsets of `encode`, because the driver's are undocumented. LaunchError for an invalid
         map.
         """
-        record = maps.unpack(bytes(data)) if len(data) == SIZE else None
+        if len(data) != SIZE:
+            raise LaunchError(f"expected the {SIZE} bytes of a tensor map, got {counted(len(data), 'byte')}")
+        record = maps.unpack(bytes(data))
         if record is None:
-            raise LaunchError(f"{len(data)} bytes that are no tensor map")
+            raise LaunchError(f"the {SIZE} bytes are not a tensor map", help="pass the result of TensorMap.encode")
         fault = record.fault()
         if fault is not None:
-            raise LaunchError(f"no tensor map has {fault[0]}", hint=fault[1])
+            raise LaunchError(f"invalid tensor map: {fault[0]}", help=fault[1])
         return cls._said(record), record.address
 
     @classmethod
@@ -107,7 +113,7 @@ def _strides(array: Any) -> tuple[int, ...]:  # noqa: ANN401 - a NumPy array, or
     if found and found[-1] != array.dtype.itemsize:
         raise LaunchError(
             f"tensor map of an array with strides of {array.strides} bytes: innermost elements are not adjacent",
-            hint="make the tensor map of array.T, or of a contiguous copy",
+            help="make the tensor map of array.T, or of a contiguous copy",
         )
     return found
 
@@ -120,7 +126,8 @@ def _elements(shape: tuple[int, ...], dtype: str | None, stored: DType) -> tuple
     known = BY_NAME.get(dtype) if dtype is not None else BY_ARRAY.get(stored.name)
     if known is None or known.tensor_map is None or known.bytes != size:
         raise LaunchError(
-            f"no tensor map has elements of {dtype or stored} in {size} bytes",
-            hint="name a type of PTX: dtype='bf16', say",
+            f"invalid element type {dtype or stored} of a tensor map, for an array with elements of "
+            f"{counted(size, 'byte')}",
+            help="pass a PTX type of this size, for example dtype='bf16'",
         )
     return known.name, shape

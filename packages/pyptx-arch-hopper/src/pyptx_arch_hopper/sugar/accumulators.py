@@ -74,7 +74,7 @@ def _claim(at: int, vectors: Sequence[tree.Vector]) -> Claim:
 
 ACCUMULATOR = SugarRule(
     name="accumulator",
-    summary="a name for the registers that several wgmma add to",
+    summary="a name for an accumulator that several wgmma instructions use",
     before=".reg .f32 %g<8>;\n\t"
     + "\n\t".join(
         ["wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%g4, %g5, %g6, %g7}, %rd1, %rd2, 1, 1, 1, 0, 0;"] * 2

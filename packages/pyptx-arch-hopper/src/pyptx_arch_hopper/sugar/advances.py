@@ -139,7 +139,7 @@ def _partial(stages: int, steps: str) -> Expression:
 
 ADVANCE = SugarRule(
     name="advance",
-    summary="the step to the next stage of a ring, and the flip of its phase behind the last one",
+    summary="the advance to the next stage of a ring, with the phase flip after the last stage",
     before="add.s32 %r4, %r1, 1;\n\tsetp.eq.s32 %p1, %r4, 3;\n\tselp.b32 %r1, 0, %r4, %p1;\n\t"
     "selp.b32 %r5, 1, 0, %p1;\n\txor.b32 %r2, %r2, %r5;",
     after="next_stage(r[1], r[2], temps=[r[4], p[1], r[1], r[5], r[2]])",

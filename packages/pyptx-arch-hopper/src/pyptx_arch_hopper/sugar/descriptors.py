@@ -25,7 +25,7 @@ def _taken(body: Body, found: list[Found]) -> list[Found]:
 
 DESCRIPTOR = SugarRule(
     name="descriptor",
-    summary="the instructions that make a matrix descriptor of an address",
+    summary="the instructions that compute a matrix descriptor from an address",
     before="add.s32 %r4, %r1, 32;\n\tand.b32 %r5, %r4, 262112;\n\tshr.u32 %r6, %r5, 4;\n\tcvt.u64.u32 %rd1, %r6;\n\t"
     "or.b64 %rd2, %rd1, 4611686293305360384;\n\twgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 "
     "{%f0, %f1, %f2, %f3}, %rd2, %rd2, 1, 1, 1, 0, 0;",

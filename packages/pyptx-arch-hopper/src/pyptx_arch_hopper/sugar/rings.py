@@ -116,7 +116,7 @@ RING = SugarRule(
 )
 ARRIVAL = SugarRule(
     name="arrival",
-    summary="an arrival at a stage of a ring, with the address of its barrier",
+    summary="an arrive at a stage of a ring, with the address of its barrier",
     before=f"{_ADDRESS}\tmbarrier.arrive.shared::cta.b64 _, [%r6];",
     after='empty.at(r[1], r[2], r[4:7]).arrive(state="_")',
     find=find_arrivals,

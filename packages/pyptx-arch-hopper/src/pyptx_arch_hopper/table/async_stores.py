@@ -23,10 +23,10 @@ REDUCTIONS = (
 
 SUMMARIES = {
     "Data movement": {
-        "st.async": "Store to the shared memory of a cluster without waiting; an mbarrier hears of the bytes.",
+        "st.async": "Store asynchronously to shared memory of the cluster; an mbarrier tracks the bytes.",
     },
     "Atomics": {
-        "red.async": "Combine a value into the shared memory of a cluster without waiting.",
+        "red.async": "Perform a reduction on shared memory of the cluster, asynchronously.",
     },
 }
 

@@ -131,11 +131,11 @@ SUMMARIES = {
         "applypriority.async.bulk": "Change the eviction priority of a large region of memory, asynchronously.",
     },
     "Asynchronous copies": {
-        "cp.async.bulk": "Copy a contiguous block between memories asynchronously, by the copy engine.",
-        "cp.reduce.async.bulk": "Combine a contiguous block into memory asynchronously, element by element.",
-        "cp.async.bulk.prefetch": "Prefetch a contiguous block of global memory into the L2 cache.",
-        "cp.async.bulk.commit_group": "Close the group of the thread's bulk copies so far.",
-        "cp.async.bulk.wait_group": "Wait until at most n of the latest groups of bulk copies are pending.",
+        "cp.async.bulk": "Copy contiguous memory between state spaces, asynchronously.",
+        "cp.reduce.async.bulk": "Perform an element-wise reduction of contiguous memory, asynchronously.",
+        "cp.async.bulk.prefetch": "Prefetch contiguous global memory into the L2 cache.",
+        "cp.async.bulk.commit_group": "Commit the thread's bulk copies so far to a bulk group.",
+        "cp.async.bulk.wait_group": "Wait until at most n of the latest bulk groups are pending.",
     },
 }
 

@@ -21,11 +21,11 @@ def _barrier(opcode: str, since: tuple[int, int], **slots: tuple[str, ...]) -> I
 
 SUMMARIES = {
     "Data movement": {
-        "mapa": "Turn a shared address into that of the same variable in another block of the cluster.",
-        "getctarank": "Find the rank, within the cluster, of the block that owns a shared address.",
+        "mapa": "Map a shared address to that of the same variable in another CTA of the cluster.",
+        "getctarank": "Return the cluster rank of the CTA that owns a shared address.",
     },
     "Synchronization": {
-        "barrier.cluster": "Arrive at the barrier of the cluster, or wait at it.",
+        "barrier.cluster": "Arrive at the cluster barrier, or wait at it.",
     },
 }
 

@@ -6,11 +6,11 @@ from pyptx_ir.isa.rows import ptx, row, summarised
 
 SUMMARIES = {
     "Synchronization": {
-        "elect.sync": "Choose one lane of a warp as leader.",
-        "griddepcontrol": "Let dependent grids start early, or wait for the grids that this one depends on.",
+        "elect.sync": "Elect one lane of a warp as leader.",
+        "griddepcontrol": "Allow dependent grids to start, or wait for prerequisite grids.",
     },
     "Miscellaneous": {
-        "setmaxnreg": "Give registers of the warp back to the block's pool, or take more from it.",
+        "setmaxnreg": "Release registers of the warp to the CTA's pool, or request more.",
     },
 }
 

@@ -112,17 +112,17 @@ def _on_floats(
 
 SUMMARIES = {
     "Data movement": {
-        "multimem.ld_reduce": "Load from every device behind a multimem address, and combine the values.",
-        "multimem.st": "Store to every device behind a multimem address.",
-        "multimem.red": "Combine a value into memory on every device behind a multimem address.",
-        "multimem.st.async": "Store to every device behind a multimem address, without waiting.",
+        "multimem.ld_reduce": "Load from a multimem address on every device, and reduce the values.",
+        "multimem.st": "Store to a multimem address on every device.",
+        "multimem.red": "Perform a reduction at a multimem address on every device.",
+        "multimem.st.async": "Store to a multimem address on every device, asynchronously.",
     },
     "Asynchronous copies": {
-        "multimem.cp.async.bulk": "Copy a contiguous block to every device behind a multimem address.",
-        "multimem.cp.reduce.async.bulk": "Combine a contiguous block into memory on every device behind an address.",
+        "multimem.cp.async.bulk": "Copy contiguous memory to a multimem address on every device.",
+        "multimem.cp.reduce.async.bulk": "Reduce contiguous memory into a multimem address on every device.",
     },
     "Atomics": {
-        "multimem.red.async": "Combine a value into memory on every device behind a multimem address, without waiting.",
+        "multimem.red.async": "Perform a reduction at a multimem address on every device, asynchronously.",
     },
 }
 

@@ -10,7 +10,7 @@ OPERANDS = {"r": "fragment(num b32)"}
 
 SUMMARIES = {
     "Warp matrices": {
-        "stmatrix": "Store small matrices, in the layout of registers that mma takes, to shared memory.",
+        "stmatrix": "Store 8x8 matrices from mma fragments to shared memory.",
     },
 }
 

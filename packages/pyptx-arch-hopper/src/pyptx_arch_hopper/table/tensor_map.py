@@ -29,7 +29,7 @@ SUMMARIES = {
         "tensormap.replace": "Replace one field of a tensor map in memory.",
     },
     "Asynchronous barriers": {
-        "tensormap.cp_fenceproxy": "Copy a tensor map from shared to global memory, and order its use behind that.",
+        "tensormap.cp_fenceproxy": "Copy a tensor map from shared to global memory, with a proxy release fence.",
     },
 }
 

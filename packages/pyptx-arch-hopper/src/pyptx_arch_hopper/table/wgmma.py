@@ -90,11 +90,11 @@ def _row(product: Product, *, sparse: bool, registers: bool) -> InstructionRow:
 
 SUMMARIES = {
     "Warpgroup matrices": {
-        "wgmma.mma_async": "Multiply matrices of shared memory for a warpgroup, asynchronously, and accumulate.",
-        "wgmma.mma_async.sp": "Multiply a structured-sparse matrix by a dense one for a warpgroup, asynchronously.",
-        "wgmma.fence": "Order the registers of a warpgroup before its asynchronous products read or write them.",
-        "wgmma.commit_group": "Close the group of the warpgroup's asynchronous products so far.",
-        "wgmma.wait_group": "Wait until at most n of the latest groups of asynchronous products are pending.",
+        "wgmma.mma_async": "Multiply and accumulate matrices with a warpgroup, asynchronously.",
+        "wgmma.mma_async.sp": "Multiply and accumulate a structured-sparse matrix with a warpgroup, asynchronously.",
+        "wgmma.fence": "Order register accesses of a warpgroup before its asynchronous MMAs.",
+        "wgmma.commit_group": "Commit the warpgroup's asynchronous MMAs so far to a wgmma group.",
+        "wgmma.wait_group": "Wait until at most n of the latest wgmma groups are pending.",
     },
 }
 

@@ -38,8 +38,8 @@ def tensor_map(tile: Tile, sizes: Mapping[str, int]) -> TensorMap:
         slab, slabs = _SLAB_BYTES // width, max(1, box_columns * width // _SLAB_BYTES)
         if columns % slab:
             raise SpecError(
-                f"{tile!r}: {columns} columns are no whole slabs of {slab}, which tma_rank=3 is made of",
-                hint=f"pad the array to {-(-columns // slab) * slab} columns, or take tma_rank=2, which cuts boxes off",
+                f"{tile!r}: {columns} columns are not a multiple of the {slab} columns of a slab (tma_rank=3)",
+                help=f"pad the array to {-(-columns // slab) * slab} columns, or use tma_rank=2, which clips boxes",
             )
         shape = (columns // slab, rows, slab)
         box = (slabs, box_rows, (_PADDED_BYTES if tile.tma_padding else _SLAB_BYTES) // width)
@@ -79,9 +79,9 @@ def _check_swizzle(tile: Tile, inner: int) -> None:
         return
     panels = SharedTile(tile.dtype, (8, span * 8 // tile.dtype.bits), swizzle=tile.layout.swizzle)
     raise SpecError(
-        f"{tile!r}: a row of {inner} elements is {row} bytes, wider than its {tile.layout.swizzle} swizzle",
-        hint=f"copy panels of {panels.panel_columns} columns: SharedTile(…).tma_tile(…) gives their box\n"
-        f"{panels.picture()}",
+        f"{tile!r}: a row of {inner} elements has {row} bytes, more than its {tile.layout.swizzle} swizzle",
+        help=f"copy boxes of {panels.panel_columns} columns: SharedTile(…).tma_tile(…) returns "
+        f"them\n{panels.picture()}",
     )
 
 

@@ -24,12 +24,12 @@ def check_agreement(field: Field, special: Specialization) -> None:
     function = _entry(field, special)
     declared, rows = function.parameters or (), special.parameters
     if len(declared) != len(rows):
-        raise field.wrong(f"the entry takes {len(declared)} parameters in the text, and {len(rows)} in the record")
+        raise field.wrong(f"the entry has {len(declared)} parameters in the PTX text and {len(rows)} in the record")
     for parameter, row in zip(declared, rows, strict=True):
         if not _fits(parameter, row):
             raise field.wrong(
-                f"the parameter {row.name} ({row.kind}, {row.type}) is declared otherwise in the text: "
-                f"{parameter.name} (.{parameter.type})"
+                f"parameter {row.name} ({row.kind}, {row.type}) does not match its declaration in the PTX "
+                f"text: {parameter.name} (.{parameter.type})"
             )
     _check_tensors(field, special)
 
@@ -38,7 +38,7 @@ def _check_target(field: Field, special: Specialization) -> None:
     targets = [statement.names for statement in special.module.body if isinstance(statement, Target)]
     if len(targets) != 1 or special.target not in targets[0]:
         found = "; ".join(", ".join(names) for names in targets) or "nothing"
-        raise field.wrong(f"the text is for {found[:60]}, and the record for {special.target}")
+        raise field.wrong(f"the PTX text is for target {found[:60]}, the record for {special.target}")
 
 
 def _entry(field: Field, special: Specialization) -> Function:
@@ -48,7 +48,7 @@ def _entry(field: Field, special: Specialization) -> Function:
         if isinstance(statement, Function) and statement.kind == "entry" and statement.name == special.entry
     ]
     if len(found) != 1 or found[0].body is None:
-        raise field.wrong(f"the text defines {len(found)} entries called {special.entry[:60]}")
+        raise field.wrong(f"the PTX text defines {len(found)} entries named {special.entry[:60]}, expected 1")
     return found[0]
 
 
@@ -73,23 +73,23 @@ def _check_tensors(field: Field, special: Specialization) -> None:
     arrays = [row.name for row in special.inputs] + [row.name for row in special.outputs]
     count = len(arrays) if special.inputs else len(named)
     if named != list(range(count)):
-        raise field.wrong(f"its pointers belong to the arrays {named[:8]}, and there are {count} arrays")
+        raise field.wrong(f"its pointers refer to the arrays {named[:8]}, but there are {count} arrays")
     _unique(field, arrays, "array")
     _unique(field, [row.name for row in special.parameters], "parameter")
     for row in special.parameters:
         if row.kind == "descriptor" and (row.index is None or row.index >= count):
-            raise field.wrong(f"the parameter {row.name} describes an array that is not there")
+            raise field.wrong(f"parameter {row.name} describes an array that does not exist")
         if row.kind == "descriptor" and row.descriptor is None and arrays:
-            raise field.wrong(f"the parameter {row.name} does not say what it describes")
+            raise field.wrong(f"parameter {row.name} has no description of its array")
     inputs = count - len(special.outputs)
     if sorted(set(special.mutated)) != list(special.mutated) or any(each >= inputs for each in special.mutated):
-        raise field.wrong(f"mutated is {list(special.mutated)[:8]}, and there are {inputs} inputs")
+        raise field.wrong(f"mutated is {list(special.mutated)[:8]}, but there are {inputs} inputs")
     numbers = [number for number, _ in special.attributes]
     if sorted(set(numbers)) != numbers:
-        raise field.wrong("its launch attributes are out of order, or one is there twice")
+        raise field.wrong("its launch attributes must be in increasing order, without duplicates")
 
 
 def _unique(field: Field, names: Sequence[str], what: str) -> None:
     for name in names:
         if names.count(name) > 1:
-            raise field.wrong(f"two {what}s are called {name[:60]}")
+            raise field.wrong(f"duplicate {what} name {name[:60]}")

@@ -22,8 +22,8 @@ def dispatch_declaration(interface: Interface) -> str:
     return "\n".join(
         [
             "",
-            f"/* Launches the specialisation of {interface.outline.name} that was compiled for these sizes, or returns",
-            f"   {interface.upper}_NOT_COMPILED: for exactly these, never for the nearest. */",
+            f"/* Launches the specialization of {interface.outline.name} that was compiled for these sizes. Returns",
+            f"   {interface.upper}_NOT_COMPILED for any other sizes. */",
             f"typedef struct {name}_sizes {{",
             *(f"    {selector.declaration()}{_values(interface, selector)}" for selector in interface.selectors),
             f"}} {name}_sizes;",
@@ -73,7 +73,7 @@ def _choice(interface: Interface, entry: Entry) -> list[str]:
 
 def not_compiled(interface: Interface) -> str:
     """Return the error message for sizes without a specialization, as a C literal."""
-    return quoted(f"{interface.outline.name} was not compiled for these sizes; there is {listed(interface.entries)}")
+    return quoted(f"{interface.outline.name} was not compiled for these sizes; available: {listed(interface.entries)}")
 
 
 def compiled_for(entry: Entry) -> str:

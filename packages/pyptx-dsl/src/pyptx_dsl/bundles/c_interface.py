@@ -91,7 +91,7 @@ def interface_of(name: str, outline: Outline, entries: Sequence[Entry]) -> Inter
     chosen = (*dimensions, *_differing(dimensions, entries))
     odd = next((keyword for keyword in (*dimensions, *entries[0].keywords) if not keyword.isascii()), None)
     if odd is not None:
-        raise BundleError(f"{outline.name}: {odd!a} cannot name anything in C", hint="use an ASCII name")
+        raise BundleError(f"{outline.name}: {odd!a} is not a valid C identifier", help="use an ASCII name")
     names = _member_names([*outline.tensors, *(row.name for row in outline.open), *chosen])
     selectors = tuple(Selector(key, names[key], _kind([entry.keywords[key] for entry in entries])) for key in chosen)
     return Interface(name, outline, tuple(entries), names, selectors)

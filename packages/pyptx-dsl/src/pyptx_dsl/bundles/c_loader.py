@@ -54,13 +54,13 @@ def check_expressible(name: str, special: Specialization) -> None:
     for row in special.parameters:
         if row.kind == "descriptor" and row.type != "b8":
             raise BundleError(
-                f"{name}: the descriptor {row.name} is passed as a pointer, which a C program would have to keep",
-                hint='leave out tma_slots="pointer": descriptors are then passed by value',
+                f"{name}: descriptor {row.name} is passed by pointer, so a C program would have to keep it alive",
+                help='leave out tma_slots="pointer" to pass descriptors by value',
             )
         if row.kind == "descriptor" and code_of(row.descriptor) is None:
-            raise BundleError(f"{name}: a C program has no way to make the descriptor {row.name}")
+            raise BundleError(f"{name}: a C program cannot create descriptor {row.name}")
         if row.kind == "scalar" and row.type not in SCALARS:
-            raise BundleError(f"{name}: {row.name} is .{row.type}, which C has no type for")
+            raise BundleError(f"{name}: {row.name} is .{row.type}, which has no C type")
 
 
 # --- the header -----------------------------------------------------------------------------------
@@ -86,9 +86,9 @@ def _arguments(interface: Interface) -> str:
             "",
             f"/* Addresses as cuMemAlloc and cudaMalloc return them{', and scalars' if outline.open else ''}. */"
             if outline.tensors
-            else f"/* What {outline.name} takes. */",
+            else f"/* Arguments of {outline.name}. */",
             f"typedef struct {interface.name}_arguments {{",
-            *(lines or ["    char nothing; /* it takes none */"]),
+            *(lines or ["    char nothing; /* no arguments */"]),
             f"}} {interface.name}_arguments;",
             "",
         ]
@@ -112,7 +112,7 @@ def _declaration(interface: Interface, entry: Entry) -> str:
 
 def _launched_as(special: Specialization) -> str:
     grid, block = ("x".join(map(str, sizes)) for sizes in (special.grid, special.block))
-    most = f", at most {special.persistent} to a multiprocessor" if special.persistent else ""
+    most = f", at most {special.persistent} per SM" if special.persistent else ""
     return f"grid {grid}{most}, block {block}"
 
 
@@ -128,7 +128,7 @@ def _described(interface: Interface, special: Specialization) -> Iterable[str]:
 
 def _array(shape: Sequence[int], dtype: str, strides: Sequence[int]) -> str:
     by_columns = len(shape) > 1 and strides[-1] != 1 and shape[-1] > 1
-    return dtype + "".join(f"[{size}]" for size in shape) + (" by columns" if by_columns else "")
+    return dtype + "".join(f"[{size}]" for size in shape) + (", column-major" if by_columns else "")
 
 
 # --- the source -----------------------------------------------------------------------------------

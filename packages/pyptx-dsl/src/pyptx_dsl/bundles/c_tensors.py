@@ -36,7 +36,7 @@ def tensors_declaration(interface: Interface) -> str:
     """Return the struct and the function of a call by DLPack, or a comment why there is none."""
     odd = [tile.dtype.name for tile in _tiles(interface) if tile.dtype.name not in BY_NAME]
     if odd:
-        return f"\n/* There is no launch by DLPack, which has no elements of type {odd[0]}. */\n"
+        return f"\n/* No launch by DLPack: DLPack does not support elements of type {odd[0]}. */\n"
     if not takes_tensors(interface):
         return ""
     members, outline = interface.members, interface.outline
@@ -66,7 +66,7 @@ def _verb(interface: Interface, index: int) -> str:
 def described(tile: Tile) -> str:
     """Return the element type and the shape of an array in C syntax, with names for its sizes."""
     by_columns = tile.layout is Layout.COL and tile.rank > 1
-    return f"{tile.dtype.name}{_shape(tile)}{' by columns' if by_columns else ''}"
+    return f"{tile.dtype.name}{_shape(tile)}{', column-major' if by_columns else ''}"
 
 
 def _shape(tile: Tile) -> str:
@@ -86,7 +86,7 @@ def refusals(interface: Interface) -> str:
             f"{tile.dtype.bits}-bit elements" if tile.dtype.kind == "bits" else tile.dtype.name,
             f"{tile.rank} dimension{'s' if tile.rank > 1 else ''}",
             _shape(tile),
-            "columns" if tile.layout is Layout.COL and tile.rank > 1 else "rows",
+            "column-major" if tile.layout is Layout.COL and tile.rank > 1 else "row-major",
             " or ".join(map(str, wanted)),
         )
         rows.append(f"    REFUSALS({', '.join(map(quoted, words))}),\n")
@@ -207,7 +207,7 @@ def _unpacked(interface: Interface) -> dict[str, str]:
 
 
 def _refused(condition: str, name: str, wanted: str) -> list[str]:
-    words = quoted(f"{name} is no {wanted}")
+    words = quoted(f"{name} must be {'an' if wanted[0] in 'aeiou' else 'a'} {wanted}")
     return [f"if (!{condition}) {{", f'    return fail("TypeError", {words});', "}"]
 
 
@@ -222,7 +222,7 @@ def _chosen_lines(number: int, selector: Selector) -> list[str]:
     if selector.kind == "number":
         return _refused(f"as_number({place}, &tensors.{member})", selector.keyword, "number")
     if selector.kind == "flag":
-        lines = _refused(f"as_integer({place}, 0, 1, &integer)", selector.keyword, "truth value")
+        lines = _refused(f"as_integer({place}, 0, 1, &integer)", selector.keyword, "bool")
         return [*lines, f"tensors.{member} = (int)integer;"]
     lines = _refused(f"as_integer({place}, INT64_MIN, INT64_MAX, &integer)", selector.keyword, "integer")
     return [*lines, f"tensors.{member} = integer;"]

@@ -50,7 +50,7 @@ def run(argv: Sequence[str]) -> int:
 
 def _told(error: PyptxError, here: str | None) -> str:
     """Return an error without its location, if that is only the program that runs this command."""
-    return str(error if error.where != here else PyptxError(error.message, hint=error.hint))
+    return str(error if error.where != here else PyptxError(error.message, help=error.help))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -59,20 +59,20 @@ def _parser() -> argparse.ArgumentParser:
         description="Compile a kernel ahead of time into a folder: machine code, PTX, a manifest for pyptx.load, and a "
         "C header and source that need neither Python nor a CUDA toolkit.",
     )
-    parser.add_argument("kernel", metavar="MODULE:KERNEL", help="a dotted module or a file, and the kernel in it")
-    parser.add_argument("-o", "--output", required=True, type=Path, metavar="FOLDER", help="where the bundle goes")
-    parser.add_argument("--arch", metavar="sm_XY", help="trace and check the kernel for this target, not its own")
+    parser.add_argument("kernel", metavar="MODULE:KERNEL", help="dotted module or file, and the kernel in it")
+    parser.add_argument("-o", "--output", required=True, type=Path, metavar="FOLDER", help="folder of the bundle")
+    parser.add_argument("--arch", metavar="sm_XY", help="trace and check the kernel for this target instead of its own")
     parser.add_argument(
         "--shape",
         action="append",
         default=[],
         metavar="B=16,N=512",
-        help="sizes by name; each --shape becomes a specialisation of its own",
+        help="sizes by name; each --shape adds a specialization",
     )
     parser.add_argument(
         "--set", action="append", default=[], metavar="eps=1e-6", help="template values and raw parameters by name"
     )
-    parser.add_argument("--name", metavar="NAME", help="the name of the C functions and files; the kernel's by default")
+    parser.add_argument("--name", metavar="NAME", help="name of the C functions and files; default: the kernel's name")
     return parser
 
 
@@ -82,7 +82,7 @@ def _pairs(option: str, word: str) -> dict[str, str]:
     for part in word.split(",") if option == "--shape" else [word]:
         name, equals, value = part.partition("=")
         if not (equals and name.strip().isidentifier() and value.strip()):
-            raise BundleError(f"{option} {word}: {part!r} is no NAME=VALUE")
+            raise BundleError(f"{option} {word}: expected NAME=VALUE, got {part!r}")
         found[name.strip()] = value.strip()
     return found
 
@@ -97,7 +97,7 @@ def _value(default: object, word: str) -> object:
         try:
             return from_name(word)
         except UnknownTypeError as error:
-            raise BundleError(error.message, hint=error.hint) from None
+            raise BundleError(error.message, help=error.help) from None
     try:
         return ast.literal_eval(word)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -108,15 +108,17 @@ def find_kernel(word: str) -> Kernel:
     """Return the kernel named `module:kernel` or `path/to/file.py:kernel`; raise BundleError if there is none."""
     place, colon, name = word.rpartition(":")
     if not (colon and place and name):
-        raise BundleError(f"{word!r} names no kernel", hint="write MODULE:KERNEL, as in my.kernels:rms_norm")
+        raise BundleError(
+            f"expected MODULE:KERNEL, got {word!r}", help="write MODULE:KERNEL, such as my.kernels:rms_norm"
+        )
     module = _module(place)
     found = getattr(module, name, None)
     if isinstance(found, Kernel):
         return cast("Kernel", found)
     kernels = tuple(each for each, value in vars(module).items() if isinstance(value, Kernel))
-    problem = "is no kernel" if hasattr(module, name) else "is not there"
-    hint = close(name, kernels) if kernels else "there is no kernel in it; decorate a function with @kernel"
-    raise BundleError(f"{place}: {name} {problem}", hint=hint)
+    problem = "is not a kernel" if hasattr(module, name) else "does not exist"
+    help = close(name, kernels) if kernels else "it defines no kernel; decorate a function with @kernel"
+    raise BundleError(f"{place}: {name} {problem}", help=help)
 
 
 def _module(place: str) -> ModuleType:
@@ -126,14 +128,14 @@ def _module(place: str) -> ModuleType:
     path = Path(place)
     is_file = path.suffix == ".py"
     if is_file and not path.is_file():
-        raise BundleError(f"{place} is no file")
+        raise BundleError(f"file not found: {place}")
     sys.path.insert(0, str(path.resolve().parent if is_file else Path.cwd()))
     try:
         return _from_file(path) if is_file else importlib.import_module(place)
     except PyptxError:
         raise
     except Exception as error:
-        raise BundleError(f"{place} can't be imported: {type(error).__name__}: {error}", where=_place(error)) from error
+        raise BundleError(f"cannot import {place}: {type(error).__name__}: {error}", where=_place(error)) from error
     finally:
         sys.path.pop(0)
 
@@ -144,7 +146,7 @@ def _from_file(path: Path) -> ModuleType:
     name = f"_exported_{path.stem}"  # the file may have the name of an importable module
     spec = spec_from_file_location(name, path.resolve())
     if spec is None or spec.loader is None:
-        raise BundleError(f"{path} can't be imported")
+        raise BundleError(f"cannot import {path}")
     module = module_from_spec(spec)
     sys.modules[name] = module  # dataclasses and pickle look themselves up there
     spec.loader.exec_module(module)

@@ -21,14 +21,14 @@ _ABI_VERSION_OF_CUDA_13: Final = 8
 def check_cubin(name: str, cubin: bytes, special: Specialization) -> None:
     """Raise BundleError unless the bytes look like the machine code of a specialization."""
     if len(cubin) < _HEADER_BYTES or not cubin.startswith(_MAGIC):
-        raise BundleError(f"{name} is no cubin: it does not begin like a 64-bit ELF file")
+        raise BundleError(f"{name} is not a cubin: it is not a 64-bit ELF file")
     (machine,) = struct.unpack_from("<H", cubin, 18)
     if machine != _EM_CUDA:
-        raise BundleError(f"{name} is an ELF file for machine {machine}; NVIDIA's GPUs are {_EM_CUDA}")
+        raise BundleError(f"{name} is an ELF file for machine {machine}, expected {_EM_CUDA} (NVIDIA GPUs)")
     (flags,) = struct.unpack_from("<I", cubin, 48)
     # The architecture is the second byte of e_flags since CUDA 13, the first byte before.
     number = (flags >> 8 if cubin[8] >= _ABI_VERSION_OF_CUDA_13 else flags) & 0xFF
     if number != find_target(special.target).number:
-        raise BundleError(f"{name} is machine code for sm_{number}, and its record is for {special.target}")
+        raise BundleError(f"{name} is machine code for sm_{number}, but its record is for {special.target}")
     if b".text." + special.entry.encode() + b"\0" not in cubin:
-        raise BundleError(f"{name} holds no code for the entry {special.entry}")
+        raise BundleError(f"{name} contains no code for entry {special.entry}")

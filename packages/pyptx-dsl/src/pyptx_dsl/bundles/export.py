@@ -60,7 +60,7 @@ def export(
     path = Path(folder)
     chosen = name or kernel.name
     if not _NAME.fullmatch(chosen) or len(chosen) > _LONGEST_NAME:
-        raise BundleError(f"{chosen!r} cannot name C functions and files", hint="use an ASCII identifier")
+        raise BundleError(f"invalid name {chosen!r} of C functions and files", help="use an ASCII identifier")
     refuse_strangers(path)
     declaration = kernel.declaration if arch is None else retarget(kernel.declaration, arch)
     _check_described(declaration)
@@ -82,14 +82,14 @@ def _version() -> str:
 def _check_described(declaration: Declaration) -> None:
     if declaration.tensors and not declaration.tiles:
         raise BundleError(
-            f"{declaration.name} does not say what its arrays are, so nobody could check those of a call",
-            hint="declare them: @kernel(in_specs=(Tile(…),), out_specs=(Tile(…),))",
+            f"{declaration.name} has no array specs, so a bundle cannot check the arrays of a call",
+            help="declare them: @kernel(in_specs=(Tile(…),), out_specs=(Tile(…),))",
         )
     for row in declaration.raw:
         if not row.is_scalar:
             raise BundleError(
-                f"{declaration.name}: the raw parameter {row.name} is no scalar, so no call of a bundle can pass it",
-                hint="declare arrays by in_specs and out_specs, or launch the cubin yourself",
+                f"{declaration.name}: raw parameter {row.name} is not a scalar, so a call of a bundle cannot pass it",
+                help="declare arrays with in_specs and out_specs, or launch the cubin with the driver API",
             )
 
 
@@ -98,7 +98,7 @@ def retarget(declaration: Declaration, arch: str) -> Declaration:
     try:
         target = find_target(arch)
     except TargetError as error:
-        raise ArchError(error.message, hint=error.hint) from None
+        raise ArchError(error.message, help=error.help) from None
     if target == declaration.target:
         return declaration
     if not callable(declaration.block):
@@ -107,16 +107,16 @@ def retarget(declaration: Declaration, arch: str) -> Declaration:
     check_attributes(declaration.attributes, target)
     if declaration.shared_bytes > target.shared_optin:
         raise BundleError(
-            f"{declaration.name} asks for {declaration.shared_bytes} bytes of shared memory; "
-            f"a block on {target.name} has {target.shared_optin}"
+            f"{declaration.name} needs {declaration.shared_bytes} bytes of shared memory; a CTA on "
+            f"{target.name} has {target.shared_optin}"
         )
     chosen = declaration.version != default_version(declaration.target)
     ptx = declaration.version if chosen else default_version(target)
     if ptx < target.since:
         raise ArchError(
-            f"{declaration.name} is written in PTX {ptx[0]}.{ptx[1]}; {target.name} exists since "
+            f"{declaration.name} is written for PTX {ptx[0]}.{ptx[1]}; {target.name} requires PTX "
             f"{target.since[0]}.{target.since[1]}",
-            hint="leave version out of @kernel for a fitting one",
+            help="leave version out of @kernel to use a version that supports the target",
         )
     return replace(declaration, target=target, version=ptx)
 
@@ -153,7 +153,7 @@ def _names(name: str, declaration: Declaration, made: Sequence[Mapping[str, Plai
     lowered = [each.lower() for each in names]
     twice = next((each for each in names if lowered.count(each.lower()) > 1), None)
     if twice is not None:
-        raise BundleError(f"two specialisations would be called {twice}", hint="name each combination of values once")
+        raise BundleError(f"two specializations are named {twice}", help="pass each combination of values once")
     return names
 
 
@@ -163,7 +163,7 @@ def specialized(declaration: Declaration, choice: Mapping[str, object]) -> tuple
     try:
         bound = bind(declaration, given.sizes, given.templates)
     except UnboundDimensionsError as error:
-        raise BundleError(error.message, hint="name every size: --shape B=16,N=512") from None
+        raise BundleError(error.message, help="pass every size: --shape B=16,N=512") from None
     traced = trace_kernel(declaration, bound, given.templates)
     grid = grid_of(declaration, bound, given.templates)
     scalars = {

@@ -25,9 +25,9 @@ class Field:
 
     def wrong(self, problem: str) -> BundleError:
         """Return the error for an invalid value."""
-        return BundleError(
-            f"{self.path} is {self._shown()}: {problem}", hint="the bundle is damaged; export the kernel again"
-        )
+        nested = isinstance(self.value, list | dict) and not problem.startswith("it must be a")
+        shown = "" if nested else f" is {self._shown()}"
+        return BundleError(f"{self.path}{shown}: {problem}", help="the bundle is damaged; export the kernel again")
 
     def _shown(self) -> str:
         """Return the value for a message: shortened, and only the kind of a nested value."""
@@ -35,7 +35,7 @@ class Field:
             case str(text) if len(text) > _SHOWN:
                 return f"{text[:_SHOWN]!r}…"
             case int(number) if abs(number) >> 64:
-                return "an enormous integer"
+                return "an integer of more than 64 bits"
             case str() | int() | float() | None:
                 return repr(self.value)
             case list():
@@ -51,10 +51,10 @@ class Field:
         found = cast("dict[str, object]", value)
         missing = [name for name in names if name not in found]
         if missing:
-            raise self.wrong(f"it lacks {', '.join(missing)}")
+            raise self.wrong(f"missing members: {', '.join(missing)}")
         unknown = sorted(name for name in found if name not in names)
         if unknown:
-            raise self.wrong(f"it has a member that means nothing: {unknown[0][:_SHOWN]!r}")
+            raise self.wrong(f"unknown member {unknown[0][:_SHOWN]!r}")
         return {name: Field(f"{self.path}.{name}".lstrip("."), found[name]) for name in names}
 
     def pairs(self, most: int) -> list[tuple[str, Field]]:
@@ -64,7 +64,7 @@ class Field:
             raise self.wrong("it must be an object")
         found = cast("dict[str, object]", value)
         if len(found) > most:
-            raise self.wrong(f"it has {len(found)} members, and may have {most}")
+            raise self.wrong(f"it has {len(found)} members, the maximum is {most}")
         return [(name, Field(f"{self.path}.{name}", member)) for name, member in found.items()]
 
     def items(self, most: int, least: int = 0) -> list[Field]:
@@ -74,7 +74,7 @@ class Field:
             raise self.wrong("it must be a list")
         found = cast("list[object]", value)
         if not least <= len(found) <= most:
-            raise self.wrong(f"it has {len(found)} items, and may have {least} to {most}")
+            raise self.wrong(f"it has {len(found)} items, expected {least} to {most}")
         return [Field(f"{self.path}[{index}]", item) for index, item in enumerate(found)]
 
     def integer(self, low: int, high: int) -> int:
@@ -91,9 +91,9 @@ class Field:
         if not isinstance(self.value, str):
             raise self.wrong("it must be a string")
         if len(self.value) > most:
-            raise self.wrong(f"it has {len(self.value)} characters, and may have {most}")
+            raise self.wrong(f"it has {len(self.value)} characters, the maximum is {most}")
         if pattern is not None and not pattern.fullmatch(self.value):
-            raise self.wrong("it has characters that have no place there, or lacks some")
+            raise self.wrong("it is empty or has invalid characters")
         return self.value
 
     def choice(self, words: Collection[str]) -> str:

@@ -48,14 +48,14 @@ def write_folder(path: Path, files: Mapping[str, bytes]) -> None:
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
     except OSError as error:
-        raise BundleError(f"the bundle can't be written to {path}: {error}") from None
+        raise BundleError(f"cannot write the bundle to {path}: {error}") from None
 
 
 def refuse_strangers(path: Path) -> None:
     """Raise BundleError if `path` exists and is neither a bundle nor an empty folder, to protect other files."""
     if not path.is_symlink() and (not path.exists() or (path.is_dir() and _is_ours(path))):
         return
-    raise BundleError(f"{path} is there already, and is no bundle", hint="name another folder, or remove it")
+    raise BundleError(f"{path} exists and is not a bundle", help="choose another folder, or remove it")
 
 
 def _is_ours(path: Path) -> bool:
@@ -90,9 +90,11 @@ def _exchange(fresh: Path, path: Path) -> None:
 def read_manifest_bytes(path: Path) -> bytes:
     """Return the manifest of the bundle at `path`."""
     if not path.is_dir():
-        raise BundleError(f"{path} is no folder", hint="pyptx export MODULE:KERNEL --shape … -o FOLDER makes a bundle")
+        raise BundleError(
+            f"{path} is not a folder", help="create a bundle with pyptx export MODULE:KERNEL --shape … -o FOLDER"
+        )
     if not os.path.lexists(path / NAME):
-        raise BundleError(f"{path} is no bundle: it has no {NAME}")
+        raise BundleError(f"{path} is not a bundle: {NAME} not found")
     return _read(path, NAME, _MOST_MANIFEST)
 
 
@@ -104,19 +106,19 @@ def read_files(path: Path, files: Sequence[File]) -> dict[str, bytes]:
 
 def _check_listing(path: Path, named: Sequence[str]) -> None:
     if len(set(named)) != len(named):
-        raise BundleError("the manifest names a file twice")
+        raise BundleError("duplicate file name in the manifest")
     present = set[str]()
     with os.scandir(path) as listing:
         for item in listing:
             present.add(item.name)
             if len(present) > _MOST_FILES:
-                raise BundleError(f"{path} holds more than {_MOST_FILES} files")
+                raise BundleError(f"{path} contains more than {_MOST_FILES} files")
     wanted = {NAME, *named}
     missing, extra = sorted(wanted - present), sorted(present - wanted)
     if missing:
-        raise BundleError(f"{path} lacks {_some(missing)}, which its manifest names", hint="copy the bundle again")
+        raise BundleError(f"{path} lacks {_some(missing)}, listed in its manifest", help="copy the bundle again")
     if extra:
-        raise BundleError(f"{path} holds {_some(extra)}, which its manifest does not name", hint="remove it")
+        raise BundleError(f"{path} contains {_some(extra)}, not listed in its manifest", help="remove it")
 
 
 def _some(names: Sequence[str]) -> str:
@@ -131,19 +133,21 @@ def _read(path: Path, name: str, most: int) -> bytes:
         with os.fdopen(handle, "rb") as file:
             status = os.fstat(handle)
             if not stat.S_ISREG(status.st_mode) or (path / name).is_symlink():
-                raise BundleError(f"{name} is no plain file")
+                raise BundleError(f"{name} is not a regular file")
             if status.st_size > most:
-                raise BundleError(f"{name} has {status.st_size} bytes, and may have {most}")
+                raise BundleError(f"{name} has {status.st_size} bytes, the maximum is {most}")
             return file.read(most + 1)
     except OSError as error:
-        raise BundleError(f"{name} can't be read as a plain file: {error.strerror}") from None
+        raise BundleError(f"cannot read {name} as a regular file: {error.strerror}") from None
 
 
 def _checked(file: File, data: bytes) -> bytes:
     if len(data) != file.bytes:
         raise BundleError(
-            f"{file.name} has {len(data)} bytes, and the manifest says {file.bytes}", hint="copy the bundle again"
+            f"{file.name} has {len(data)} bytes, its manifest entry {file.bytes}", help="copy the bundle again"
         )
     if hashlib.sha256(data).hexdigest() != file.sha256:
-        raise BundleError(f"{file.name} is not what was exported: its SHA-256 differs", hint="copy the bundle again")
+        raise BundleError(
+            f"{file.name} has changed since the export: its SHA-256 differs", help="copy the bundle again"
+        )
     return data

@@ -36,7 +36,7 @@ def load(path: str | os.PathLike[str]) -> Bundle:
         _check_names(manifest)
         files = read_files(folder, manifest.files)
     except OSError as error:
-        raise BundleError(f"{folder} can't be read: {error.strerror}") from None
+        raise BundleError(f"cannot read {folder}: {error.strerror}") from None
     entries = [_entry(announced, files) for announced in manifest.entries]
     kernels = dict[str, LoadedKernel]()
     for outline in manifest.kernels:
@@ -51,22 +51,22 @@ def _check_names(manifest: Manifest) -> None:
     names, kernels = [entry.name for entry in manifest.entries], [outline.name for outline in manifest.kernels]
     for each, what in ((names, "entries"), (kernels, "kernels")):
         if len({name.lower() for name in each}) != len(each):
-            raise BundleError(f"the manifest names two {what} alike")
+            raise BundleError(f"duplicate names of {what} in the manifest")
     if {entry.kernel for entry in manifest.entries} != set(kernels):
-        raise BundleError("the kernels of the manifest are not those of its entries")
+        raise BundleError("the kernels of the manifest do not match those of its entries")
     wanted = {f"{manifest.name}.h", f"{manifest.name}.c", *(f"{name}{end}" for name in names for end in _ENDS)}
     named = {file.name for file in manifest.files}
     if wanted != named:
         odd = min(wanted ^ named)
-        problem = "does not name the file" if odd in wanted else "names a file that is no part of a bundle,"
-        raise BundleError(f"the manifest {problem} {odd[:80]!a}", hint="export the kernel again")
+        problem = "does not list the file" if odd in wanted else "lists a file that does not belong to the bundle:"
+        raise BundleError(f"the manifest {problem} {odd[:80]!a}", help="export the kernel again")
 
 
 def _entry(announced: Announced, files: Mapping[str, bytes]) -> Entry:
     name, record = announced.name, announced.record
     members = {key: field.value for key, field in record.pairs(_MOST_MEMBERS)}
     if "text" in members:
-        raise record.wrong("its text stands in a file of its own")
+        raise record.wrong("its text must be in a separate file")
     text = files[f"{name}.ptx"].decode("utf-8", "surrogateescape")
     special = restore_field(Field(record.path, {**members, "text": text}))
     cubin = files[f"{name}.cubin"]

@@ -83,8 +83,8 @@ class LoadedKernel(Kernel):
         """Raise BundleError: a bundle does not contain the Python lines to explain."""
         self._one(kwargs)
         raise BundleError(
-            f"the Python of {self.name} is not in its bundle, so there is nothing to explain it by",
-            hint="look at .ptx(), .sass() and .resources()",
+            f"the Python source of {self.name} is not in its bundle, so it cannot be explained",
+            help="use .ptx(), .sass() and .resources()",
         )
 
     def _one(self, keywords: Mapping[str, object]) -> Entry:
@@ -103,7 +103,7 @@ def _with_scalars(
         return special
     missing = next((row.name for row in rows if row.name not in given), None)
     if missing is not None:
-        raise KeywordError(f"{kernel} needs the raw parameter {missing!r}", hint=f"pass {missing}=…")
+        raise KeywordError(f"{kernel}: missing raw parameter {missing!r}", help=f"pass {missing}=…")
     values = {row.name: row.value(given[row.name]) for row in rows}
     parameters = tuple(replace(row, value=values.get(row.name, row.value)) for row in special.parameters)
     return replace(special, parameters=parameters)

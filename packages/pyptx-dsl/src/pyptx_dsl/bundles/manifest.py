@@ -145,8 +145,8 @@ def read_manifest(data: bytes) -> Manifest:
 def _check_format(field: Field) -> None:
     if field.integer(0, 2**31) != FORMAT:
         raise BundleError(
-            f"the bundle has format {field.value}, and this pyptx reads format {FORMAT}",
-            hint="export the kernel again with this version, or load it with the version that exported it",
+            f"the bundle has format {field.value}, but this version of pyptx reads format {FORMAT}",
+            help="export the kernel again with this version, or load it with the version that exported it",
         )
 
 
@@ -199,15 +199,15 @@ def _json(data: bytes) -> object:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise BundleError(f"{NAME} is no UTF-8: {error.reason} at byte {error.start}") from None
+        raise BundleError(f"{NAME} is not UTF-8: {error.reason} at byte {error.start}") from None
     try:
         document: object = json.loads(
             text, object_pairs_hook=_object, parse_constant=_constant, parse_int=_integer, parse_float=_float
         )
     except json.JSONDecodeError as error:
-        raise BundleError(f"{NAME} is no JSON: {error.msg}, line {error.lineno} column {error.colno}") from None
+        raise BundleError(f"{NAME} is not JSON: {error.msg}, line {error.lineno} column {error.colno}") from None
     except RecursionError:
-        raise BundleError(f"{NAME} nests too deeply") from None
+        raise BundleError(f"{NAME} is nested too deeply") from None
     return document
 
 
@@ -215,23 +215,23 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict[str, object]()
     for name, value in pairs:
         if name in found:
-            raise BundleError(f"{NAME} has the member {name[:_LONGEST_NAME]!r} twice in one object")
+            raise BundleError(f"{NAME} has duplicate members {name[:_LONGEST_NAME]!r} in one object")
         found[name] = value
     return found
 
 
 def _constant(word: str) -> object:
-    raise BundleError(f"{NAME} holds {word}, which is no JSON")
+    raise BundleError(f"{NAME} contains {word}, which is not JSON")
 
 
 def _integer(digits: str) -> int:
     if len(digits) > _MOST_DIGITS:
-        raise BundleError(f"{NAME} holds an integer of {len(digits)} digits")
+        raise BundleError(f"{NAME} contains an integer of {len(digits)} digits")
     return int(digits)
 
 
 def _float(digits: str) -> float:
     number = float(digits)
     if not math.isfinite(number):
-        raise BundleError(f"{NAME} holds {digits[:_MOST_DIGITS]}, which is beyond any number")
+        raise BundleError(f"{NAME} contains {digits[:_MOST_DIGITS]}, which is out of range")
     return number

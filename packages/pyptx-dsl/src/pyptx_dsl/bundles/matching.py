@@ -37,14 +37,14 @@ def choose(kernel: str, entries: Sequence[Entry], sizes: Mapping[str, int], valu
     """
     sized = [entry for entry in entries if all(entry.keywords.get(name) == size for name, size in sizes.items())]
     if not sized:
-        raise ContractError(f"{kernel} was not compiled for {_spelt(sizes)}", hint=f"there is {listed(entries)}")
+        raise ContractError(f"{kernel} was not compiled for {_spelt(sizes)}", help=f"available: {listed(entries)}")
     meant = [entry for entry in sized if all(entry.keywords.get(name) == plain(values[name]) for name in values)]
     if not meant:
-        raise KeywordError(f"{kernel} was not compiled for {_spelt(values)}", hint=f"there is {listed(sized)}")
+        raise KeywordError(f"{kernel} was not compiled for {_spelt(values)}", help=f"available: {listed(sized)}")
     if len(meant) > 1:
         raise KeywordError(
-            f"{kernel} was compiled {len(meant)} times, and nothing here says which is meant",
-            hint=f"choose one by name: {listed(meant)}",
+            f"{kernel} was compiled {len(meant)} times, and the call matches several specializations",
+            help=f"choose one by name: {listed(meant)}",
         )
     return meant[0]
 

@@ -136,11 +136,11 @@ def check_outline(outline: Outline, entries: Sequence[Entry]) -> None:
     first = entries[0]
     for entry in entries:
         if _shared(entry.special) != _shared(first.special) or set(entry.keywords) != set(first.keywords):
-            raise BundleError(f"{first.name} and {entry.name} are no specialisations of one kernel")
+            raise BundleError(f"{first.name} and {entry.name} are not specializations of one kernel")
         if not _agrees(outline, entry.special, entry.keywords):
             raise BundleError(
-                f"{entry.name} has other arrays or scalars than its kernel, {outline.name}",
-                hint="the bundle is damaged; export the kernel again",
+                f"{entry.name} and its kernel {outline.name} have different arrays or scalars",
+                help="the bundle is damaged; export the kernel again",
             )
 
 
@@ -208,5 +208,5 @@ def _absent(name: str) -> Callable[..., object]:
         raise BundleError(f"the Python function of {name} is not in its bundle")
 
     absent.__name__ = absent.__qualname__ = name
-    absent.__doc__ = f"The kernel {name}, out of a bundle."
+    absent.__doc__ = f"Kernel {name}, loaded from a bundle."
     return absent

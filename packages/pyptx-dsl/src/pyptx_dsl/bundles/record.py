@@ -159,14 +159,14 @@ def _dims(field: Field) -> Dims:
 def _module(field: Field) -> Module:
     text = field.text(_LONGEST_TEXT)
     if "\0" in text:
-        raise field.wrong("it holds a NUL, where the driver would stop reading")
+        raise field.wrong("it contains a NUL character, where the driver stops reading")
     try:
         text.encode("utf-8", "surrogateescape")
         return parse(text)
     except UnicodeEncodeError:
-        raise field.wrong("it holds half a surrogate pair") from None
+        raise field.wrong("it contains an unpaired surrogate") from None
     except PtxSyntaxError as error:
-        raise field.wrong(f"it is no PTX: {error.message}") from None
+        raise field.wrong(f"it is not valid PTX: {error.message}") from None
     except RecursionError:
         raise field.wrong("its blocks or expressions nest too deeply") from None
 
@@ -177,11 +177,11 @@ def _parameter(field: Field) -> EntryParameter:
     dtype = found["type"].choice(_TYPES)
     index = found["index"].value if kind == "scalar" else found["index"].integer(0, _MOST_ROWS)
     if kind == "scalar" and index is not None:
-        raise found["index"].wrong("a scalar is no tensor's")
+        raise found["index"].wrong("a scalar has no tensor index")
     if kind != "scalar" and found["value"].value is not None:
         raise found["value"].wrong("only a scalar has a value")
     if kind != "descriptor" and found["descriptor"].value is not None:
-        raise found["descriptor"].wrong("only a parameter of kind descriptor has one")
+        raise found["descriptor"].wrong("only a parameter of kind descriptor has a descriptor")
     return EntryParameter(
         found["name"].text(_LONGEST_NAME, _NAME),
         kind,
@@ -207,12 +207,12 @@ def _description(field: Field) -> object:
     """Return the description of a descriptor, parsed by the kind under whose name it is stored."""
     pairs = field.pairs(1)
     if not pairs:
-        raise field.wrong("it lacks a description")
+        raise field.wrong("missing description")
     name, described = pairs[0]
     try:
         kind = find_descriptor_kind(Field(f"a name in {field.path}", name).text(_LONGEST_NAME, _NAME))
     except MissingPluginError as error:
-        raise BundleError(f"{described.path}: {error.message}", hint=error.hint) from None
+        raise BundleError(f"{described.path}: {error.message}", help=error.help) from None
     return kind.restore(described)
 
 
@@ -232,9 +232,9 @@ def _output(field: Field) -> Output:
         by_columns.append(size)
         size *= extent
     if size * from_name(dtype).bytes > MOST_BYTES:
-        raise found["shape"].wrong("no device addresses so much")
+        raise found["shape"].wrong("out of the range of device addresses")
     if strides not in {dense_strides(shape, Layout.ROW), dense_strides(shape, Layout.COL)}:
-        raise found["strides"].wrong(f"an array of shape {shape} does not lie densely with these")
+        raise found["strides"].wrong(f"an array of shape {shape} is not dense with these")
     alignment = found["alignment"].integer(_ALIGNMENTS[0], _ALIGNMENTS[-1])
     if alignment not in _ALIGNMENTS:
         raise found["alignment"].wrong("it must be a power of two")

@@ -31,10 +31,12 @@ def check_arguments(
 ) -> dict[str, int]:
     """Return the size of every named dimension; raise a ContractError for the first invalid argument."""
     if len(arguments) != len(tiles):
+        from pyptx_ir.isa.modules.counting import counted
+
         listed = ", ".join(f"{name}: {tile!r}" for name, tile in zip(names, tiles, strict=False))
         missing = names[len(arguments) : len(tiles)]
         raise ArgumentCountError(
-            f"{kernel} takes {len(tiles)} arrays ({listed}), not {len(arguments)}"
+            f"{kernel}: expected {counted(len(tiles), 'array')} ({listed}), got {len(arguments)}"
             + (f": {', '.join(missing)} missing" if missing else "")
         )
     env: dict[str, int] = {}
@@ -53,8 +55,8 @@ def _check_dtype(kernel: str, name: str, tile: Tile, argument: Argument) -> None
     if takes(tile.dtype.name, argument.dtype):
         return
     raise DtypeError(
-        f"{kernel}: {name} holds {argument.dtype}, and {tile!r} wants {tile.dtype}",
-        hint=f"convert {name} before the call, or declare the kernel for {argument.dtype}",
+        f"{kernel}: {name} has dtype {argument.dtype}, {tile!r} requires {tile.dtype}",
+        help=f"convert {name} before the call, or declare the Tile with {argument.dtype}",
     )
 
 
@@ -63,21 +65,22 @@ def _check_shape(
 ) -> None:
     if len(argument.shape) != tile.rank:
         raise RankError(
-            f"{kernel}: {name} has {len(argument.shape)} dimensions {argument.shape}, and {tile!r} has {tile.rank}",
-            hint=f"reshape {name}",
+            f"{kernel}: {name} has {len(argument.shape)} dimensions {argument.shape}, {tile!r} requires {tile.rank}",
+            help=f"reshape {name}",
         )
     for axis, (declared, actual) in enumerate(zip(tile.shape, argument.shape, strict=True)):
         if isinstance(declared, str):
             owner = owners.setdefault(declared, f"{name}.shape[{axis}]")
             if env.setdefault(declared, actual) != actual:
                 raise ShapeError(
-                    f"{kernel}: {declared} is {env[declared]} in {owner}, and {actual} in {name}.shape[{axis}]",
-                    hint=f"{name} has shape {argument.shape}, and {tile!r} is declared",
+                    f"{kernel}: dimension {declared} is {env[declared]} in {owner}, but {actual} in "
+                    f"{name}.shape[{axis}]",
+                    help=f"{name} has shape {argument.shape}, declared as {tile!r}",
                 )
         elif declared != actual:
             raise ShapeError(
-                f"{kernel}: {name}.shape[{axis}] is {actual}, and {tile!r} wants {declared}",
-                hint="build the kernel for these sizes, or name the dimension in the Tile",
+                f"{kernel}: {name}.shape[{axis}] is {actual}, {tile!r} requires {declared}",
+                help="build the kernel for these sizes, or use a dimension name in the Tile",
             )
 
 
@@ -90,8 +93,8 @@ def _check_strides(kernel: str, name: str, tile: Tile, argument: Argument) -> No
     how = "columns (unit stride on dimension 0)" if tile.layout is Layout.COL else "rows"
     raise LayoutError(
         f"{kernel}: {name} has strides {argument.strides} for shape {argument.shape}; "
-        f"Layout.{tile.layout.name} is dense by {how}, strides {wanted}",
-        hint=f"pass {name}.T of an array stored by columns"
+        f"Layout.{tile.layout.name} requires dense {how}, strides {wanted}",
+        help=f"pass {name}.T of an array stored by columns"
         if tile.layout is Layout.COL
         else f"pass a contiguous copy of {name}",
     )
@@ -114,7 +117,7 @@ def _check_alignment(kernel: str, name: str, tile: Tile, argument: Argument) -> 
     if argument.address % wanted:
         raise AlignmentError(
             f"{kernel}: {name} starts at address {argument.address:#x}, which is not a multiple of {wanted} bytes",
-            hint=f"pass a copy of {name}",
+            help=f"pass a copy of {name}",
         )
 
 
@@ -122,6 +125,7 @@ def _check_devices(kernel: str, names: Sequence[str], arguments: Sequence[Argume
     for name, argument in zip(names, arguments, strict=False):
         if argument.device != arguments[0].device:
             raise DeviceError(
-                f"{kernel}: {names[0]} is on {arguments[0].device}, and {name} on {argument.device}",
-                hint="move all arrays to one device",
+                f"{kernel}: arrays are on different devices: {names[0]} on {arguments[0].device}, {name} on "
+                f"{argument.device}",
+                help="move all arrays to one device",
             )

@@ -70,7 +70,7 @@ def foreign(kernel: str, name: str, value: object, wanted: ArrayKind) -> Foreign
     function = "from_dlpack" if hasattr(value, "__dlpack__") else wanted.function
     return ForeignArrayError(
         f"{kernel}: {name} is {what}, in a call with {wanted.name}s",
-        hint=f"convert it: {wanted.prefix}.{function}({name})",
+        help=f"convert it: {wanted.prefix}.{function}({name})",
     )
 
 
@@ -83,8 +83,8 @@ def element_name(array: object) -> str:
 def unknown_elements(kernel: str, name: str, array: object) -> DtypeError:
     """Return the error for an array with an element type that PTX lacks."""
     return DtypeError(
-        f"{kernel}: {name} holds {element_name(array)}, which PTX has no type for",
-        hint=f"convert {name} before the call",
+        f"{kernel}: {name} has dtype {element_name(array)}, which has no PTX type",
+        help=f"convert {name} before the call",
     )
 
 
@@ -95,13 +95,13 @@ def _check_numpy(kernel: str, name: str, array: object) -> None:
     dtype = cast("Any", array).dtype
     if not dtype.isnative:
         raise DtypeError(
-            f"{kernel}: {name} is of foreign byte order ({dtype.str})",
-            hint=f'convert it: {name}.astype({name}.dtype.newbyteorder("="))',
+            f"{kernel}: {name} has non-native byte order ({dtype.str})",
+            help=f'convert it: {name}.astype({name}.dtype.newbyteorder("="))',
         )
     if isinstance(array, sys.modules["numpy"].ma.MaskedArray):
         raise LayoutError(
-            f"{kernel}: {name} is a masked array, whose mask would be lost",
-            hint=f"pass {name}.filled(value), or {name}.data and the mask as arrays of their own",
+            f"{kernel}: {name} is a masked array, whose mask would be ignored",
+            help=f"pass {name}.filled(value), or pass {name}.data and the mask as separate arrays",
         )
 
 

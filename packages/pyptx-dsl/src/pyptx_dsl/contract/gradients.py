@@ -27,26 +27,28 @@ def check_tensors(kernel: str, named: Iterable[tuple[str, object]]) -> None:
             continue
         tensor: Any = value
         if tensor.layout is not sys.modules["torch"].strided:
-            raise LayoutError(f"{kernel}: {name} is a {tensor.layout} tensor", hint=f"pass {name}.to_dense()")
+            raise LayoutError(f"{kernel}: {name} is a {tensor.layout} tensor", help=f"pass {name}.to_dense()")
         if _is_differentiated(tensor):
             raise GradientError(
-                f"{kernel}: {name} requires a gradient, and the simulator computes none",
-                hint=f"pass {name}.detach(), or call it under torch.no_grad(); gradients need pyptx-torch and a "
+                f"{kernel}: {name} requires a gradient, but the simulator does not compute gradients",
+                help=f"pass {name}.detach(), or call it under torch.no_grad(); gradients need pyptx-torch and a "
                 "pyptx.differentiable_kernel",
             )
         if sys.modules["torch"]._C._functorch.is_functorch_wrapped_tensor(tensor):  # noqa: SLF001  torch has no other name
             raise RuntimeMissingError(
-                f"{kernel}: {name} is a tensor of torch.vmap or torch.func, which the simulator alone does not support",
-                hint=f"{install_command('torch')}, and call the kernel; or call it for each example, and torch.stack",
+                f"{kernel}: {name} is a tensor of torch.vmap or torch.func, which the simulator does not "
+                "support without pyptx-torch",
+                help=f"{install_command('torch')} and call the kernel; or call it for each example and use torch.stack",
             )
         if _is_recording():
             raise RuntimeMissingError(
-                f"{kernel}: torch records this call in a program, which cannot hold a call of the simulator alone",
-                hint=f"{install_command('torch')}, whose operators it can hold, and call the kernel",
+                f"{kernel}: torch is recording a program, which cannot contain a call of the simulator "
+                "without pyptx-torch",
+                help=f"{install_command('torch')} to record the kernel as an operator, and call the kernel",
             )
         if tensor.numel() and not tensor.untyped_storage().nbytes():
             raise LayoutError(
-                f"{kernel}: {name} has no memory: its storage is freed", hint="allocate it before the call"
+                f"{kernel}: {name} has no memory: its storage was freed", help="allocate it before the call"
             )
 
 

@@ -45,8 +45,8 @@ class Im2col(Value):
         spatial = len(self.lower)
         if not len(self.upper) == len(self.strides) == spatial or spatial not in _CORNER_BITS:
             raise SpecError(
-                f"{self!r}: lower, upper and strides have an entry for each of W, H and D",
-                hint="one to three: the tensor has three to five dimensions",
+                f"{self!r}: lower, upper and strides must have one entry for each of W, H and D",
+                help="pass one to three entries: the tensor has three to five dimensions",
             )
         for what, number, most in (
             ("pixels", self.pixels, _MOST_PIXELS),
@@ -54,10 +54,12 @@ class Im2col(Value):
             *(("stride", stride, _MOST_STRIDE) for stride in self.strides),
         ):
             if not 1 <= (as_count(number) or 0) <= most:
-                raise SpecError(f"{self!r}: {what} {number}: a copy has 1 to {most}")
+                raise SpecError(f"{self!r}: {what} must be 1 to {most}, got {number}")
         limit = 1 << _CORNER_BITS[spatial] - 1
         if not all(-limit <= offset < limit for offset in (*self.lower, *self.upper)):
-            raise SpecError(f"{self!r}: corners of {spatial} dimensions are offsets from {-limit} to {limit - 1}")
+            raise SpecError(
+                f"{self!r}: corner offsets with {spatial} spatial dimensions must be {-limit} to {limit - 1}"
+            )
 
     @classmethod
     def convolution(
@@ -79,8 +81,8 @@ class Im2col(Value):
         before, steps, gaps = (_each(value, count) for value in (padding, stride, dilation))
         if len({count, len(before), len(steps), len(gaps)}) > 1:
             raise SpecError(
-                f"a filter {tuple(filter_size)} with padding {before}, stride {steps} and dilation {gaps}",
-                hint="a number for all dimensions, or one for each",
+                f"invalid filter {tuple(filter_size)} with padding {before}, stride {steps} and dilation {gaps}",
+                help="pass one number for all dimensions, or one for each",
             )
         after = (pad - (size - 1) * gap for pad, size, gap in zip(before, filter_size, gaps, strict=True))
         return cls(pixels, channels, tuple(-pad for pad in before), tuple(after), steps)

@@ -29,14 +29,16 @@ def three(what: str, value: object, least: int = 1) -> Dims:
     sizes = [as_count(size) for size in given]
     known = [size for size in sizes if size is not None]
     if not 1 <= len(sizes) <= 3 or len(known) != len(sizes):
-        hint = f"write one to three integers: {what}=(x, y, z)"
+        help = f"write one to three integers: {what}=(x, y, z)"
         if any(isinstance(each, float) for each in (value, *given)):
-            hint = "divide with //; -(-N // 128) rounds up"
-        raise LaunchError(f"{what}={value!r} is no size", hint=hint)
+            help = "divide with //; -(-N // 128) rounds up"
+        raise LaunchError(f"{what} must be one to three integers, got {value!r}", help=help)
     if min(known) < least:
-        allowed = "every dimension is at least 1"
-        hint = f"{allowed}: round up, -(-N // 128); only a call with an empty array may have no CTAs"
-        raise LaunchError(f"{what}={value!r} is empty", hint=hint if what == "grid" else allowed)
+        allowed = "pass sizes of at least 1"
+        help = f"{allowed}: round up, -(-N // 128); only a call with an empty array may have no CTAs"
+        raise LaunchError(
+            f"{what}={value!r} has a dimension of size 0 or less", help=help if what == "grid" else allowed
+        )
     x, y, z = (*known, 1, 1)[:3]
     return x, y, z
 
@@ -53,8 +55,8 @@ def check_block(block: Dims, target: TargetRow) -> None:
     threads = math.prod(block)
     if threads > target.threads:
         raise LaunchError(
-            f"block={block} has {threads} threads; a block on {target.name} has at most {target.threads}",
-            hint="use more blocks",
+            f"block={block} has {threads} threads; {target.name} allows at most {target.threads} threads per CTA",
+            help="use more CTAs with fewer threads",
         )
 
 
@@ -62,10 +64,10 @@ def check_cluster(cluster: Dims, target: TargetRow) -> None:
     """Raise LaunchError if the target does not support clusters of that size."""
     blocks = math.prod(cluster)
     if blocks > target.cluster_optin:
-        have = f"at most {target.cluster_optin} blocks" if target.cluster_optin > 1 else "no clusters"
-        raise LaunchError(
-            f"cluster={cluster} has {blocks} blocks; {target.name} has {have}", hint="clusters need sm_90 or later"
-        )
+        have, help = "does not support clusters", 'use arch="sm_90" or later for clusters'
+        if target.cluster_optin > 1:
+            have, help = f"allows at most {target.cluster_optin} CTAs per cluster", "use smaller clusters"
+        raise LaunchError(f"cluster={cluster} has {blocks} CTAs; {target.name} {have}", help=help)
 
 
 def check_grid(grid: Dims, cluster: Dims, persistent: int = 0) -> None:
@@ -73,20 +75,21 @@ def check_grid(grid: Dims, cluster: Dims, persistent: int = 0) -> None:
     _check_limits("grid", grid, _GRID_LIMITS)
     if persistent and grid[1:] != (1, 1):
         raise LaunchError(
-            f"grid={grid} has several dimensions, and a persistent kernel one: how many blocks there are, at most",
-            hint="number the work, and let each block take every nctaid.x-th piece from its ctaid.x on",
+            f"a persistent kernel needs a one-dimensional grid (its maximum number of CTAs), got grid={grid}",
+            help="number the work items; in each CTA process the items ctaid.x, ctaid.x + nctaid.x, …",
         )
     for axis, blocks, group in zip("xyz", grid, cluster, strict=True):
         if blocks % group:
             raise LaunchError(
-                f"grid.{axis} is {blocks}, which clusters of {group} don't divide", hint="round the grid up"
+                f"grid.{axis} is {blocks}, which is not a multiple of the cluster size {group}",
+                help="round the grid up to a multiple of the cluster size",
             )
 
 
 def _check_limits(what: str, sizes: Dims, limits: Sequence[int]) -> None:
     for axis, size, limit in zip("xyz", sizes, limits, strict=True):
         if size > limit:
-            raise LaunchError(f"{what}.{axis} is {size}, and may be at most {limit} ({what}={sizes})")
+            raise LaunchError(f"{what}.{axis} is {size}, the maximum is {limit} ({what}={sizes})")
 
 
 def call_sizes(
@@ -134,7 +137,8 @@ def size_parameters(
         return 0, tuple(names) if every else tuple(each.name for each in named if each.name in names)
     shown = str(signature(function))[1:-1]
     raise SignatureError(
-        f"the {what} asks for {', '.join(unknown) or shown}, and this kernel has {', '.join(names) or 'no dimensions'}",
-        hint=f"a {what} function takes dimensions and template parameters by their names: "
-        f"lambda {', '.join(dimensions)}: …",
+        f"the {what} function needs {', '.join(unknown) or shown}, this kernel has "
+        f"{', '.join(names) or 'no dimensions'}",
+        help=f"take dimensions and template parameters by name in the {what} function: lambda "
+        f"{', '.join(dimensions)}: …",
     )

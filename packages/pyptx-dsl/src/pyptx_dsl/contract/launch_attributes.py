@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.target_rows import TargetRow
 
 ROWS: Final = (
-    LaunchAttribute("cooperative", 2, "flag", "all blocks run at the same time, and may wait for each other"),
-    LaunchAttribute("priority", 8, "int", "the priority of the launch; lower numbers go first"),
+    LaunchAttribute("cooperative", 2, "flag", "run all CTAs at the same time; they may wait for each other"),
+    LaunchAttribute("priority", 8, "int", "priority of the launch; lower numbers first"),
     LaunchAttribute(
-        "preferred_shared_memory_carveout", 14, "int", "how much of the L1 cache is shared memory, in percent"
+        "preferred_shared_memory_carveout", 14, "int", "percentage of the L1 cache that is used as shared memory"
     ),
 )
 
@@ -34,7 +34,7 @@ def encode_attributes(launch: object, target: TargetRow) -> tuple[tuple[int, byt
     if launch is None:
         return ()
     if not isinstance(launch, Mapping):
-        raise LaunchError(f"launch={launch!r} is no mapping", hint='write launch={"cooperative": True}')
+        raise LaunchError(f"launch must be a mapping, got {launch!r}", help='write launch={"cooperative": True}')
     given = cast("Mapping[object, object]", launch)
     known = _known() if given else {}
     return tuple(sorted(_encoded(str(name), value, known, target) for name, value in given.items()))
@@ -52,8 +52,8 @@ def _encoded(name: str, value: object, known: Mapping[str, LaunchAttribute], tar
         from pyptx_ir.plugins.homes import home_of_launch_attribute, install_hint
 
         home = home_of_launch_attribute(name)
-        hint = install_hint(home) if home else close(name, tuple(known))
-        raise LaunchError(f"there is no launch attribute {name!r}", hint=hint)
+        help = install_hint(home) if home else close(name, tuple(known))
+        raise LaunchError(f"unknown launch attribute {name!r}", help=help)
     _check_capability(row, target)
     return row.number, _value(row, value)
 
@@ -69,8 +69,7 @@ def _check_capability(row: LaunchAttribute, target: TargetRow) -> None:
     major, minor = row.capability
     if target.number < 10 * major + minor:
         raise LaunchError(
-            f"launch attribute {row.name!r} needs a device of compute capability {major}.{minor}; "
-            f"the kernel is for {target.name}"
+            f"launch attribute {row.name!r} needs compute capability {major}.{minor}; the kernel is for {target.name}"
         )
 
 
@@ -86,4 +85,4 @@ def _value(row: LaunchAttribute, value: object) -> bytes:
     if number is not None:
         return struct.pack("<i", number)
     wanted = {"flag": "True or False", "int": "an integer"}.get(row.kind) or " or ".join(map(repr, row.choices))
-    raise LaunchError(f"launch[{row.name!r}]={value!r}", hint=f"{row.summary}: {wanted}")
+    raise LaunchError(f"launch[{row.name!r}]={value!r}", help=f"{row.summary}: {wanted}")

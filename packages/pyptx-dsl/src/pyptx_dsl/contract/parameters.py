@@ -54,7 +54,7 @@ class RawParameter:
         """Return the value that a call passes, checked against the type; raise KeywordError for an invalid one."""
         number: int | float | None = as_float(given) if self.type.is_float else as_integer(given)
         if number is None or not _fits(self.type, number):
-            raise KeywordError(f"{self.name}={given!r}: the parameter is declared {self.type}")
+            raise KeywordError(f"invalid value {given!r} of {self.name}, which is declared {self.type}")
         return number
 
 
@@ -71,26 +71,28 @@ def parse_raw_parameters(declared: Sequence[tuple[str, str]]) -> tuple[RawParame
     parsed = list[RawParameter]()
     entries = as_items(declared)
     if entries is None:
-        raise SpecError(f"raw_params={declared!r} is no list", hint='write a list of pairs: [("u32", "n")]')
+        raise SpecError(
+            f"raw_params must be a list of (type, name) pairs, got {declared!r}", help='write pairs: [("u32", "n")]'
+        )
     for entry in entries:
         match as_items(entry):
             case [str(word), str(name)]:
                 parsed.append(_parse(word, name))
             case _:
-                raise SpecError(f"raw_params: {entry!r} is no pair of type and name", hint='write ("u32", "n")')
+                raise SpecError(f"raw_params: expected a (type, name) pair, got {entry!r}", help='write ("u32", "n")')
     return tuple(parsed)
 
 
 def _parse(declared: str, name: str) -> RawParameter:
     word, *parts = declared.split(".")
     if not name.isidentifier() or not name.isascii():
-        raise SpecError(f"raw_params: {name!r} is no parameter name", hint="use an ASCII identifier")
+        raise SpecError(f"raw_params: invalid parameter name {name!r}", help="use an ASCII identifier")
     try:
         dtype = from_name(word)
     except UnknownTypeError as error:
-        raise SpecError(f"raw_params: {declared!r} starts with no PTX type", hint=error.hint) from None
+        raise SpecError(f"raw_params: {declared!r} does not start with a PTX type", help=error.help) from None
     if dtype.memory != dtype.name:
-        raise SpecError(f"raw_params: a parameter cannot be .{dtype}", hint=f"declare it .{dtype.memory}")
+        raise SpecError(f"raw_params: a parameter cannot be .{dtype}", help=f"declare it .{dtype.memory}")
     space, values, is_pointer = None, dict[str, int](), False
     for part in parts:
         match = _PART.match(part)
@@ -101,9 +103,9 @@ def _parse(declared: str, name: str) -> RawParameter:
         elif match:
             values[match[1]] = int(match[2])
         else:
-            raise SpecError(f"raw_params: {part!r} in {declared!r} means nothing", hint=(__doc__ or "").splitlines()[2])
+            raise SpecError(f"raw_params: unknown word {part!r} in {declared!r}", help=(__doc__ or "").splitlines()[2])
     if not is_pointer and (space is not None or "palign" in values):
-        raise SpecError(f"raw_params: {declared!r} has a space or palign without ptr", hint=f"write {word}.ptr.…")
+        raise SpecError(f"raw_params: {declared!r} has a state space or palign without ptr", help=f"write {word}.ptr.…")
     pointer = Pointer(space, values.get("palign", 1)) if is_pointer else None
     return RawParameter(name, dtype, pointer, values.get("align"), values.get("array"))
 

@@ -30,9 +30,9 @@ class Scalar(Value):
     def __init__(self, dtype: PtxType) -> None:
         """Describe a number; raise SpecError for a type that is not valid for parameters."""
         if not is_type(dtype):
-            raise SpecError(f"Scalar({dtype!r}) has no PTX type", hint="write a type of pyptx.types: Scalar(f32)")
+            raise SpecError(f"Scalar needs a PTX type, got {dtype!r}", help="pass a type of pyptx.types: Scalar(f32)")
         if dtype.memory != dtype.name:
-            raise SpecError(f"a parameter cannot be .{dtype}", hint=f"write Scalar({dtype.memory or 'u32'})")
+            raise SpecError(f"a parameter cannot be .{dtype}", help=f"write Scalar({dtype.memory or 'u32'})")
         object.__setattr__(self, "dtype", dtype)
 
     def __repr__(self) -> str:
@@ -58,9 +58,13 @@ def apart(
 
 
 def _miscounted(declaration: Declaration, keywords: Mapping[str, object], count: int) -> ArgumentCountError:
+    from pyptx_ir.isa.modules.counting import counted
+
     types = {parameter.name: parameter.type for parameter in declaration.raw}
     listed = [f"{name}: {tile!r}" for name, tile in zip(declaration.tensors, declaration.in_specs, strict=False)]
     for place, name in declaration.scalars:
         listed.insert(place, f"{name}: Scalar({types[name]})")
     wanted = [each for each in listed if each.partition(":")[0] not in keywords]
-    return ArgumentCountError(f"{declaration.name} takes {len(wanted)} arguments ({', '.join(wanted)}), not {count}")
+    return ArgumentCountError(
+        f"{declaration.name}: expected {counted(len(wanted), 'argument')} ({', '.join(wanted)}), got {count}"
+    )

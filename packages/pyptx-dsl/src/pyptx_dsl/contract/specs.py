@@ -117,15 +117,15 @@ class Tile(Value):
                 case Layout():
                     layout, behind = item, True
                 case _ if behind:
-                    raise SpecError(f"Tile{dims_and_dtype!r}: dimensions come before dtype and layout")
+                    raise SpecError(f"Tile{dims_and_dtype!r}: the dimensions must precede dtype and layout")
                 case _:
                     shape.append(_dim(item))
         if dtype is None:
             last = shape[-1] if shape and shape[-1] in BY_NAME else None
-            hint = f"{last!r} is the name of a dimension here; the type is {last}, without quotes" if last else ""
-            raise SpecError(f"Tile{dims_and_dtype!r} has no dtype", hint=hint or 'write it last: Tile("M", "N", f32)')
+            help = f"pass the type {last!r} without quotes; a string names a dimension" if last else ""
+            raise SpecError(f"Tile{dims_and_dtype!r} has no dtype", help=help or 'write it last: Tile("M", "N", f32)')
         if not shape:
-            raise SpecError(f"Tile({dtype}) has no dimension", hint="a single number is a Tile(1, …)")
+            raise SpecError(f"Tile({dtype}) has no dimensions", help="write Tile(1, …) for a single number")
         box = None if tma_box is None else tuple(_dim(size) for size in tma_box)
         values = {"shape": tuple(shape), "dtype": dtype, "layout": layout, "tma_box": box}
         modes = {"tma_rank": tma_rank, "tma_padding": tma_padding, "im2col": im2col, "align": align}
@@ -137,25 +137,23 @@ class Tile(Value):
     def _check(self) -> None:
         """Raise SpecError for invalid boxes, ranks and alignments."""
         if not 1 <= self.tma_rank <= _MAX_TMA_RANK:
-            raise SpecError(f"tma_rank={self.tma_rank}: a TMA descriptor has 1 to {_MAX_TMA_RANK} dimensions")
+            raise SpecError(f"tma_rank must be 1 to {_MAX_TMA_RANK}, got {self.tma_rank}")
         align = as_count(self.align)
         if align is None or not 0 < align <= MAX_ALIGN or align & (align - 1):
             raise SpecError(
-                f"align={self.align!r} is no alignment", hint=f"a power of two up to {MAX_ALIGN}, in bytes: align=16"
+                f"align must be a power of two up to {MAX_ALIGN}, got {self.align!r}", help="pass bytes: align=16"
             )
         for name, word, known in (
             ("tma_promotion", self.tma_promotion, L2_PROMOTIONS),
             ("tma_fill", self.tma_fill, FILLS),
         ):
             if word not in known:
-                raise SpecError(f"{name}={word!r} is no such word", hint=f"one of {', '.join(map(repr, known))}")
+                raise SpecError(f"invalid {name} {word!r}", help=f"use one of {', '.join(map(repr, known))}")
         self._check_elements()
         if self.tma_fill == "nan" and not (self.dtype.is_float and self.dtype.bits >= 16):
-            raise SpecError(
-                f"tma_fill='nan': TMA knows no NaN of {self.dtype}", hint="it fills so for f16, bf16, tf32, f32 and f64"
-            )
+            raise SpecError(f"tma_fill='nan' is not supported for {self.dtype}", help="use f16, bf16, tf32, f32 or f64")
         if self.tma_box is not None and len(self.tma_box) != self.rank:
-            raise SpecError(f"tma_box={self.tma_box} has {len(self.tma_box)} dimensions, the tile {self.rank}")
+            raise SpecError(f"tma_box={self.tma_box} has {len(self.tma_box)} dimensions, the tile has {self.rank}")
         if self.im2col is not None:
             self._check_columns(len(self.im2col.lower) + 2)
 
@@ -165,11 +163,11 @@ class Tile(Value):
             return
         if self.tma_elements not in PACKED_ELEMENTS:
             known = ", ".join(map(repr, PACKED_ELEMENTS))
-            raise SpecError(f"tma_elements={self.tma_elements!r} is no such word", hint=f"one of {known}")
+            raise SpecError(f"invalid tma_elements {self.tma_elements!r}", help=f"use one of {known}")
         if self.dtype.bytes != 1 or self.dtype.is_float:
             raise SpecError(
-                f"tma_elements={self.tma_elements!r}: elements of {self.dtype} share no bytes",
-                hint="declare the tile of u8, b8 or e2m1x2; its sizes then count bytes",
+                f"tma_elements={self.tma_elements!r} needs a sub-byte type, got {self.dtype}",
+                help="declare the tile with u8, b8 or e2m1x2; its sizes are then in bytes",
             )
 
     @property
@@ -181,11 +179,13 @@ class Tile(Value):
     def _check_columns(self, rank: int) -> None:
         if self.rank != rank:
             raise SpecError(
-                f"{self!r}: columns with corners of {rank - 2} dimensions are for a tensor of {rank}, not {self.rank}",
-                hint="N, then an extent for each offset of the corners, then C",
+                f"{self!r}: im2col corners of {rank - 2} dimensions need a tensor of rank {rank}, got {self.rank}",
+                help="pass N, then one extent per corner dimension, then C",
             )
         if self.tma_box is not None or self.layout is Layout.COL:
-            raise SpecError(f"{self!r}: im2col copies take columns of pixels: tma_box and Layout.COL mean nothing")
+            raise SpecError(
+                f"{self!r}: tma_box and Layout.COL do not apply to im2col copies, which copy columns of pixels"
+            )
 
     @property
     def rank(self) -> int:
@@ -207,7 +207,7 @@ class Tile(Value):
         missing = [name for name in self.symbolic_dims if name not in env]
         if missing:
             raise UnboundDimensionsError(
-                f"{self!r}: no size for {', '.join(missing)}", hint=f"known: {', '.join(sorted(env)) or 'none'}"
+                f"{self!r}: no size for {', '.join(missing)}", help=f"known: {', '.join(sorted(env)) or 'none'}"
             )
         return tuple(env[size] if isinstance(size, str) else size for size in self.shape)
 
@@ -231,13 +231,13 @@ class Tile(Value):
         """Return the sizes of named dimensions in an array's shape; raise RankError or ShapeError for a mismatch."""
         if len(array_shape) != self.rank:
             raise RankError(
-                f"{self!r} has {self.rank} dimensions, the array has {len(array_shape)}: {tuple(array_shape)}"
+                f"{self!r} has rank {self.rank}, the array has rank {len(array_shape)}: {tuple(array_shape)}"
             )
         env: dict[str, int] = {}
         for axis, (declared, actual) in enumerate(zip(self.shape, array_shape, strict=True)):
             wanted = env.setdefault(declared, actual) if isinstance(declared, str) else declared
             if wanted != actual:
-                raise ShapeError(f"{self!r}: dimension {axis} is {actual}, and must be {wanted}")
+                raise ShapeError(f"{self!r}: dimension {axis} must be {wanted}, got {actual}")
         return env
 
     def matches(self, array_shape: Sequence[int], dtype_name: str) -> bool:
@@ -277,7 +277,7 @@ class Tile(Value):
 
 def _once(dtype: PtxType | None, item: PtxType) -> PtxType:
     if dtype is not None:
-        raise SpecError(f"a Tile has one dtype, not {dtype} and {item}")
+        raise SpecError(f"a Tile has one dtype, got {dtype} and {item}")
     return item
 
 
@@ -286,16 +286,16 @@ def _dim(size: object) -> Dim:
     meant = _element_type(size)
     if meant:
         raise SpecError(
-            f"{size!r} is no dimension; an element type is a type of PTX",
-            hint=f"write Tile(…, {meant}): from pyptx.types import {meant}",
+            f"expected a dimension, got {size!r}; element types are PTX types",
+            help=f"write Tile(…, {meant}): from pyptx.types import {meant}",
         )
     if isinstance(size, str):
         if not size.isidentifier():
-            raise SpecError(f"{size!r} is no name for a dimension", hint="use an identifier such as 'M'")
+            raise SpecError(f"invalid dimension name {size!r}", help="use an identifier such as 'M'")
         return size
     number = as_count(size)
     if number is None or number < 1:
-        raise SpecError(f"{size!r} is no dimension", hint="dimensions are positive sizes or names")
+        raise SpecError(f"expected a dimension, got {size!r}", help="use positive sizes or names")
     return number
 
 
@@ -319,7 +319,10 @@ def _layout_for(inner: Dim, dtype: PtxType) -> Layout:
             return layout
     if width == _SWIZZLE_BYTES["INTERLEAVED"]:
         return Layout.ROW
-    raise SpecError(f"an operand {inner} x {dtype} wide has rows of {width} bytes", hint="use 16, 32, 64 or 128 bytes")
+    raise SpecError(
+        f"operand rows of {inner} x {dtype} have {width} bytes, which is not a swizzle width",
+        help="use 16, 32, 64 or 128 bytes",
+    )
 
 
 def unify_envs(envs: Iterable[Mapping[str, int]]) -> dict[str, int]:

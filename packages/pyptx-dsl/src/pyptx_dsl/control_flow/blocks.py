@@ -50,11 +50,11 @@ def _around(trace: Trace, what: str, label: str | None) -> LoopFrame:
             return frame
     if label is None:
         raise ControlFlowError(
-            f"ptx.{what} outside a loop", hint="use it inside ptx.loop, ptx.while_, ptx.range_ or ptx.kloop"
+            f"ptx.{what} outside a loop", help="use it inside ptx.loop, ptx.while_, ptx.range_ or ptx.kloop"
         )
     raise ControlFlowError(
-        f"ptx.{what}: no loop or block around this is named {label!r}",
-        hint="give it that label, or branch to any label with ptx.bra",
+        f"ptx.{what}: no enclosing loop or block is labelled {label!r}",
+        help="set that label on the loop or block, or branch to any label with ptx.bra",
     )
 
 
@@ -77,7 +77,7 @@ def continue_(label: str | None = None, *, pred: Reg | None = None, uniform: boo
     trace = active("ptx.continue_")
     frame = _around(trace, "continue_", label)
     if frame.is_block:
-        raise ControlFlowError(f"ptx.continue_: {label!r} is a block, which runs once", hint="leave it by ptx.break_")
+        raise ControlFlowError(f"ptx.continue_: {label!r} is a block, not a loop", help="leave it with ptx.break_")
     jump(trace, frame.at_next(), pred, uniform=uniform)
 
 

@@ -97,12 +97,12 @@ def predicate(value: object, what: str) -> Reg:
     if isinstance(value, Reg):
         if value.dtype.kind != "pred":
             raise RegisterTypeError(
-                f"{what} takes a predicate, and {value.raw_name} is a {value.dtype} register",
-                hint=f"compare it: {what}(value != 0)",
+                f"{what} needs a predicate, got the {value.dtype} register {value.raw_name}",
+                help=f"compare it first: {what}(value != 0)",
             )
         return value
-    hint = "a plain Python `if` decides such things while tracing" if isinstance(value, bool) else "compare registers"
-    raise OperandError(f"{what} takes a predicate register, not {value!r}", hint=hint)
+    help = "use a plain Python `if` for values known while tracing" if isinstance(value, bool) else "compare registers"
+    raise OperandError(f"{what} needs a predicate register, got {value!r}", help=help)
 
 
 def evaluate(condition: object, what: str) -> Reg:
@@ -118,7 +118,7 @@ def jump(trace: Trace, target: str, guard: Reg | None = None, *, uniform: bool =
 def refuse_unnamed(keyword: str, label: str | None, *, define: bool) -> None:
     """Raise OperandError for an unnamed label that is defined elsewhere; `keyword` is the argument that names it."""
     if label is None and not define:
-        raise OperandError("a label that another place defines needs its name", hint=f'name it: {keyword}="$L__BB0_2"')
+        raise OperandError("a label that is defined elsewhere needs a name", help=f'pass {keyword}="$L__BB0_2"')
 
 
 # --- if, elif, else ---------------------------------------------------------------------------------
@@ -304,13 +304,13 @@ def _pending(trace: Trace, what: str) -> Chain:
     chain = trace.notes.get(_CHAIN)
     if not isinstance(chain, Chain) or chain.complete or chain.scope is not trace.open_scope:
         raise ControlFlowError(
-            f"ptx.{what} without ptx.if_: no block of if_ or elif_ ends directly above it",
-            hint=f"write `with ptx.{what}(…):` right behind the block of `with ptx.if_(…):`, at the same indentation",
+            f"ptx.{what} without ptx.if_: the previous statement is not a block of if_ or elif_",
+            help=f"write `with ptx.{what}(…):` directly after the block of `with ptx.if_(…):`, at the same indentation",
         )
     if chain.skip is None:
         raise ControlFlowError(
-            f"ptx.{what} begins at the label of the block before it, which stands elsewhere: define_label=False",
-            hint="let that block define its label, or branch with ptx.bra",
+            f"ptx.{what} starts at the label of the previous block, which is defined elsewhere (define_label=False)",
+            help="define the label in that block, or branch with ptx.bra",
         )
     if len(chain.scope.nodes) <= chain.index or chain.scope.nodes[chain.index] is not chain.skip:
         raise _misplaced(what)
@@ -327,8 +327,8 @@ def behind_block(trace: Trace) -> bool:
 
 def _misplaced(what: str) -> ControlFlowError:
     return ControlFlowError(
-        f"instructions stand between the block of ptx.if_ and this ptx.{what}",
-        hint="move them above the ptx.if_, or into one of its blocks",
+        f"there are instructions between the block of ptx.if_ and this ptx.{what}",
+        help="move them before the ptx.if_, or into one of its blocks",
     )
 
 
@@ -354,8 +354,8 @@ def _name_end(chain: Chain, labels: BranchLabels) -> None:
         return
     if chain.end not in {None, labels.end_label}:
         raise ControlFlowError(
-            f"the blocks before leave for {chain.end!r}, and this one for {labels.end_label!r}",
-            hint="give every elif_ and else_ of the chain the same end_label",
+            f"the end_label of this chain is {chain.end!r}, got {labels.end_label!r}",
+            help="pass the same end_label to every elif_ and else_ of the chain",
         )
     chain.end, chain.named, chain.defines_end = labels.end_label, True, labels.define_end
 
@@ -364,7 +364,7 @@ def _taken(scope: Scope, index: int) -> tuple[nodes.Statement, Site]:
     """Remove and return a plain statement of a scope."""
     node = scope.nodes.pop(index)
     if not isinstance(node, nodes.Label | nodes.Instruction):
-        raise TypeError(f"{node!r} is neither the label nor the branch of an if_")
+        raise TypeError(f"{node!r} is not the label or branch of an if_")
     return node, scope.sites.pop(index)
 
 

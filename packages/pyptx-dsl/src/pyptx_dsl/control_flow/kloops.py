@@ -51,17 +51,22 @@ def kloop(
     trace = active("ptx.kloop")
     factor = as_integer(unroll)
     if factor is None or factor < 1:
-        raise OperandError(f"ptx.kloop: unroll={unroll!r} is no positive number", hint="unroll=1 repeats it singly")
+        raise OperandError(
+            f"ptx.kloop: unroll must be a positive int, got {unroll!r}", help="pass unroll=1 for no unrolling"
+        )
     if not callable(cast("object", body)) or requires_arguments(body):
         raise CallError(
-            f"ptx.kloop: body={body!r} is no function without arguments", hint="a counter is a register of your own"
+            f"ptx.kloop: body must be a function without arguments, got {body!r}",
+            help="pass a register of this kernel as the counter",
         )
     if isinstance(total, Reg):
         _loop(trace, total, factor, body, KloopLabels(loop_label, tail_label, rest_label, end_label, uniform))
         return
     count = as_integer(total)
     if count is None or count < 0:
-        raise OperandError(f"ptx.kloop: total={total!r} is neither a count nor a register", hint="ptx.kloop(n, …)")
+        raise OperandError(
+            f"ptx.kloop: total must be an int or an integer register, got {total!r}", help="write ptx.kloop(n, …)"
+        )
     end = LoopFrame(trace, end_label, label=loop_label)
     end.close()
     for _ in range(count):
@@ -95,7 +100,8 @@ def _loop(trace: Trace, total: Reg, unroll: int, body: Callable[[], object], lab
     dtype = total.dtype
     if not dtype.is_integer or dtype.bits not in {16, 32, 64}:
         raise RegisterTypeError(
-            f"ptx.kloop counts in integers, and {total.raw_name} is a {dtype} register", hint="convert it: ptx.cvt"
+            f"ptx.kloop needs an integer register, got the {dtype} register {total.raw_name}",
+            help="convert it with ptx.cvt",
         )
     word = f"{'s' if dtype.kind == 'signed' else 'u'}{dtype.bits}"
     whole = LoopFrame(trace, labels.end, label=labels.loop)

@@ -173,7 +173,7 @@ class While:
         if not callable(condition) and not _may_change(self._scope.nodes[self._start :], condition.raw_name):
             raise ControlFlowError(
                 f"the condition of ptx.while_, {condition.raw_name}, never changes inside the loop",
-                hint="pass a function, which is computed anew for every iteration: ptx.while_(lambda: i < n)",
+                help="pass a function, which is emitted for every iteration: ptx.while_(lambda: i < n)",
             )
         frame.define_next()
         jump(trace, self._top, evaluate(condition, "ptx.while_"), uniform=self._uniform)

@@ -55,9 +55,9 @@ class PredicatedBlock:
             wrong = _wrong(node)
             if wrong is not None:
                 raise ControlFlowError(
-                    f"ptx.predicated guards instructions one by one, and {wrong}",
+                    f"ptx.predicated guards single instructions, but {wrong}",
                     where=self._trace.recorder.where(self._scope.sites[place]),
-                    hint="branch around it: with ptx.if_(…)",
+                    help="branch around it: with ptx.if_(…)",
                 )
             if isinstance(node, nodes.Instruction):
                 self._scope.nodes[place] = instruction(node.opcode, node.operands, self._guard, node.lead)
@@ -71,9 +71,9 @@ def _wrong(node: object) -> str | None:
         case Scope() | nodes.Block():
             return "this is a scope"
         case nodes.Instruction(guard=nodes.Guard()):
-            return "this one has a guard already"
+            return "this instruction already has a guard"
         case nodes.Instruction(raw=str()):
-            return "this one is spelt without it"
+            return "this instruction has a source text without a guard"
         case _:
             return None
 
@@ -94,4 +94,4 @@ def predicated(pred: Reg) -> PredicatedBlock:
         case tree.Register(name=name) | tree.Symbol(name=name):
             return PredicatedBlock(trace, nodes.Guard(name))
         case _:
-            raise TypeError(f"{operand!r} is no predicate")
+            raise TypeError(f"{operand!r} is not a predicate")

@@ -110,20 +110,23 @@ def _check_registers(options: RangeOptions, *, exact: bool) -> None:
     """Raise RegisterTypeError or OperandError for invalid counter and predicate registers."""
     for keyword, given in (("counter", options.counter), ("pred", options.pred)):
         if given is not None and not isinstance(cast("object", given), Reg):
-            raise OperandError(f"ptx.range_: {keyword}={given!r} is no register", hint="reg.scalar, reg.bank make some")
+            raise OperandError(
+                f"ptx.range_: {keyword} must be a register, got {given!r}",
+                help="create one with reg.scalar or reg.bank",
+            )
     if options.counter is not None and options.counter.readonly:
         raise RegisterTypeError(
-            f"ptx.range_: {options.counter.raw_name} cannot be written, so it cannot count",
-            hint="copy it: reg.from_(register, u32)",
+            f"ptx.range_: counter {options.counter.raw_name} is read-only",
+            help="copy it: reg.from_(register, u32)",
         )
     if options.pred is not None and options.pred.dtype is not pred:
         raise RegisterTypeError(
-            f"ptx.range_: pred={options.pred!r} is no predicate", hint="declare it reg.scalar(pred)"
+            f"ptx.range_: pred must be a predicate register, got {options.pred!r}", help="declare it reg.scalar(pred)"
         )
     if isinstance(options.pred, NegPred) and not exact:
         raise RegisterTypeError(
-            "ptx.range_ chooses its tests itself, so their predicate is p, not ~p",
-            hint='say how the loop is spelt: spelling="setp.ge.s32"',
+            "ptx.range_ chooses the comparison itself: pass pred=p, not ~p",
+            help='set the opcode: spelling="setp.ge.s32"',
         )
 
 
@@ -188,7 +191,7 @@ def _plan(
     values = [_value(name, value) for name, value in (("start", start), ("stop", stop), ("step", step))]
     dtype = _counted_in(options, [value for value in values if isinstance(value, Reg)])
     if isinstance(values[2], int) and values[2] == 0:
-        raise OperandError("ptx.range_ with a step of 0 would never end", hint="use ptx.loop for an endless loop")
+        raise OperandError("ptx.range_ with a step of 0 would never end", help="use ptx.loop for an endless loop")
     plan = Plan(dtype, *values)
     if plan.is_counted and not exact and not range(*[v for v in values if isinstance(v, int)]):
         return None
@@ -197,8 +200,8 @@ def _plan(
         low = -plan.highest if signed_step else plan.lowest
         if isinstance(value, int) and not low <= value <= plan.highest:
             raise OperandError(
-                f"ptx.range_: {name}={value} does not fit the counter's type {plan.word}",
-                hint="count in a wider or signed type: pass start as a register of it",
+                f"ptx.range_: {name}={value} does not fit in the counter type {plan.word}",
+                help="use a wider or signed type: pass start as a register of it",
             )
     if exact:
         return plan
@@ -213,14 +216,14 @@ def _counted_in(options: RangeOptions, registers: list[Reg]) -> PtxType:
     dtype = _counter(registers + counter) if options.dtype is None else as_type(options.dtype)
     if not dtype.is_integer or dtype.bits not in _WIDTHS:
         raise RegisterTypeError(
-            f"ptx.range_ counts in integers of 16, 32 or 64 bits, not in {dtype}", hint="dtype=s32, or u64"
+            f"ptx.range_: dtype must be an integer of 16, 32 or 64 bits, got {dtype}", help="use dtype=s32 or u64"
         )
     wrong = [register for register in registers if register.dtype.bits > dtype.bits]
     wrong += [register for register in counter if register.dtype.bits != dtype.bits]
     if wrong:
         raise RegisterTypeError(
-            f"ptx.range_ counts in {dtype}, and {wrong[0].raw_name} is a {wrong[0].dtype} register",
-            hint="give it registers of one width, or another dtype",
+            f"ptx.range_: expected {dtype} registers, got the {wrong[0].dtype} register {wrong[0].raw_name}",
+            help="pass registers of one width, or another dtype",
         )
     return dtype
 
@@ -229,15 +232,16 @@ def _value(name: str, value: object) -> Reg | int:
     if isinstance(value, Reg):
         if not value.dtype.is_integer or value.dtype.bits not in _WIDTHS:
             raise RegisterTypeError(
-                f"ptx.range_: {name} is the {value.dtype} register {value.raw_name}",
-                hint="count with integer registers of 16, 32 or 64 bits; convert with ptx.cvt",
+                f"ptx.range_: {name} must be an integer of 16, 32 or 64 bits, got the {value.dtype} register "
+                f"{value.raw_name}",
+                help="convert it with ptx.cvt",
             )
         return value
     number = as_integer(value)
     if number is None:
         raise OperandError(
-            f"ptx.range_: {name}={value!r} is neither an integer nor a register",
-            hint="a range counts in whole numbers; convert a float register with ptx.cvt",
+            f"ptx.range_: {name} must be an int or a register, got {value!r}",
+            help="pass an integer; convert a float register with ptx.cvt",
         )
     return number
 
@@ -250,7 +254,7 @@ def _counter(registers: list[Reg]) -> PtxType:
     if len(kinds) > 1:
         named = ", ".join(f"{register.raw_name} ({register.dtype})" for register in registers)
         raise RegisterTypeError(
-            f"ptx.range_ over signed and unsigned registers: {named}", hint="give them one type: reg.from_(value, s32)"
+            f"ptx.range_ mixes signed and unsigned registers: {named}", help="use one type: reg.from_(value, s32)"
         )
     bits = max(register.dtype.bits for register in registers)
     return from_name(f"{kinds.pop()[0]}{bits}")
@@ -321,8 +325,8 @@ def _may_be_skipped(plan: Plan, form: Spelt | None) -> bool:
 def _python_break() -> ControlFlowError:
     """Return the error for a `break` in an `if_` block; a generator that is being closed cannot raise it."""
     return ControlFlowError(
-        "Python's `break` in a block of ptx.if_ ends the tracing of the loop's body, for every thread",
-        hint="leave the loop on the GPU with ptx.break_()",
+        "Python's `break` in a block of ptx.if_ ends the tracing of the loop body, for all threads",
+        help="leave the loop on the GPU with ptx.break_()",
     )
 
 

@@ -39,10 +39,10 @@ _FLOWS = "ptx.rebinding.flows"
 
 # Effect in the message, by whether the next iteration reads the variable and whether it was a number.
 _EFFECTS = {
-    (True, False): "which is traced once: each turn would read the register that it was in front of the loop",
-    (True, True): "which is traced once: the number would be the same in every turn",
-    (False, False): "and read behind it: threads that skip the block would read a register that they have not written",
-    (False, True): "and read behind it: threads that skip the block would go on with the new number too",
+    (True, False): "which is traced once: each iteration would read the register from before the loop",
+    (True, True): "which is traced once: the number would be the same in every iteration",
+    (False, False): "and read after it: threads that skip the block would read a register that they have not written",
+    (False, True): "and read after it: threads that skip the block would also use the new number",
 }
 
 Value: TypeAlias = "Handle | RegArray | int | float | Listed"
@@ -125,7 +125,7 @@ class Watch:
             f"`{name}` is bound to another {'number' if number else 'register'} in a block of {self._what}, "
             f"{_EFFECTS[again, number]}",
             where=place,
-            hint=_remedy(name, before),
+            help=_remedy(name, before),
         )
 
 
@@ -144,11 +144,11 @@ def _place(frame: FrameType, offset: int) -> str:
 
 def _remedy(name: str, before: Value) -> str:
     if isinstance(before, int | float):
-        return f"make it a register in front of the block: {name} = reg.scalar(…, init={before!r}), then `{name} += …`"
+        return f"use a register defined before the block: {name} = reg.scalar(…, init={before!r}), then `{name} += …`"
     if isinstance(before, Listed):
         element = name + before.spelling
         return f"write into its registers: `{element} += …` or `ptx.mov(type, {element}, …)`"
-    return f"write `{name} += …` or `ptx.mov(type, {name}, …)`, or take another name for what the block alone uses"
+    return f"write `{name} += …` or `ptx.mov(type, {name}, …)`, or use another name for a value of this block only"
 
 
 # --- variables --------------------------------------------------------------------------------------

@@ -82,17 +82,18 @@ def spelt(
 ) -> Spelt:
     """Return the instructions of a planned loop; raise OperandError for a test that is not that of Python's `range`."""
     if place not in {"bottom", "top"}:
-        raise OperandError(f"ptx.range_: tested={place!r}", hint='tested="bottom" or tested="top"')
+        raise OperandError(f"ptx.range_: invalid tested={place!r}", help='use tested="bottom" or tested="top"')
     words = spellings(text("spelling", spelling))
     if not words.keys() <= _PARTS:
         raise OperandError(
-            f"ptx.range_: {spelling!r} spells more than a loop has", hint="a loop has mov, add or sub, and setp"
+            f"ptx.range_: {spelling!r} has an opcode that a range loop does not emit",
+            help="use mov, add or sub, and setp",
         )
     for value in (plan.start, plan.stop, plan.step):
         if isinstance(value, Reg) and (value.dtype.bits != plan.dtype.bits or value.readonly):
             raise RegisterTypeError(
-                f"ptx.range_ with a spelling widens and copies nothing, and {value!r} counts as {plan.dtype}",
-                hint="convert it in front of the loop",
+                f"ptx.range_ with spelling= does not widen or copy: {value!r} must have type {plan.dtype}",
+                help="convert it before the loop",
             )
     relation, test = _relation(plan, words, place, predicate)
     _judge(plan, relation, place, ".".join(test))
@@ -106,7 +107,7 @@ def _relation(
     leaves = (place == "top") != isinstance(predicate, NegPred)
     given = [relation for relation in words if relation in _INVERSE]
     if len(given) > 1:
-        raise OperandError(f"ptx.range_: one setp, not {len(given)}", hint="a loop has one test")
+        raise OperandError(f"ptx.range_: expected one setp, got {len(given)}", help="write one setp")
     if given:
         return (_INVERSE[given[0]] if leaves else given[0]), words[given[0]]
     onward = "gt" if isinstance(plan.step, int) and plan.step < 0 else "lt"
@@ -118,8 +119,8 @@ def _judge(plan: Plan, relation: str, place: TestPlace, test: str) -> None:
     step = plan.step
     if relation not in {"lt", "gt", "ne"} or (isinstance(step, int) and relation == ("gt" if step > 0 else "lt")):
         raise OperandError(
-            f"ptx.range_: with {test} and this polarity the loop goes on while the counter is {relation} stop",
-            hint="a range goes on while it is lt (with a negative step gt) or ne; ~p turns the branch round",
+            f"ptx.range_: with {test} and this polarity the loop continues while the counter is {relation} stop",
+            help="continue while lt (gt for a negative step) or ne; pred=~p inverts the branch",
         )
     numbers = [value for value in (plan.start, plan.stop, step) if isinstance(value, int)]
     if len(numbers) < 3:
@@ -127,10 +128,10 @@ def _judge(plan: Plan, relation: str, place: TestPlace, test: str) -> None:
     start, stop, by = numbers
     if place == "bottom" and not range(start, stop, by):
         raise OperandError(
-            f"ptx.range_({start}, {stop}, {by}), tested at its end, would run once, not never", hint='tested="top"'
+            f'ptx.range_({start}, {stop}, {by}) with tested="bottom" runs once instead of never', help='tested="top"'
         )
     if relation == "ne" and (stop - start) % by:
         raise OperandError(
-            f"ptx.range_({start}, {stop}, {by}) never equals its stop, so {test} would not end it",
-            hint="compare with lt, or gt where the step is negative",
+            f"ptx.range_({start}, {stop}, {by}) never reaches its stop exactly: {test} would loop indefinitely",
+            help="compare with lt (gt for a negative step)",
         )

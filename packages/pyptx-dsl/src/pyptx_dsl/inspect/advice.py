@@ -16,34 +16,34 @@ __all__ = ["ADVICE", "advice_on"]
 ADVICE: Final = (
     Advice(
         r"\.(minnctapersm|maxnctapersm) is ignored when neither \.maxntid nor \.reqntid is specified",
-        "ptxas can't bound registers by blocks per multiprocessor without the size of a block",
-        "give reqntid=… or a raw directive .maxntid",
+        "ptxas cannot limit registers by CTAs per SM without the CTA size",
+        "pass reqntid=… or a raw directive .maxntid",
     ),
     Advice(
         r"Registers are spilled to local memory|bytes of spilled registers",
-        "values that did not fit in registers travel through local memory, a part of global memory behind the L1 cache",
-        "keep fewer values alive (smaller tiles, shorter unrolled stretches), or raise the limit that .maxntid, "
-        ".minnctapersm or .maxnreg sets",
+        "values that do not fit in registers are stored in local memory (off-chip memory, cached in L1)",
+        "keep fewer values live (smaller tiles, less unrolling), or raise the limit set by .maxntid, "
+        ".minnctapersm or .maxnreg",
     ),
     Advice(
         r"Local memory used|bytes of local memory",
-        "an array or a spilled value lives in local memory, a part of global memory behind the L1 cache",
-        "index arrays of registers with numbers that Python knows, not with registers; or keep them in shared memory",
+        "an array or a spilled value is in local memory (off-chip memory, cached in L1)",
+        "index register arrays with Python integers, not with registers; or use shared memory",
     ),
     Advice(
         r"Stack size for entry function .* cannot be statically determined",
         "the kernel calls through pointers or recursively, so the driver's default stack size applies",
-        "bound the recursion, or set the limit before the launch (cudaLimitStackSize)",
+        "limit the recursion depth, or set the stack size before the launch (cudaLimitStackSize)",
     ),
     Advice(
         r"is deprecated",
-        "this ptxas still takes it; a later one will not",
-        "write the form that the advisory or the reference page names",
+        "this ptxas accepts it; a later one will not",
+        "use the form named by the advisory or the reference page",
     ),
     Advice(
         r"substantially reduced performance",
-        "it works, and future devices will do it slowly",
-        "use the modifier or the target that ptxas names",
+        "it works, but will be slow on future devices",
+        "use the modifier or target named by ptxas",
     ),
 )
 """Rows that apply to every architecture."""

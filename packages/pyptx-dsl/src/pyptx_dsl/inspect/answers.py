@@ -74,9 +74,9 @@ def _failure(listing: Listing, remark: Diagnostic | None, error: Exception) -> A
     frames = _frames(listing, remark)
     line = listing.text.split("\n")[remark.line - 1].strip() if remark.line else ""
     return AssemblyFailed(
-        f"ptxas refuses {listing.name} for {listing.target}: {remark.message}" + (f"\n    {line}" if line else ""),
+        f"ptxas rejects {listing.name} for {listing.target}: {remark.message}" + (f"\n    {line}" if line else ""),
         where="\n".join(show(frame.file, frame.line, frame.function) for frame in frames) or None,
-        hint=f"line {remark.line} of {listing.call}" if remark.line else None,
+        help=f"line {remark.line} of {listing.call}" if remark.line else None,
     )
 
 
@@ -86,8 +86,8 @@ def _advise(listing: Listing, remark: Diagnostic) -> None:
     file, line = (frames[0].file, frames[0].line) if frames else listing.place
     number = f" ({remark.code})" if remark.code else ""
     advice = advice_on(remark.message)
-    hint = f"\nhint: {advice.hint}" if advice else ""
-    warnings.warn_explicit(f"{listing.name}: ptxas: {remark.message}{number}{hint}", PtxasAdvisory, file, line)
+    help = f"\nhelp: {advice.help}" if advice else ""
+    warnings.warn_explicit(f"{listing.name}: ptxas: {remark.message}{number}{help}", PtxasAdvisory, file, line)
 
 
 def _frames(listing: Listing, remark: Diagnostic) -> tuple[Frame, ...]:

@@ -46,7 +46,7 @@ def explanation(declaration: Declaration, traced: Traced) -> Iterator[str]:
 
 
 def _summary(declaration: Declaration, used: Resources) -> str:
-    parts = [f"{used.registers} registers a thread"]
+    parts = [f"{used.registers} registers per thread"]
     parts += [f"{used.shared} bytes of static shared memory"] if used.shared else []
     parts += [f"{used.barriers} barriers"] if used.barriers else []
     parts.append(f"{used.spills} bytes spilled")
@@ -68,7 +68,7 @@ def _finding(said: str, where: str | None) -> Iterator[str]:
     advice = advice_on(said)
     if advice is not None:
         yield f"  meaning: {advice.meaning}"
-        yield f"  to do: {advice.hint}"
+        yield f"  to do: {advice.help}"
 
 
 def _local_traffic(declaration: Declaration, traced: Traced) -> Iterator[str]:
@@ -79,7 +79,7 @@ def _local_traffic(declaration: Declaration, traced: Traced) -> Iterator[str]:
         assembly: Assembly = assemble(numbered(traced), declaration.target.name)
         sass = disassemble(assembly.cubin, lines=True)
     except ToolchainError as error:
-        yield f"  which lines: {error.message}" + (f" ({error.hint})" if error.hint else "")
+        yield f"  which lines: {error.message}" + (f" ({error.help})" if error.help else "")
         return
     counted = local_accesses(sass)
     shown = Counter[str]()

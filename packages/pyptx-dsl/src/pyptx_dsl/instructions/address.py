@@ -33,8 +33,8 @@ def addr(base: object, offset: object | None = None) -> AddressOperand:
     """
     if isinstance(offset, Handle):
         raise OperandError(
-            f"the offset of an address is a constant, not a register ({offset.raw_name})",
-            hint="add the register first: ptx.addr(base + offset)",
+            f"the offset of an address must be a constant, got register {offset.raw_name}",
+            help="add the register first: ptx.addr(base + offset)",
         )
     if isinstance(base, Handle):
         refuse_element(base)
@@ -72,7 +72,7 @@ def tensor_addr(base: object, *elements: object) -> TensorAddressOperand:
     Manual: "Tensors", "Texture Instructions: tex".
     """
     if not elements:
-        raise OperandError("a tensor address has coordinates", hint="write ptx.tensor_addr(map, [x, y])")
+        raise OperandError("a tensor address needs coordinates", help="write ptx.tensor_addr(map, [x, y])")
     return TensorAddressOperand((base, *elements))
 
 
@@ -87,11 +87,13 @@ def as_address(value: object) -> AddressOperand | tree.Address | tree.TensorAddr
     if isinstance(value, AddressOperand | tree.Address | tree.TensorAddress):
         return value
     if isinstance(value, bool | float | list | tuple) or value is None:
-        raise OperandError(f"{value!r} is no address", hint="pass ptx.addr(…), a register, or a shared allocation")
+        raise OperandError(
+            f"expected an address, got {value!r}", help="pass ptx.addr(…), a register, or a shared allocation"
+        )
     if isinstance(value, Reg) and value.dtype.kind not in {"bits", "unsigned", "signed"}:
         raise RegisterTypeError(
-            f"{value.raw_name} is a {value.dtype} register, and no address",
-            hint="addresses are integers of 32 or 64 bits",
+            f"expected an address, got the {value.dtype} register {value.raw_name}",
+            help="use an integer register of 32 or 64 bits",
         )
     if isinstance(value, Handle):
         refuse_element(value)
@@ -119,11 +121,13 @@ class AddressConversion:
         trace = active(self._what)
         if isinstance(src, Reg) and src.dtype.bits != dtype.bits:
             raise RegisterTypeError(
-                f"{self.head}.{dtype} takes a {dtype.bits}-bit register, not the {src.dtype} {src.raw_name}",
-                hint="widen it first: ptx.cvt(u64, u32, wide, address)",
+                f"{self.head}.{dtype} needs a {dtype.bits}-bit register, got the {src.dtype} register {src.raw_name}",
+                help="widen it first: ptx.cvt(u64, u32, wide, address)",
             )
         if as_integer(src) is not None:
-            raise OperandError(f"{self.head} of the number {src!r}", hint="pass a register or a symbol")
+            raise OperandError(
+                f"{self.head} needs a register or a symbol, got {src!r}", help="put the number into a register first"
+            )
         result = trace.fresh(dtype) if dst is None else dst
         trace.emit((*self.head.split("."), dtype.name), (result, src), pred)
         return result

@@ -46,7 +46,7 @@ sub = Binary(
 
 mul = Binary(
     "mul",
-    "Multiply: `d = a * b`; of integers the low half unless `mode` says otherwise (`wide`: `d` is twice as wide).",
+    "Multiply: `d = a * b`; for integers the low half unless `mode` says otherwise (`wide`: `d` is twice as wide).",
 )
 
 fma = Ternary(
@@ -61,7 +61,7 @@ div = Binary(
 
 rem = Binary(
     "rem",
-    "Remainder of the integer division: the sign is that of `a`.",
+    "Remainder of integer division, with the sign of `a`.",
 )
 
 abs_ = Unary(
@@ -76,12 +76,12 @@ neg = Unary(
 
 min_ = BinaryOrTernary(
     "min",
-    "The lesser of two, or of three; of floats the one that is a number, unless `nan=True`.",
+    "Minimum of two or three values; NaN operands are ignored for floats unless `nan=True`.",
 )
 
 max_ = BinaryOrTernary(
     "max",
-    "The greater of two, or of three; of floats the one that is a number, unless `nan=True`.",
+    "Maximum of two or three values; NaN operands are ignored for floats unless `nan=True`.",
 )
 
 sad = Ternary(
@@ -101,17 +101,17 @@ mad24 = Ternary(
 
 addc = Binary(
     "addc",
-    "Add with the carry of the instruction before; `cc=True` writes the carry out.",
+    "Add with the carry of the previous instruction; `cc=True` writes the carry out.",
 )
 
 subc = Binary(
     "subc",
-    "Subtract with the borrow of the instruction before; `cc=True` writes the borrow out.",
+    "Subtract with the borrow of the previous instruction; `cc=True` writes the borrow out.",
 )
 
 madc = Ternary(
     "madc",
-    "Multiply and add with the carry of the instruction before; `cc=True` writes the carry out.",
+    "Multiply and add with the carry of the previous instruction; `cc=True` writes the carry out.",
 )
 
 
@@ -155,20 +155,22 @@ class MultiplyAdd(Wrapper):
             dtype, dst, a, b, c = args
             checked = ptx_type(dtype, "ptx.mad")
             if isinstance(dst, bool | int | float):
-                raise OperandError(f"ptx.mad writes a register, not {dst!r}", hint="write ptx.mad(u32, d, a, b, c)")
+                raise OperandError(
+                    f"ptx.mad needs a destination register, got {dst!r}", help="write ptx.mad(u32, d, a, b, c)"
+                )
             self._emit(checked, (dst, a, b, c), modifiers, pred)
             return cast("Reg", dst)
         if len(args) != 3:
             raise OperandError(
-                f"ptx.mad takes (type, d, a, b, c) or (a, b, c), not {len(args)} values",
-                hint="write ptx.mad(u32, d, a, b, c)",
+                f"ptx.mad takes (type, d, a, b, c) or (a, b, c), got {len(args)} values",
+                help="write ptx.mad(u32, d, a, b, c)",
             )
         return self._expression(args, pred, modifiers)
 
     def _expression(self, args: tuple[object, ...], pred: Reg | None, modifiers: Modifiers) -> Reg:
         factor = next((value for value in args[:2] if isinstance(value, Reg)), None)
         if factor is None:
-            raise OperandError("ptx.mad(a, b, c) needs a register among a and b", hint="write ptx.mad(u32, d, a, b, c)")
+            raise OperandError("ptx.mad(a, b, c) needs a register as a or b", help="write ptx.mad(u32, d, a, b, c)")
         trace = active("ptx.mad")
         dtype = factor.dtype
         a, b, c = args
@@ -181,7 +183,7 @@ class MultiplyAdd(Wrapper):
         return result
 
 
-mad = MultiplyAdd("mad", "Multiply and add: `d = a * b + c`; of integers the low half unless `mode` says otherwise.")
+mad = MultiplyAdd("mad", "Multiply and add: `d = a * b + c`; for integers the low half unless `mode` says otherwise.")
 
 
 _DP4A = InstructionForms("ptx.dp4a", "dp4a")

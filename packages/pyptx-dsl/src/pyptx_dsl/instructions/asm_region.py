@@ -35,9 +35,7 @@ class AsmRegion:
         trace = self._trace
         trace.unopened.pop(self._promise, None)
         if _OPEN in trace.notes:
-            raise ControlFlowError(
-                "ptx.asm_region inside another one: compilers never nest them", hint="end the outer region first"
-            )
+            raise ControlFlowError("ptx.asm_region must not be nested", help="close the outer region first")
         trace.notes[_OPEN] = self
         trace.comment(self._begin)
 
@@ -57,5 +55,7 @@ def asm_region(*, begin: str = "begin inline asm", end: str = "end inline asm") 
     """
     for comment in (begin, end):
         if len(text("a comment", comment).splitlines()) != 1:
-            raise OperandError(f"{comment!r} is no comment of one line", hint="ptx.comment writes several")
+            raise OperandError(
+                f"expected a comment of one line, got {comment!r}", help="write several with ptx.comment"
+            )
     return AsmRegion(active("ptx.asm_region"), begin, end)

@@ -102,7 +102,7 @@ class AsyncCopy:
         size = _size(cache, copy[2])
         src_size, ignore_src = read
         if src_size is not None and ignore_src is not None:
-            raise OperandError(f"ptx.cp.async_.{cache} takes src_size or ignore_src, not both")
+            raise OperandError(f"ptx.cp.async_.{cache}: src_size and ignore_src are mutually exclusive")
         words = _COPIES[cache].words(cache_hint=policy is not None, **modifiers)
         rest = [value for value in (_source_size(src_size, size), ignore_src, policy) if value is not None]
         operands = (as_address(copy[0]), as_address(copy[1]), size, *rest)
@@ -116,7 +116,7 @@ class AsyncCopy:
         """Emit `cp.async.wait_group n;`: wait until at most `n` of this thread's groups are outstanding."""
         groups = as_integer(n)
         if groups is None or groups < 0:
-            raise OperandError(f"cp.async.wait_group takes a number of groups, not {n!r}")
+            raise OperandError(f"cp.async.wait_group needs a number of groups, got {n!r}")
         active("ptx.cp.async_.wait_group").emit(("cp", "async", "wait_group"), (groups,), pred)
 
     def wait_all(self, *, pred: Reg | None = None) -> None:
@@ -141,7 +141,7 @@ def _size(cache: str, value: object) -> int:
     if size is None or size not in _SIZES[cache]:
         allowed = ", ".join(map(str, _SIZES[cache]))
         raise OperandError(
-            f"cp.async.{cache} copies {allowed} bytes, not {value!r}", hint="use several copies, or ld and st"
+            f"cp.async.{cache} copies {allowed} bytes, got {value!r}", help="use several copies, or ld and st"
         )
     return size
 
@@ -149,7 +149,7 @@ def _size(cache: str, value: object) -> int:
 def _source_size(value: object | None, size: int) -> object | None:
     number = None if value is None or isinstance(value, Reg) else as_integer(value)
     if number is not None and not 0 <= number <= size:
-        raise OperandError(f"src_size={value!r}: a copy of {size} bytes reads 0 to {size}")
+        raise OperandError(f"src_size must be 0 to {size} for a copy of {size} bytes, got {value!r}")
     return value
 
 

@@ -36,7 +36,7 @@ class _Atomic(Wrapper):
 
     def __init__(self, path: str, operation: str) -> None:
         """Describe `ptx.<path>.<operation>`."""
-        super().__init__(f"{path}.{operation}", f"The forms of `{path}` with `{to_ptx(operation)}`.")
+        super().__init__(f"{path}.{operation}", f"Forms of `{path}` with `{to_ptx(operation)}`.")
         self.head = path
         self.operation = to_ptx(operation)
 
@@ -62,8 +62,8 @@ class _Atomic(Wrapper):
     ) -> None:
         """Emit the instruction: numbers become literals of its type, lists become vectors."""
         sources = [_literals(dtype, value) for value in values]
-        hint = () if policy is None else (policy,)
-        active(repr(self)).emit(words, (*target, *sources, *hint), pred)
+        help = () if policy is None else (policy,)
+        active(repr(self)).emit(words, (*target, *sources, *help), pred)
 
 
 class AtomOperation(_Atomic):
@@ -92,7 +92,7 @@ class AtomOperation(_Atomic):
         checked = ptx_type(dtype, repr(self))
         if dst is None and checked.name in _BRAINS:
             # ptxas 13.0 crashes on `atom.….bf16 _, …`.
-            raise OperandError(f"{self!r} of {checked} needs a destination", hint=f"use ptx.red.{self.operation}")
+            raise OperandError(f"{self!r} of {checked} needs a destination", help=f"use ptx.red.{self.operation}")
         target: object = tree.Sink() if dst is None else dst
         words = self._words(checked, b, cache_policy, space=space, sem=sem, scope=scope, noftz=noftz)
         self._issue(checked, words, (target, as_address(addr)), (b,), cache_policy, pred)

@@ -204,7 +204,7 @@ class NamedBarrier:
     def arrive(self, *, pred: Reg | None = None) -> None:
         """Emit `bar.arrive id, count;`; raise OperandError for a barrier without a count."""
         if self.count is None:
-            raise OperandError("bar.arrive needs the count of threads", hint="ptx.named_barrier(id, count=128)")
+            raise OperandError("bar.arrive needs a thread count", help="write ptx.named_barrier(id, count=128)")
         bar.arrive(self.barrier_id, self.count, pred=pred)
 
 
@@ -217,12 +217,10 @@ def _operands(n: object, count: object | None) -> tuple[object, ...]:
     """Check a barrier's number and count if they are constants; return them as operands."""
     number = None if isinstance(n, Reg) else as_integer(n)
     if not isinstance(n, Reg) and (number is None or not 0 <= number < _BARRIERS):
-        raise OperandError(f"there is no barrier {n!r}", hint=f"a block has barriers 0 to {_BARRIERS - 1}")
+        raise OperandError(f"invalid barrier {n!r}", help=f"use barriers 0 to {_BARRIERS - 1}")
     if count is None:
         return (n,)
     threads = None if isinstance(count, Reg) else as_integer(count)
     if not isinstance(count, Reg) and (threads is None or threads < _WARP or threads % _WARP):
-        raise OperandError(
-            f"a barrier cannot wait for {count!r} threads", hint="the count is a multiple of 32: whole warps"
-        )
+        raise OperandError(f"invalid thread count {count!r} of a barrier", help="use a multiple of 32 (whole warps)")
     return (n, count)

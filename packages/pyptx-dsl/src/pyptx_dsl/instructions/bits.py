@@ -37,15 +37,15 @@ __all__ = [
 
 and_ = Binary(
     "and_",
-    "Bitwise, or of predicates, and.",
+    "Bitwise and, or logical and of predicates.",
 )
 or_ = Binary(
     "or_",
-    "Bitwise, or of predicates, or.",
+    "Bitwise or, or logical or of predicates.",
 )
 xor_ = Binary(
     "xor_",
-    "Bitwise, or of predicates, exclusive or.",
+    "Bitwise exclusive or, or logical exclusive or of predicates.",
 )
 not_ = Unary(
     "not_",
@@ -89,7 +89,7 @@ bfi = Quaternary(
 )
 bmsk = Binary(
     "bmsk",
-    "A mask of `b` bits from position `a`.",
+    "Create a mask of `b` bits from position `a`.",
 )
 szext = Binary(
     "szext",
@@ -101,7 +101,7 @@ fns = Ternary(
 )
 prmt = Ternary(
     "prmt",
-    "Choose four bytes from the eight of `a` and `b` by the selectors in `c`; `mode` changes what `c` means.",
+    "Select four of the eight bytes of `a` and `b` by the selectors in `c`; `mode` changes the meaning of `c`.",
 )
 
 
@@ -131,7 +131,7 @@ class Lop3(Wrapper):
         return dst
 
 
-lop3 = Lop3("lop3", "Any function of three bits, by its truth table.")
+lop3 = Lop3("lop3", "Compute any function of three bits, given by its truth table.")
 
 
 _SHF = InstructionForms("ptx.shf", "shf")

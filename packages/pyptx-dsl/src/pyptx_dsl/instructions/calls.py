@@ -101,19 +101,21 @@ def parameters(what: str, given: object) -> tuple[nodes.Parameter, ...]:
     items = as_items(given)
     if items is not None and all(isinstance(each, nodes.Parameter) for each in items):
         return tuple(cast("list[nodes.Parameter]", items))
-    raise OperandError(f"{what}={given!r} is no list of parameters", hint=f'{what}=[ptx.parameter("name", u64), …]')
+    raise OperandError(
+        f"{what} must be a list of parameters, got {given!r}", help=f'write {what}=[ptx.parameter("name", u64), …]'
+    )
 
 
 def _listed(what: str, given: object) -> tuple[object, ...]:
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise OperandError(f"{what}={given!r} is no list", hint=f"the {what} of a call stand in a list: {what}=[…]")
+        raise OperandError(f"{what} must be a list, got {given!r}", help=f"pass a list: {what}=[…]")
     return tuple(cast("Iterable[object]", given))
 
 
 def _named(what: str, kind: str, names: tuple[object, ...]) -> tuple[str, ...]:
     """Return the names of a list; a name may end in a count, `N<5>`."""
     if not names:
-        raise OperandError(f"{what} lists one name at least", hint=f'write {what}("first", "second")')
+        raise OperandError(f"{what} needs at least one name", help=f'write {what}("first", "second")')
     for name in names:
         identifier(_COUNT.sub("", name) if isinstance(name, str) else name, kind)
     return cast("tuple[str, ...]", names)
@@ -124,7 +126,7 @@ def _labelled(what: str) -> Trace:
     trace = active(what)
     before = trace.open_scope.nodes
     if not before or not isinstance(before[-1], nodes.Label):
-        raise ControlFlowError(f"{what} stands behind the label that names it", hint="write ptx.label(name) before it")
+        raise ControlFlowError(f"{what} must follow the label that names it", help="write ptx.label(name) before it")
     return trace
 
 
@@ -150,11 +152,13 @@ def parameter(
     if name is ...:
         name = ""
     if space not in _SPACES:
-        raise OperandError(f"space={space!r}: parameters are in {' or '.join(_SPACES)}", hint='space="param"')
+        raise OperandError(f"space must be {' or '.join(_SPACES)} for a parameter, got {space!r}", help='space="param"')
     if ptr_align is not None and not ptr:
-        raise OperandError("ptr_align is the alignment of what a pointer points to", hint="add ptr=True")
+        raise OperandError("ptr_align needs ptr: it is the alignment of the pointed-to memory", help="add ptr=True")
     if isinstance(ptr, str) and ptr not in _POINTED:
-        raise OperandError(f"ptr={ptr!r} is no state space", hint=f"one of {', '.join(_POINTED)}, or True for any")
+        raise OperandError(
+            f"invalid state space ptr={ptr!r}", help=f"use one of {', '.join(_POINTED)}, or True for generic"
+        )
     pointer = nodes.Pointer(ptr if isinstance(ptr, str) else None, alignment(ptr_align)) if ptr else None
     return nodes.Parameter(
         written_type(dtype),

@@ -40,9 +40,9 @@ def setp(
     `pred_negate` is an older name of `pred`. Manual: "Comparison and Selection Instructions: setp".
     """
     if pred is not None and pred_negate is not None:
-        raise OperandError("ptx.setp has one guard: pred and pred_negate are two names of it", hint="pass pred= alone")
+        raise OperandError("ptx.setp: pred and pred_negate are both guards", help="pass pred= alone")
     if (combine is None) != (c is None):
-        raise OperandError("ptx.setp: combine and c go together", hint='write combine="and", c=other')
+        raise OperandError("ptx.setp: combine and c must be passed together", help='write combine="and", c=other')
     words = _words("setp", cmp_op, combine, ftz, ptx_type(dtype, "ptx.setp").name)
     operands = (pred_out, a, b) if c is None else (pred_out, a, b, c)
     active("ptx.setp").emit(words, operands, pred if pred is not None else pred_negate)
@@ -69,7 +69,7 @@ def set_(
     Comparison Instructions: set".
     """
     if (combine is None) != (c is None):
-        raise OperandError("ptx.set_: combine and c go together", hint='write combine="and", c=other')
+        raise OperandError("ptx.set_: combine and c must be passed together", help='write combine="and", c=other')
     types = tuple([ptx_type(each, "ptx.set_").name for each in (dtype, stype) if each is not None])
     words = _words("set", cmp_op, combine, ftz, *types)
     active("ptx.set_").emit(words, (dst, a, b) if c is None else (dst, a, b, c), pred)

@@ -68,7 +68,9 @@ def cvt(
     """
     to, source = ptx_type(dst_type, "ptx.cvt"), ptx_type(src_type, "ptx.cvt")
     if (rounding == "rs") != (random_bits is not None):
-        raise OperandError('ptx.cvt: rounding="rs" and random_bits go together', hint="pass both or neither")
+        raise OperandError(
+            'ptx.cvt: rounding="rs" and random_bits must be passed together', help="pass both or neither"
+        )
     asked = {"ftz": ftz, "sat": sat, "relu": relu, "satfinite": satfinite, "pzo": pzo}
     flags = tuple([word for word, wanted in asked.items() if wanted])
     words = _words(to.name, source.name, rounding, flags, scale is not None)

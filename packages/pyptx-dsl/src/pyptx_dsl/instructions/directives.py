@@ -36,14 +36,16 @@ def written(*, lead: str | None = None, spelling: str | None = None, unchecked: 
 def deviation(lead: str | None, spelling: str | None, *, unchecked: bool) -> Deviation:
     """Return the formatting of a statement; raise OperandError if `lead` is more than whitespace and comments."""
     if spelling is not None:
-        text_of("the spelling of a statement", spelling)
+        text_of("the source text of a statement", spelling)
     return Deviation(None if lead is None else trivia("lead", lead), spelling, unchecked)
 
 
 def trivia(what: str, text: object) -> str:
     """Return a text of whitespace and comments; raise OperandError for any other."""
     if not isinstance(text, str) or not _is_trivia(text):
-        raise OperandError(f"{what}={text!r} is not white space and comments", hint="comments are // … or /* … */")
+        raise OperandError(
+            f"{what} must be whitespace and comments, got {text!r}", help="write comments as // … or /* … */"
+        )
     return text
 
 
@@ -102,7 +104,7 @@ def directive(name: str, *arguments: object, terminated: bool = True) -> None:
 def directive_node(name: str, arguments: tuple[object, ...], *, terminated: bool) -> nodes.Directive:
     """Return a directive that has no node class of its own."""
     if not _NAME.match(text_of("the name of a directive", name)):
-        raise OperandError(f"{name!r} is no name of a directive", hint='write it without its dot: "maxnreg"')
+        raise OperandError(f"invalid directive name {name!r}", help='write it without its dot: "maxnreg"')
     return nodes.Directive(name, tuple([_argument(each) for each in arguments]), terminated)
 
 
@@ -122,10 +124,10 @@ def word(text: str) -> Operand:
     try:
         statements = parse_statements(f".b8 {text}")
     except PtxSyntaxError as error:
-        hint = error.hint or "a number, a label, label+4, or a difference of labels"
-        raise OperandError(f"{text!r} is no value: {error.message}", hint=hint) from None
+        help = error.help or "pass a number, a label, label+4, or a difference of labels"
+        raise OperandError(f"invalid value {text!r}: {error.message}", help=help) from None
     match statements:
         case (nodes.SectionData(values=(operand,)),):
             return operand
         case _:
-            raise OperandError(f"{text!r} is no value", hint="pass one value for each argument")
+            raise OperandError(f"invalid value {text!r}", help="pass one value for each argument")

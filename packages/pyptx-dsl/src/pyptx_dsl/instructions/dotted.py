@@ -65,7 +65,7 @@ class Inst:
         if trace is None:
             raise NoTraceError(repr(self))
         if not self._words:
-            raise CallError("ptx.inst is not an instruction yet", hint="write its words: ptx.inst.add.u32(d, a, b)")
+            raise CallError("ptx.inst needs an opcode", help="append the opcode: ptx.inst.add.u32(d, a, b)")
         if operands and operands[0] is ...:
             return _exact(trace, self).compute(self._words, operands[1:], pred)
         trace.emit(self._words, operands, pred, sys._getframe(1))  # noqa: SLF001  where the user calls
@@ -91,8 +91,8 @@ def _exact(trace: Trace, instruction: Inst) -> Exact:
     exact = trace.notes.get(EXACT)
     if not isinstance(exact, Exact):
         raise OperandError(
-            f"{instruction!r}: ... is the next temporary of ptx.expr(temps=(…)), and none is open",
-            hint="name the destination, or write the call inside `with ptx.expr(temps=(…)):`",
+            f"{instruction!r}: ... stands for the next temporary of ptx.expr(temps=(…)), but none is open",
+            help="name the destination, or write the call inside `with ptx.expr(temps=(…)):`",
         )
     return exact
 

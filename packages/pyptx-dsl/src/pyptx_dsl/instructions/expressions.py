@@ -72,7 +72,9 @@ def expr(temps: Iterable[Reg] | None = None, *, spelling: Mapping[PtxType, str] 
     if temps is None and spelling is None:
         return Expression(trace, None)
     if spelling is not None and not isinstance(cast("object", spelling), Mapping):
-        raise OperandError(f"ptx.expr: spelling={spelling!r} is of no type", hint="write spelling={u32: 'add.s32'}")
+        raise OperandError(
+            f"ptx.expr: spelling must map types to opcodes, got {spelling!r}", help="write spelling={u32: 'add.s32'}"
+        )
     registers = [_temporary(trace, register) for register in _listed(temps)]
     return Expression(trace, Exact(trace, registers, spelling or {}, Unplaced))
 
@@ -81,14 +83,16 @@ def _listed(temps: object) -> Iterable[object]:
     if temps is None:
         return ()
     if isinstance(temps, str | Reg) or not isinstance(temps, Iterable):
-        raise OperandError(f"ptx.expr: temps={temps!r} is no list", hint="write temps=(r[1],), with the comma")
+        raise OperandError(
+            f"ptx.expr: temps must be a list of registers, got {temps!r}", help="write temps=(r[1],), with the comma"
+        )
     return cast("Iterable[object]", temps)
 
 
 def _temporary(trace: Trace, value: object) -> Reg:
     if isinstance(value, Reg) and not isinstance(value, SpecialReg | NegPred) and value.trace is trace:
         return value
-    raise OperandError(f"ptx.expr: {value!r} cannot hold a temporary", hint="name registers of this kernel")
+    raise OperandError(f"ptx.expr: {value!r} cannot be a temporary", help="pass registers of this kernel")
 
 
 class ScopeBlock:
@@ -112,8 +116,8 @@ class ScopeBlock:
         """Emit the `}`; without an exception, raise ControlFlowError for a brace that the block closed or left open."""
         if kind is None and self._trace.open_scope is not self._scope:
             raise ControlFlowError(
-                "the block of this ptx.scope() closes another brace than its own, or leaves one open",
-                hint="give every ptx.open_scope() in it a ptx.close_scope(), and no other",
+                "unbalanced ptx.open_scope() and ptx.close_scope() in this ptx.scope()",
+                help="close every ptx.open_scope() of the block with ptx.close_scope(), and no others",
             )
         if self._trace.open_scope is self._scope:
             self._trace.close_brace()

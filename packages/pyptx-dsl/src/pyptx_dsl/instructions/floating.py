@@ -57,7 +57,7 @@ tanh = Unary(
 
 copysign = Binary(
     "copysign",
-    "The magnitude of `b` with the sign of `a`.",
+    "Magnitude of `b` with the sign of `a`.",
 )
 
 _TEST = InstructionForms("ptx.testp", "testp")

@@ -31,7 +31,9 @@ def fragment(name: str, value: object, count: int) -> list[object]:
     """Return the registers of a fragment; raise OperandError unless there are `count`."""
     registers: list[object] = [value] if isinstance(value, Reg) else list(cast("Sequence[object]", value))
     if len(registers) != count:
-        raise OperandError(f"{name} is {count} registers, not {len(registers)}", hint="the docstring has a table")
+        raise OperandError(
+            f"{name} must have {count} registers, got {len(registers)}", help="see the table in the docstring"
+        )
     return registers
 
 
@@ -71,20 +73,23 @@ def held(name: Name, value: object, share: Share, layout: Callable[[Name], Layou
     """
     registers: list[object] = [value] if isinstance(value, Reg) else list(cast("Sequence[object]", value))
     if len(registers) != share.registers:
-        wrong = f"{name} is {share.registers} registers, not {len(registers)}"
-        raise OperandError(wrong, hint=_taken(share, layout and layout(name)))
+        wrong = f"{name} must have {share.registers} registers, got {len(registers)}"
+        raise OperandError(wrong, help=_taken(share, layout and layout(name)))
     for register in registers:
         if isinstance(register, Reg) and register.dtype.checked not in share.types:
-            wrong = f"{name} is {share}, and {register.raw_name} is a .{register.dtype} register"
-            raise OperandError(wrong, hint=_taken(share, layout and layout(name)))
+            wrong = f"{name} must be {share}, got the .{register.dtype} register {register.raw_name}"
+            raise OperandError(wrong, help=_taken(share, layout and layout(name)))
     return registers
 
 
 def _taken(share: Share, layout: Layout | None) -> str:
     if layout is None:
-        return f"it takes {share}"
+        return f"pass {share}"
     packed = f", each with {layout.packed} elements" if layout.packed > 1 else ""
-    return f"{layout.title} takes {share}{packed}; print the fragment (ptx.mma.fragment) to see who holds what"
+    return f"{layout.title} needs {share}{packed}; print the fragment (ptx.mma.fragment) for the elements of each "
+
+
+"lane"
 
 
 def shape_name(shape: Sequence[int]) -> str:

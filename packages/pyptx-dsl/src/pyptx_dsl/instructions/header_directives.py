@@ -53,13 +53,15 @@ def directive_nodes(
 def _pair(given: object) -> tuple[str, object]:
     items = as_items(given)
     if items is None or len(items) != 2:
-        raise OperandError(f"directives={given!r} is no pair", hint='write directives=[("pragma", "nounroll")]')
-    return text("the name of a directive", items[0]), items[1]
+        raise OperandError(
+            f"directives must be (name, values) pairs, got {given!r}", help='write directives=[("pragma", "nounroll")]'
+        )
+    return text("the directive name", items[0]), items[1]
 
 
 def _directives(name: str, value: object, what: str) -> Sequence[HeaderDirective]:
     if name not in _KNOWN:
-        raise KeywordError(f"{what} has no keyword {name!r}", hint=close(name, _KNOWN))
+        raise KeywordError(f"{what} has no keyword {name!r}", help=close(name, _KNOWN))
     if name == "pragma":
         texts = (value,) if isinstance(value, str) else value
         return [HeaderDirective(name, (quotable(each),)) for each in _items(texts)]

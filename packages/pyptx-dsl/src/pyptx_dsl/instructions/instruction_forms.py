@@ -31,7 +31,7 @@ def choice(keyword: str, value: object, values: Sequence[str]) -> str:
     """Return `value` if it is one of `values`; raise OperandError that lists them if not."""
     if isinstance(value, str) and value in values:
         return value
-    raise OperandError(f"{keyword}={value!r} means nothing here", hint=f"one of {', '.join(values)}")
+    raise OperandError(f"invalid {keyword}={value!r}", help=f"use {'one of ' * (len(values) > 1)}{', '.join(values)}")
 
 
 def ptx_type(value: object, what: str) -> PtxType:
@@ -40,7 +40,7 @@ def ptx_type(value: object, what: str) -> PtxType:
         return value
     if isinstance(value, str):
         return from_name(value)
-    raise OperandError(f"{what} takes a type first, not {value!r}", hint=f"write {what}(u32, …)")
+    raise OperandError(f"{what} needs a type as first argument, got {value!r}", help=f"write {what}(u32, …)")
 
 
 def types_of(dtype: object, what: str) -> tuple[PtxType, ...]:
@@ -101,7 +101,7 @@ class InstructionForms:
         said = "" if types is None else f" of {'.'.join(map(str, types))}"
         if not fitting and types is not None:
             raise OperandError(
-                f"{self!r} has no form for {said[4:]}", hint=f"it takes {self._known(names or (), asked)}"
+                f"{self!r} has no form for {said[4:]}", help=f"supported: {self._known(names or (), asked)}"
             )
         closest = _closest(self._taking(f"{self!r}{said}", fitting, asked), asked)
         _refuse_incomplete(f"{self!r}{said}", closest, names, asked)
@@ -136,7 +136,7 @@ class InstructionForms:
         known = dict.fromkeys(name for form in forms for name in form.keywords)
         for keyword, value in asked.items():
             if keyword not in known:
-                raise OperandError(f"{what} has no modifier {keyword!r}", hint=self._having(keyword, tuple(known)))
+                raise OperandError(f"{what} has no modifier {keyword!r}", help=self._having(keyword, tuple(known)))
             words = dict.fromkeys(word for form in having or forms for word in form.choices(keyword))
             generic = ("generic",) if keyword == "space" else ()
             if words or isinstance(value, str):
@@ -147,13 +147,15 @@ class InstructionForms:
             if words:
                 choice(keyword, value, tuple(words))
         together = " and ".join(asked)
-        raise OperandError(f"{what} has no form with {together} together", hint="its docstring lists its forms")
+        raise OperandError(
+            f"{what} does not support the combination {together}", help="see the docstring for its forms"
+        )
 
     def _having(self, keyword: str, known: tuple[str, ...]) -> str:
-        """Return a hint: the types that have a modifier, or else the existing modifiers."""
+        """Return a help: the types that have a modifier, or else the existing modifiers."""
         types = _types_in(form for form in self.forms if keyword in form.keywords)
         if types and all(types):
-            return f"those that have it are {', '.join(types[:_SHOWN])}{', …' if len(types) > _SHOWN else ''}"
+            return f"types that have it: {', '.join(types[:_SHOWN])}{', …' if len(types) > _SHOWN else ''}"
         return close(keyword, known) if known else "it has no modifiers"
 
 
@@ -192,7 +194,8 @@ def _refuse_incomplete(
     words = ", ".join(dict.fromkeys(word for words in lacking for word in words.get(keyword, ())))
     partner = _PARTNERS.get(keyword, "")
     if partner not in asked:
-        raise OperandError(f"{what} needs one of {words}", hint=f"pass {keyword}=")
+        raise OperandError(f"{what} needs one of {words}", help=f"pass {keyword}=")
     raise OperandError(
-        f"{what} with {partner}={asked[partner]!r} needs one of {words}", hint=f"{partner}= and {keyword}= go together"
+        f"{what} with {partner}={asked[partner]!r} needs one of {words}",
+        help=f"pass {partner}= and {keyword}= together",
     )

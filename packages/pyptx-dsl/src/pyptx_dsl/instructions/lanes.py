@@ -48,16 +48,16 @@ class LaneInstruction(InstructionForms):
 
     def misused(self, wrong: str) -> OperandError:
         """Return the error for wrong operands, with both forms in its hint."""
-        cuda = f"; CUDA's spelling of it is {self._cuda}" if self._cuda else ""
-        return OperandError(f"{self._what}: {wrong}", hint=f"write {self._what}({self._operands}){cuda}")
+        cuda = f" (CUDA: {self._cuda})" if self._cuda else ""
+        return OperandError(f"{self._what}: {wrong}", help=f"write {self._what}({self._operands}){cuda}")
 
     def source(self, value: object, dst: object) -> object:
         """Return the source; raise OperandError unless source and destination are registers (or strings)."""
-        for place, operand in (("destination", dst), ("source, behind the destination,", value)):
+        for place, operand in (("destination", dst), ("source, after the destination,", value)):
             if isinstance(operand, PtxType):
-                raise self.misused(f"it takes no type, and {operand} stands in the place of the {place.rstrip(',')}")
+                raise self.misused(f"it has no type argument, got {operand} as the {place.rstrip(',')}")
             if not isinstance(operand, Handle | str):
-                raise self.misused(f"the {place} is a register, not {operand!r}")
+                raise self.misused(f"the {place} must be a register, got {operand!r}")
         return value
 
 
@@ -70,7 +70,7 @@ def _destination_first(method: Method) -> Method:
     def call(self: LaneInstruction, *operands: object, **keywords: object) -> object:
         missing = [name for name in names[len(operands) :] if name not in keywords]
         if missing:
-            raise self.misused(f"the operand {' and '.join(missing)} is missing; the destination comes first")
+            raise self.misused(f"missing operand {' and '.join(missing)}; the destination comes first")
         return method(self, *operands, **keywords)
 
     return cast("Method", call)

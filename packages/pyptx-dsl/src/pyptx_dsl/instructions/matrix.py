@@ -55,7 +55,7 @@ def ldmatrix(
     count, transposed = _layout(layout, shape)
     if shape == "m8n16" and source is None:
         known = ", ".join((*_LOAD.choices("source"), "s4"))
-        raise OperandError("ptx.ldmatrix: shape='m8n16' needs a source", hint=f"source= is one of {known}")
+        raise OperandError("ptx.ldmatrix: shape='m8n16' needs source=", help=f"pass source= as one of {known}")
     types = (s8, s4) if source == "s4" else None
     modifiers: dict[str, str | bool | None] = {"shape": shape, "layout": count, "space": space}
     modifiers |= {"trans": trans or transposed, "source": None if source == "s4" else source}

@@ -57,8 +57,9 @@ def field_units(name: str, value: object) -> int:
     number = as_integer(value)
     if number is None or number % UNIT_BYTES or not 0 <= number // UNIT_BYTES <= _MOST:
         raise OperandError(
-            f"{name}={value!r}: a descriptor counts in {UNIT_BYTES} bytes, up to {_MOST * UNIT_BYTES}",
-            hint="take the numbers from a SharedTile",
+            f"{name} of a matrix descriptor must be a multiple of {UNIT_BYTES} up to {_MOST * UNIT_BYTES} "
+            f"bytes, got {value!r}",
+            help="use the strides of a SharedTile",
         )
     return number // UNIT_BYTES
 
@@ -94,12 +95,15 @@ def emit_steps(
     said |= zip(("byte_offset", "mask", "const_bits"), numbers, strict=True)
     opcodes = [tuple(step.split(".")) for step in steps.split()]
     if temps is not None and len(temps) != len(opcodes):
-        raise OperandError(f"{len(temps)} registers for {len(opcodes)} steps", hint="each step writes one")
+        raise OperandError(
+            f"expected {len(opcodes)} registers for {len(opcodes)} steps, got {len(temps)}",
+            help="pass one register per step",
+        )
     value = base
     for number, opcode in enumerate(opcodes):
         if opcode[0] not in STEPS or opcode[-1] not in BY_NAME:
-            hint = f"there are {', '.join(STEPS)}, each with its type"
-            raise OperandError(f"{'.'.join(opcode)!r} is no step to a descriptor", hint=hint)
+            help = f"use {', '.join(STEPS)}, each with its type"
+            raise OperandError(f"{'.'.join(opcode)!r} does not occur in the computation of a descriptor", help=help)
         result = trace.fresh(result_type(opcode)) if temps is None else temps[number]
         more = [said[each] if isinstance(each, str) else each for each in STEPS[opcode[0]]]
         trace.emit(opcode, (result, value, *more))
@@ -113,12 +117,17 @@ def _start(trace: Trace, base: object, byte_offset: int) -> Reg:
         base = base.register
     if isinstance(base, Reg):
         if not base.dtype.is_integer or base.dtype.bits < u32.bits:
-            raise RegisterTypeError(f"{base.raw_name} is a {base.dtype} register, and no address", hint="pass a u32")
+            raise RegisterTypeError(
+                f"expected an address, got the {base.dtype} register {base.raw_name}", help="pass a u32"
+            )
         return base + byte_offset if byte_offset else base
     if isinstance(base, SharedAlloc):
         base = SharedAddress(base.name, 0, trace)
     if not isinstance(base, SharedAddress | AddressOperand | str):
-        raise OperandError(f"{base!r} is no address in shared memory", hint="pass a tile, a stage of one, or a u32")
+        raise OperandError(
+            f"expected an address in shared memory, got {base!r}",
+            help="pass a tile, a stage of a tile, or a u32 register",
+        )
     return _moved(trace, base, byte_offset)
 
 
@@ -127,7 +136,7 @@ def _moved(trace: Trace, base: SharedAddress | AddressOperand | str, byte_offset
     address = AddressOperand(base, byte_offset).__ptx_operand__(trace)
     assert isinstance(address, tree.Address)  # noqa: S101  an AddressOperand becomes an Address
     if isinstance(address.base, tree.Register):
-        raise OperandError("a descriptor is made of an address, not of ptx.addr(register)", hint="pass the register")
+        raise OperandError("a descriptor needs an address register, not ptx.addr(register)", help="pass the register")
     whole = address.base if address.offset is None else tree.Binary("+", address.base, address.offset)
     result = trace.fresh(u32)
     trace.emit(("mov", "u32"), (result, whole))
@@ -144,11 +153,14 @@ def advance(what: str, descriptor: Reg, byte_offset: int, times: Reg | None = No
     """
     if descriptor.dtype.bits != u64.bits:
         raise RegisterTypeError(
-            f"{descriptor.raw_name} is a {descriptor.dtype} register, and no descriptor", hint="descriptors are u64"
+            f"expected a descriptor, got the {descriptor.dtype} register {descriptor.raw_name}",
+            help="pass a u64 register",
         )
     number = as_integer(byte_offset)
     if number is None or number % UNIT_BYTES:
-        raise OperandError(f"a descriptor cannot advance by {byte_offset!r} bytes", hint=f"it counts in {UNIT_BYTES}")
+        raise OperandError(
+            f"a descriptor cannot advance by {byte_offset!r} bytes", help=f"use a multiple of {UNIT_BYTES}"
+        )
     trace = active(what)
     low, high, result = trace.fresh(u32), trace.fresh(u32), trace.fresh(u64)
     trace.emit(("mov", "b64"), ([low, high], descriptor))
@@ -172,11 +184,11 @@ def check_start(what: str, part: SharedSlice, tile: SharedTile) -> None:
     outer = len(part.alloc.shape) - 2
     if part.register is not None and len(part.indices) > outer:
         raise OperandError(
-            f"{what}: {part!r} begins at a row that only the GPU knows",
-            hint="make the descriptor of a stage, and let it advance by tile.offset(…)",
+            f"{what}: the first row of {part!r} is not known while tracing",
+            help="make a descriptor of the stage, and advance it by tile.offset(…)",
         )
     if part.register is None and part.byte_offset % (CORE_ROWS * tile.panel_width):
         raise OperandError(
-            f"{what}: {part!r} begins {part.byte_offset} bytes into {tile!r}, inside the pattern of its rows",
-            hint=f"begin at a stage, or at a multiple of {CORE_ROWS} rows\n{tile.picture()}",
+            f"{what}: {part!r} begins {part.byte_offset} bytes into {tile!r}, inside a swizzle atom",
+            help=f"begin at a stage, or at a multiple of {CORE_ROWS} rows\n{tile.picture()}",
         )

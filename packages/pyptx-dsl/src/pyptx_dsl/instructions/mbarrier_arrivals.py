@@ -128,7 +128,7 @@ class Arrivals:
         the same offset in each CTA whose bit is set (PTX 9.4, sm_107f).
         """
         if count is not None and tx_count is not None:
-            raise OperandError("mbarrier.arrive.expect_tx arrives once: it takes no count beside tx_count")
+            raise OperandError("mbarrier.arrive.expect_tx has no count: it arrives once")
         words = (_DROP if drop else _ARRIVE).words(
             expect_tx=tx_count is not None,
             noComplete=no_complete,

@@ -128,14 +128,17 @@ class Mbarrier(Arrivals, Waits):
         """
         opcodes = advance_steps(steps)
         if (phase is None) != all(step[0] != "xor" for step in opcodes):
-            raise OperandError("the step to the next stage flips a phase where one is given", hint=f"steps={steps!r}")
+            raise OperandError("steps must contain an xor if a phase is passed, and only then", help=f"steps={steps!r}")
         _check_temps(temps, opcodes)
         return emit_advance(active("ptx.mbarrier.advance"), opcodes, (stage, phase, stages), temps)
 
 
 def _check_temps(temps: Sequence[Reg] | None, steps: Sequence[object]) -> None:
     if temps is not None and len(temps) != len(steps):
-        raise OperandError(f"{len(temps)} registers for {len(steps)} steps", hint="each step writes one")
+        raise OperandError(
+            f"expected {len(steps)} registers for {len(steps)} steps, got {len(temps)}",
+            help="pass one register per step",
+        )
 
 
 def _unbracketed(address: AddressOperand, trace: Trace) -> tree.Operand:
@@ -243,7 +246,8 @@ class BarrierArray:
         number = as_integer(idx)
         if number is None or not 0 <= number < self._count:
             raise OperandError(
-                f"barrier {idx!r}: there are {self._count}", hint="use .at(register) for a stage in a register"
+                f"barrier index {idx!r} is out of range: there are {self._count}",
+                help="use .at(register) for a stage in a register",
             )
         return BarrierSlot(self._base, self._byte_offset + number * BYTES)
 
@@ -283,7 +287,7 @@ class BarrierRing:
         """
         start = self.base if base is None else base
         if start is None:
-            raise OperandError("where does the ring begin?", hint="say base=, here or in ptx.mbarrier.ring")
+            raise OperandError("the ring has no base address", help="pass base= here or to ptx.mbarrier.ring")
         _check_temps(temps, self.steps)
         address = emit_address(active("at"), self.steps, start, stage, self.byte_offset, temps)
         return BarrierSlot(*address, self.options)

@@ -172,7 +172,7 @@ def _vector(value: object) -> tuple[str | None, object]:
     if len(items) == 1:
         return None, items[0]
     if len(items) not in _VECTORS:
-        raise OperandError(f"a vector has 2, 4 or 8 elements, not {len(items)}")
+        raise OperandError(f"a vector must have 2, 4 or 8 elements, got {len(items)}")
     return _VECTORS[len(items)], items
 
 
@@ -186,8 +186,8 @@ def _check_formats(dtype: PtxType, operand: object, what: str) -> None:
             continue
         if each.dtype.kind in _FORMATS and dtype.kind in _FORMATS:
             raise RegisterTypeError(
-                f"{what}({dtype}, …) cannot access {each.raw_name}, a register of {each.dtype}",
-                hint="convert with ptx.cvt before the store, or load into a register of the type in memory",
+                f"{what}({dtype}, …): type mismatch with the {each.dtype} register {each.raw_name}",
+                help="convert with ptx.cvt before the store, or load into a register of the type in memory",
             )
 
 
@@ -195,7 +195,9 @@ def _in_memory(dtype: object, what: str) -> PtxType:
     """Return the type with which `ld` and `st` access values of a type."""
     checked = ptx_type(dtype, what)
     if checked.memory is None:
-        raise RegisterTypeError(f"{checked} is not in memory", hint="load a u8 and compare it with 0, or select a u8")
+        raise RegisterTypeError(
+            f"{checked} values cannot be in memory", help="load a u8 and compare it with 0, or store a u8 made by selp"
+        )
     return from_name(checked.memory)
 
 

@@ -27,18 +27,18 @@ def namespace(name: str, known: Sequence[str]) -> object:
     if found is not None:
         return found
     _refuse_missing(name)
-    raise UnknownNameError(f"ptx has no {name!r}", hint=meaning_of(name) or _nearest(name, known))
+    raise UnknownNameError(f"unknown name ptx.{name}", help=meaning_of(name) or _nearest(name, known))
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:
-    """Return a hint: the `ptx.inst` form of an instruction without a function, or the nearest known names."""
+    """Return a help: the `ptx.inst` form of an instruction without a function, or the nearest known names."""
     from pyptx_ir.plugins.manager import manager
 
     if manager().instructions_of(to_ptx(name)):
         return f"write the instruction: ptx.inst.{name}.…(…)"
     near = get_close_matches(name, known, n=3, cutoff=0.5)
     meant = f"did you mean {' or '.join(near)}? " if near else ""
-    return f"{meant}dir(ptx) lists what there is; an instruction that the table lacks is ptx.inst.{name}.…(…)"
+    return f"{meant}dir(ptx) lists all names; an instruction that the table lacks is ptx.inst.{name}.…(…)"
 
 
 def extension(parent: str, name: str) -> object:
@@ -50,9 +50,7 @@ def extension(parent: str, name: str) -> object:
     if found is not None:
         return found
     _refuse_missing(full)
-    raise UnknownNameError(
-        f"ptx.{parent} has no {name!r}", hint=f"any instruction can be written as ptx.inst.{full}.…(…)"
-    )
+    raise UnknownNameError(f"unknown name ptx.{parent}.{name}", help=f"write any instruction as ptx.inst.{full}.…(…)")
 
 
 def _provided(name: str) -> object | None:
@@ -72,4 +70,4 @@ def _refuse_missing(name: str) -> None:
 
     home = home_of_namespace(name)
     if home is not None:
-        raise MissingNamespaceError(f"ptx.{name} needs {home}", hint=install_hint(home))
+        raise MissingNamespaceError(f"ptx.{name} needs {home}", help=install_hint(home))

@@ -106,7 +106,7 @@ class SparseMma:
         number = constant_value(lower(selector, active("ptx.mma.sp.sync")))
         if isinstance(selector, bool) or number not in range(known[-1] + 1):
             what = f"mma.sp {shape_name(shape)} of {types[1]}"
-            raise OperandError(f"selector={selector!r}: {what} has selectors 0 to {known[-1]}")
+            raise OperandError(f"selector must be 0 to {known[-1]} for {what}, got {selector!r}")
         layout = None if kind else partial(_sparse_layout, shape_name(shape), types)
         fragments = _held(words, form, (d, a, b, c), layout)
         scales = (*_scaled(scale_a), *_scaled(scale_b))

@@ -40,8 +40,8 @@ def global_ptrs(
     for tensor in tensors:
         if not isinstance(tensor, TensorSpec | str | Reg):
             raise OperandError(
-                f"ptx.global_ptrs takes the kernel's arrays, not {tensor!r}",
-                hint="pass the parameters of the kernel's function, or the names of raw parameters",
+                f"ptx.global_ptrs needs array parameters of the kernel, got {tensor!r}",
+                help="pass parameters of the kernel's function, or names of raw parameters",
             )
     pointers = _registers("into", into, [u64] * len(tensors), trace)
     loaded = pointers if generic is None else _registers("generic", generic, [u64] * len(tensors), trace)
@@ -83,7 +83,7 @@ def param(dtype: PtxType, name: str, dst: Reg | None = None) -> Reg:
     trace = active("ptx.param")
     register = trace.fresh(dtype) if dst is None else dst
     if not trace.has_symbol(name):
-        raise OperandError(f"kernel {trace.name!r} has no parameter {name!r}", hint="declare it in raw_params=[…]")
+        raise OperandError(f"kernel {trace.name!r} has no parameter {name!r}", help="declare it in raw_params=[…]")
     symbol = tree.Symbol(name)
     if trace.parameter_types.get(name, dtype) is None:
         trace.emit(("mov", dtype.move or dtype.name), (register, symbol))
@@ -95,7 +95,7 @@ def param(dtype: PtxType, name: str, dst: Reg | None = None) -> Reg:
 def _memory(dtype: PtxType) -> str:
     """Return the type with which `ld` loads a value of a type."""
     if dtype.memory is None:
-        raise RegisterTypeError(f"a parameter cannot be .{dtype}", hint="declare it u8 or u32, and compare it with 0")
+        raise RegisterTypeError(f"a parameter cannot be .{dtype}", help="declare it u8 or u32, and compare it with 0")
     return dtype.memory
 
 
@@ -106,7 +106,7 @@ def _declared(name: object, trace: Trace) -> PtxType:
         known = ", ".join([each for each, dtype in trace.parameter_types.items() if dtype is not None])
         raise OperandError(
             f"{trace.name!r} has no scalar parameter {name!r}",
-            hint=f"it has {known or 'none'}; for what it does not declare, say the type: dtype=u32",
+            help=f"scalars: {known or 'none'}; pass the type of an undeclared parameter: dtype=u32",
         )
     return found
 
@@ -117,11 +117,13 @@ def _registers(keyword: str, given: Registers | None, types: Sequence[PtxType], 
         return tuple([trace.fresh(dtype) for dtype in types])
     registers = as_items(given.regs() if isinstance(given, RegArray) else given)
     if registers is None or len(registers) != len(types):
+        from pyptx_ir.isa.modules.counting import counted
+
         raise OperandError(
-            f"{keyword}={given!r}: it has a register for each of the {len(types)} parameters",
-            hint=f"pass a list: {keyword}=[first, second]",
+            f"{keyword} must be {counted(len(types), 'register')}, one per parameter, got {given!r}",
+            help=f"pass a list: {keyword}=[first, second]",
         )
     found = [each for each in registers if isinstance(each, Reg)]
     if len(found) != len(registers):
-        raise OperandError(f"{keyword}={given!r}: these are no registers", hint="pass what reg.scalar returns")
+        raise OperandError(f"{keyword} must be registers, got {given!r}", help="pass registers made by reg.scalar")
     return tuple(found)

@@ -24,7 +24,7 @@ class PipelineState:
         """Use the given registers; for each that is not given, declare one and emit one `mov` of 0."""
         stages = as_integer(n_stages)
         if stages is None or stages < 1:
-            raise OperandError(f"a pipeline has at least one stage, not {n_stages!r}")
+            raise OperandError(f"a pipeline needs at least one stage, got {n_stages!r}")
         self.n_stages = stages
         self.cursor = _state(cursor, "cursor")
         self.phase = _state(phase, "phase")
@@ -51,7 +51,9 @@ def _state(given: Reg | None, what: str) -> Reg:
         trace.emit(("mov", "u32"), (register, 0))
         return register
     if not given.dtype.is_integer or given.dtype.bits != u32.bits:
-        raise RegisterTypeError(f"the {what} of a pipeline is a 32-bit register, and {given.raw_name} is {given.dtype}")
+        raise RegisterTypeError(
+            f"the {what} of a pipeline must be a 32-bit register, got the {given.dtype} register {given.raw_name}"
+        )
     return given
 
 

@@ -93,20 +93,23 @@ def printf(format: str, *values: object) -> None:  # noqa: A002  C's name
 def _fields(format: str, values: Sequence[object]) -> list[tuple[PtxType, object]]:  # noqa: A002  as above
     """Return each directive's buffer type and value; raise OperandError if format and values do not match."""
     if not isinstance(cast("object", format), str):
-        raise OperandError("ptx.printf takes the format first, a Python string", hint='write ptx.printf("%d\\n", x)')
+        raise OperandError("ptx.printf needs a format string as first argument", help='write ptx.printf("%d\\n", x)')
     if "\0" in format:
-        raise OperandError("the format of ptx.printf holds a zero byte, which ends it", hint="take it out")
+        raise OperandError("the format of ptx.printf contains a NUL character, which ends it", help="remove it")
     found = [match for match in _DIRECTIVE.finditer(format) if match["kind"] != "%"]
     for match in found:
         if match["kind"] not in _KINDS or match["length"] == "L":
             raise OperandError(
-                f"ptx.printf: {match[0]!r} is no directive of CUDA's printf", hint=f"one of %{' %'.join(_KINDS)}, or %%"
+                f"ptx.printf: {match[0]!r} is not a directive of CUDA's printf",
+                help=f"use one of %{' %'.join(_KINDS)}, or %%",
             )
     if len(found) != len(values) or len(found) > _MOST_VALUES:
-        most = f"; at most {_MOST_VALUES}" if len(found) > _MOST_VALUES else ""
+        from pyptx_ir.isa.modules.counting import counted
+
+        most = f"; the maximum is {_MOST_VALUES}" if len(found) > _MOST_VALUES else ""
         raise OperandError(
-            f"ptx.printf: {len(found)} directives and {len(values)} values{most}",
-            hint=f"the directives are {' '.join(match[0] for match in found) or 'none'}",
+            f"ptx.printf: the format has {counted(len(found), 'directive')}, got {counted(len(values), 'value')}{most}",
+            help=f"directives of the format: {' '.join(match[0] for match in found) or 'none'}",
         )
     return [(_type_for(match, value), value) for match, value in zip(found, values, strict=True)]
 
@@ -116,7 +119,7 @@ def _type_for(match: re.Match[str], value: object) -> PtxType:
     kind = _KINDS[match["kind"]]
     dtype = kind.wide if match["length"] in _WIDE else kind.narrow
     if dtype is None or not _takes(kind, dtype, value):
-        raise OperandError(f"ptx.printf: {match[0]} takes {kind.shown}, not {_shown(value)}", hint=_meant(value))
+        raise OperandError(f"ptx.printf: {match[0]} needs {kind.shown}, got {_shown(value)}", help=_meant(value))
     return dtype
 
 
@@ -132,21 +135,21 @@ def _takes(kind: Kind, dtype: PtxType, value: object) -> bool:
 
 
 def _shown(value: object) -> str:
-    return f"{value.raw_name}, which is {value.dtype}" if isinstance(value, Handle) else repr(value)
+    return f"the {value.dtype} register {value.raw_name}" if isinstance(value, Handle) else repr(value)
 
 
 def _meant(value: object) -> str:
     """Return a hint with the directive for a value."""
     if not isinstance(value, Handle):
-        return "strings are %s, floats %f, integers %d"
+        return "use %s for strings, %f for floats, %d for integers"
     if value.dtype.kind == "pred":
-        return "select a number: ptx.selp(u32, d, 1, 0, p), and print it by %u"
+        return "select a number, ptx.selp(u32, d, 1, 0, p), and print it with %u"
     if value.dtype.is_float:
-        return f"{value.dtype} is printed by %f, %e or %g"
+        return f"print {value.dtype} with %f, %e or %g"
     if not value.dtype.is_integer:
-        return "unpack it by ptx.mov, and print its parts"
+        return "unpack it with ptx.mov, and print the elements"
     letter = "d" if value.dtype.kind == "signed" else "u"
-    return f"{value.dtype} is printed by %{'ll' if value.dtype.bits == _BITS else ''}{letter}"
+    return f"print {value.dtype} with %{'ll' if value.dtype.bits == _BITS else ''}{letter}"
 
 
 def _places(types: Sequence[PtxType]) -> tuple[list[int], int]:

@@ -35,13 +35,13 @@ def raw(text: str) -> None:
     try:
         statements = parse_statements(text, "<ptx.raw>")
     except PtxSyntaxError as error:
-        hint = error.hint or ("end every instruction with ;" if not text.rstrip().endswith((";", "}", ":")) else None)
-        raise RawTextError(f"ptx.raw: {error.message}\n{error.where}", hint=hint) from None
+        help = error.help or ("end every instruction with ;" if not text.rstrip().endswith((";", "}", ":")) else None)
+        raise RawTextError(f"ptx.raw: {error.message}\n{error.where}", help=help) from None
     for statement in statements:
         if isinstance(statement, _OUTSIDE):
             raise RawTextError(
-                f"ptx.raw: {type(statement).__name__.lower()} directives stand outside of kernels",
-                hint="pyptx.parser.parse reads whole modules",
+                f"ptx.raw: {type(statement).__name__.lower()} directives are not allowed inside a kernel",
+                help="use pyptx.parser.parse for whole modules",
             )
         for line, block in _COMMENT.findall(nodes.lead_of(statement)):
             for comment in (line or block).splitlines():

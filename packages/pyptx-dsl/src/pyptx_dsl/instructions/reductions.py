@@ -81,9 +81,7 @@ def _reduce(val: Reg, operation: str, width: object, what: str) -> None:
     trace = active(what)
     lanes = as_integer(width)
     if lanes not in _WIDTHS:
-        raise OperandError(
-            f"{what}: width={width!r} is no group of lanes", hint=f"one of {', '.join(map(str, _WIDTHS))}"
-        )
+        raise OperandError(f"{what}: invalid width {width!r}", help=f"use one of {', '.join(map(str, _WIDTHS))}")
     _check_bits(val, what)
     words = _operation(val, operation, what)
     partner = trace.fresh(val.dtype)
@@ -98,7 +96,8 @@ def _check_bits(val: object, what: str) -> None:
     if not isinstance(val, Reg) or val.dtype.bits not in {16, 32, 64} or val.dtype.kind == "pred" or val.readonly:
         shown = f"{val.raw_name} is {val.dtype}" if isinstance(val, Reg) else f"got {val!r}"
         raise RegisterTypeError(
-            f"{what} works in place on a register of 16, 32 or 64 bits; {shown}", hint="copy or convert it"
+            f"{what} needs a writable register of 16, 32 or 64 bits; {shown}",
+            help="copy it to a register of such a type, or convert it",
         )
 
 
@@ -110,7 +109,7 @@ def _operation(val: Reg, operation: str, what: str) -> tuple[str, ...]:
         return (operation, f"{'b' if operation in {'and', 'or', 'xor'} else letter}{dtype.bits}")
     if dtype.name in _FLOATS and operation in {"add", "max", "min"}:
         return (operation, "rn", dtype.name) if operation == "add" else (operation, dtype.name)
-    raise RegisterTypeError(f"{what} has no meaning for {dtype}", hint="convert with ptx.cvt first")
+    raise RegisterTypeError(f"{what} does not support {dtype}", help="convert with ptx.cvt first")
 
 
 def _shuffle(trace: Trace, mode: str, dst: Reg, src: Reg, lane: object) -> None:

@@ -32,7 +32,7 @@ def sreg(name: str) -> Reg:
     full = name if name.startswith("%") else f"%{name}"
     dtype = _types().get(full)
     if dtype is None:
-        raise OperandError(f"{name!r} is no special register", hint=close(full, tuple(_types())))
+        raise OperandError(f"unknown special register {name!r}", help=close(full, tuple(_types())))
     return SpecialReg(full, dtype, active("ptx.sreg"))
 
 
@@ -149,7 +149,7 @@ def global_id(axis: str = "x") -> Reg:
     """
     trace = active("ptx.global_id")
     if axis not in {"x", "y", "z"}:
-        raise OperandError(f"ptx.global_id({axis!r}): a grid has no such axis", hint='one of "x", "y", "z"')
+        raise OperandError(f"ptx.global_id: invalid axis {axis!r}", help='use "x", "y" or "z"')
     parts = [trace.fresh(u32) for _ in range(3)]
     for part, name in zip(parts, ("ctaid", "ntid", "tid"), strict=True):
         trace.emit(("mov", "u32"), (part, sreg(f"%{name}.{axis}")))

@@ -35,8 +35,8 @@ def steps_of(text: str) -> tuple[tuple[str, ...], ...]:
     steps = tuple([tuple(each.split(".")) for each in text.split()])
     for step in steps:
         if step[0] not in _KINDS or step[-1] not in BY_NAME:
-            hint = f"there are {', '.join(_KINDS)}, each with its type: {SHIFTED!r}"
-            raise OperandError(f"{'.'.join(step)!r} is no step to the address of a stage", hint=hint)
+            help = f"use {', '.join(_KINDS)}, each with its type: {SHIFTED!r}"
+            raise OperandError(f"{'.'.join(step)!r} does not occur in the computation of a stage address", help=help)
     return steps
 
 

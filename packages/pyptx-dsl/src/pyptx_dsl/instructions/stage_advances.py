@@ -41,8 +41,8 @@ def advance_steps(text: str) -> tuple[tuple[str, ...], ...]:
     steps = tuple([tuple(each.split(".")) for each in text.split()])
     known = all(step[-1] in BY_NAME and (step[0] != "setp" or step[1] in COMPARED) for step in steps)
     if tuple([step[0] for step in steps]) not in ORDERS or not known:
-        hint = f"there are {', '.join(' '.join(order) for order in ORDERS)}, each with its type: {USUAL!r}"
-        raise OperandError(f"{text!r} does not lead from a stage to the next", hint=hint)
+        help = f"use {', '.join(' '.join(order) for order in ORDERS)}, each with its type: {USUAL!r}"
+        raise OperandError(f"{text!r} does not advance from one stage to the next", help=help)
     return steps
 
 

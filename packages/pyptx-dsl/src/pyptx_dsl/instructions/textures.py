@@ -51,13 +51,16 @@ class Texture(Wrapper):
 
 tex = Texture("tex", "Look up a texture; `level` and `grad` choose the level of detail, `base` the first.")
 tld4 = Texture("tld4", "Gather the component `comp` of the four texels that a bilinear lookup reads.")
-txq = Texture("txq", "Ask what a texture or a sampler is; `query` names the attribute.")
-suld = Texture("suld", "Load from a surface; `clamp` says what a place outside of it gives, the nearest if left out.")
+txq = Texture("txq", "Query an attribute of a texture or a sampler; `query` names the attribute.")
+suld = Texture(
+    "suld",
+    "Load from a surface; `clamp` selects the result for coordinates outside of it (default: the nearest element).",
+)
 sust = Texture("sust", "Store into a surface: `b` as bytes, `p` formatted; `clamp` is as for `suld`.")
 sured = Texture(
     "sured", "Combine a value with an element of a surface: `b` at a byte, `p` at an element; `clamp` is as for `suld`."
 )
-suq = Texture("suq", "Ask what a surface is; `query` names the attribute.")
+suq = Texture("suq", "Query an attribute of a surface; `query` names the attribute.")
 
 _IS_TYPE = InstructionForms("ptx.istypep", "istypep")
 

@@ -101,7 +101,7 @@ def declarator(
 ) -> nodes.Declarator:
     """Return one more declarator, `name<count>[size] = init`; `dtype` is the type of the numbers in `init`."""
     identifier(name, "a variable")
-    number = None if count is None else _positive(f"count={count!r}", count)
+    number = None if count is None else _positive("count", count)
     return nodes.Declarator(name, dimensions(name, size), _initializer(dtype, init), number)
 
 
@@ -118,12 +118,14 @@ def variable(
     """Return a declaration of the type `word`; raise OperandError for an invalid one."""
     space = to_ptx(state_space)
     if space not in _SPACES and not (space.startswith("const[") and space.endswith("]")):
-        raise OperandError(f"{state_space!r} is no state space of a variable", hint=f"one of {', '.join(_SPACES)}")
+        raise OperandError(f"invalid state space {state_space!r}", help=f"use one of {', '.join(_SPACES)}")
     if linking is not None and linking not in _LINKING:
-        raise OperandError(f"linking={linking!r}", hint=f"one of {', '.join(_LINKING)}")
+        raise OperandError(f"invalid linking={linking!r}", help=f"use one of {', '.join(_LINKING)}")
     for each in declarators:
         if not isinstance(cast("object", each), nodes.Declarator):
-            raise OperandError(f"also={each!r} is no declarator", hint='write also=[ptx.declarator("name")]')
+            raise OperandError(
+                f"also must be a list of declarators, got {each!r}", help='write also=[ptx.declarator("name")]'
+            )
     return nodes.Variable(
         space=space,
         type=word,
@@ -142,7 +144,7 @@ def memory_type(dtype: PtxType | str) -> str:
         return written_type(dtype)
     word = as_type(dtype).memory
     if word is None:
-        raise RegisterTypeError(f"a variable cannot be .{dtype}", hint="use u8 or u32")
+        raise RegisterTypeError(f"a variable cannot be .{dtype}", help="use u8 or u32")
     return word
 
 
@@ -154,19 +156,21 @@ def written_type(dtype: PtxType | str) -> str:
 def vector_word(vector: int | None) -> str | None:
     """Return `v2`, `v4` or `v8`, or None."""
     if vector not in {None, 2, 4, 8}:
-        raise OperandError(f"vector={vector!r}: vectors have 2, 4 or 8 elements", hint="an array has a size=")
+        raise OperandError(
+            f"vector must be 2, 4 or 8 elements, got {vector!r}", help="pass the size of an array as size="
+        )
     return None if vector is None else f"v{vector}"
 
 
 def attribute_nodes(attributes: Attributes) -> tuple[nodes.Attribute, ...]:
     """Return the entries of `.attribute(…)`. Manual: "Variable and Function Attribute Directive"."""
     if isinstance(attributes, str):
-        raise OperandError(f"attributes={attributes!r} is no list", hint=f"write attributes=[{attributes!r}]")
+        raise OperandError(f"attributes must be a list, got {attributes!r}", help=f"write attributes=[{attributes!r}]")
     found = list[nodes.Attribute]()
     for each in attributes:
         word, *given = (each,) if isinstance(each, str) else each
         if word not in _ATTRIBUTES:
-            raise OperandError(f"{word!r} is no attribute", hint=f"one of {', '.join(_ATTRIBUTES)}")
+            raise OperandError(f"unknown attribute {word!r}", help=f"use one of {', '.join(_ATTRIBUTES)}")
         found.append(nodes.Attribute(str(word), tuple([constant(one) for one in given])))
     return tuple(found)
 
@@ -177,7 +181,9 @@ def constant(value: object) -> tree.Operand:
         return parse_text(value)
     number = as_integer(value)
     if number is None:
-        raise OperandError(f"{value!r} is no constant", hint="pass a number, or a constant expression as a string")
+        raise OperandError(
+            f"expected a constant, got {value!r}", help="pass a number, or a constant expression as a string"
+        )
     return whole_number(number)
 
 
@@ -193,10 +199,12 @@ def _dimension(name: str, size: Size) -> tree.Operand | None:
         return parse_text(size)
     number = as_count(size)
     if number is None or number < 0:
-        hint = (
-            "several dimensions are a tuple" if as_items(size) else "a number, 0 for unknown, or a constant expression"
+        help = (
+            "pass several dimensions as a tuple"
+            if as_items(size)
+            else "pass a number, 0 for unknown, or a constant expression"
         )
-        raise OperandError(f"variable {name!r}: size={size!r} is no number of elements", hint=hint)
+        raise OperandError(f"variable {name!r}: size must be a number of elements, got {size!r}", help=help)
     return whole_number(number) if number else None
 
 
@@ -206,12 +214,14 @@ def _initializer(dtype: PtxType | str | None, value: object) -> tree.Operand | N
 
 def _initial(dtype: PtxType | str | None, value: object) -> tree.Operand:
     if value is None:
-        raise OperandError("None is no initial value", hint="write 0")
+        raise OperandError("expected an initial value, got None", help="write 0")
     if isinstance(value, dict):
         fields = cast("dict[str, object]", value)
         return tree.Vector(tuple([tree.Binary("=", tree.Symbol(key), constant(one)) for key, one in fields.items()]))
     if isinstance(value, bytes):
-        raise OperandError("bytes are no initial value", hint="pass a list of numbers: list(data)")
+        raise OperandError(
+            "expected a list of numbers as initial value, got bytes", help="pass a list of numbers: list(data)"
+        )
     items = as_items(value)
     if items is not None:
         return tree.Vector(tuple([_initial(dtype, each) for each in items]))
@@ -228,7 +238,7 @@ def pragma(*values: str) -> None:
 def pragma_node(values: tuple[object, ...]) -> nodes.Pragma:
     """Return a `.pragma`; raise OperandError for one without strings."""
     if not values:
-        raise OperandError("a pragma has a text", hint='write ptx.pragma("nounroll")')
+        raise OperandError("a pragma needs a text", help='write ptx.pragma("nounroll")')
     return nodes.Pragma(tuple([quotable(value) for value in values]))
 
 
@@ -251,7 +261,7 @@ def loc(
     node = nodes.Loc(*_place("ptx.loc", (file_idx, line, col)), tail, lead=trace.lead)
     if not trace.exact and node.file not in _files(trace):
         raise OperandError(
-            f"there is no file {node.file}", hint=f'declare it first: ptx.file_({node.file}, "kernel.cu")'
+            f"unknown file index {node.file}", help=f'declare it first: ptx.file_({node.file}, "kernel.cu")'
         )
     trace.append(node)
 
@@ -259,8 +269,8 @@ def loc(
 def _inlined(function: str | tuple[str, int] | None, at: tuple[int, int, int] | None) -> nodes.InlinedAt:
     if function is None or at is None:
         raise OperandError(
-            "ptx.loc: function_name and inlined_at go together",
-            hint="they are the callee's name and the caller's place",
+            "ptx.loc: function_name and inlined_at must be passed together",
+            help="pass the name of the callee and the location of the call",
         )
     label, offset = _name_of_function(function)
     return nodes.InlinedAt(label, offset, *_place("inlined_at", at))
@@ -271,7 +281,8 @@ def _name_of_function(function: object) -> tuple[str, int]:
     number = as_integer(items[1]) if len(items) == 2 else None
     if number is None:
         raise OperandError(
-            f"function_name={function!r} is no label", hint='a label of .debug_str, "$name", or a pair ("$name", 4)'
+            f"function_name must be a label, got {function!r}",
+            help='pass a label of .debug_str, "$name", or a pair ("$name", 4)',
         )
     return identifier(items[0], "a label"), number
 
@@ -282,7 +293,7 @@ def _place(what: str, values: object) -> tuple[int, int, int]:
         file, row, column = numbers
         if file is not None and row is not None and column is not None and min(file, row, column) >= 0:
             return file, row, column
-    raise OperandError(f"{what}{values!r} takes three numbers", hint="of a file, a line and a column")
+    raise OperandError(f"{what} needs three numbers, got {values!r}", help="pass a file, a line and a column")
 
 
 def file_(file_idx: int, filename: str) -> None:
@@ -295,12 +306,13 @@ def file_(file_idx: int, filename: str) -> None:
     node = file_node(file_idx, filename)
     if trace.exact and not trace.unchecked:
         raise DirectiveError(
-            "a function holds no .file", hint=f"write m.file({file_idx!r}, …) in front of the function"
+            ".file is not allowed inside a function", help=f"write m.file({file_idx!r}, …) before the function"
         )
     known = _files(trace)
     if known.setdefault(node.index, filename) != filename:
         raise DuplicateNameError(
-            f"file {node.index} is {known[node.index]!r} already", hint=f"give {filename!r} another index"
+            f"file index {node.index} is already used for {known[node.index]!r}",
+            help=f"choose another index for {filename!r}",
         )
     if trace.exact:
         trace.append(node)
@@ -312,27 +324,30 @@ def file_node(index: object, name: str, timestamp: int | None = None, size: int 
     """Return a `.file`; raise OperandError for an invalid index, name, timestamp or size."""
     number = as_count(index)
     if number is None or number < 1:
-        raise OperandError(f"{index!r} is no file index", hint="indices count from 1")
+        raise OperandError(f"invalid file index {index!r}", help="use indices from 1")
     if (timestamp is None and size is not None) or None in map(as_count, (timestamp or 0, size or 0)):
         raise OperandError(
-            f"timestamp={timestamp!r} and size={size!r} of a file must be numbers, a timestamp first",
-            hint="leave both out",
+            f".file needs a numeric timestamp before its size, got timestamp={timestamp!r}, size={size!r}",
+            help="leave both out",
         )
     return nodes.File(number, quotable(name), timestamp, size, lead="\n")
 
 
 def quotable(value: object) -> str:
     """Return a text that is valid between quotes; raise OperandError for any other."""
-    quoted = text("what stands between quotes", value)
+    quoted = text("a quoted string", value)
     if '"' in quoted or "\n" in quoted:
-        raise OperandError(f"{quoted!r} cannot be spelt in PTX", hint="PTX strings have no escapes")
+        raise OperandError(
+            f"{quoted!r} cannot be written as a PTX string",
+            help="remove quotes and newlines: PTX strings have no escapes",
+        )
     return quoted
 
 
 def _positive(what: str, value: object) -> int:
     number = as_integer(value)
     if number is None or number < 1:
-        raise OperandError(f"{what} is no positive number", hint="leave it out for a single one")
+        raise OperandError(f"{what} must be a positive int, got {value!r}", help="leave it out for one element")
     return number
 
 

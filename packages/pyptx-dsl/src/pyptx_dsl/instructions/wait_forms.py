@@ -101,7 +101,9 @@ def spelled(opcode: str, text: str) -> tuple[str, ...]:
     """Return the words of an opcode; raise OperandError if its first word is not `opcode`."""
     words = tuple(text_of(f"{opcode}=", text).split("."))
     if words[0] != opcode or len(words) < 2:
-        raise OperandError(f"{opcode}={text!r} spells no {opcode}", hint=f'as in "{opcode}.b32"')
+        raise OperandError(
+            f"{opcode} must be an opcode {opcode}.type, got {text!r}", help=f'write it with its type: "{opcode}.b32"'
+        )
     return words
 
 
@@ -153,17 +155,19 @@ class Waiting:
                 location(file, line + number, column, function_name=function, inlined_at=call)
             case _:
                 raise OperandError(
-                    f"loc={self.loc!r} is no place in a source", hint="a file, a line and a column: loc=(1, 20, 5)"
+                    f"loc must be a source location, got {self.loc!r}",
+                    help="pass a file, a line and a column: loc=(1, 20, 5)",
                 )
 
     def _row(self, form: str) -> WaitForm:
         row = FORMS.get(form) if self.pred is None else GUARDED.get(form)
         if form not in FORMS:
-            raise OperandError(f"form={form!r} is no way to wait", hint=f"one of {', '.join(FORMS)}")
+            raise OperandError(f"unknown form {form!r} of a wait", help=f"use one of {', '.join(FORMS)}")
         if row is None or (form == "skip" and self.pred is None):
             takes = ", ".join(GUARDED)
             raise OperandError(
-                f"form={form!r} is written {'without' if row is None else 'with'} pred=", hint=f"with pred= are {takes}"
+                f"form={form!r} must be used {'without' if row is None else 'with'} pred=",
+                help=f"forms with pred=: {takes}",
             )
         return row
 
@@ -178,12 +182,14 @@ class Waiting:
         ):
             if value is not None and step not in steps:
                 raise OperandError(
-                    f"{keyword}= names nothing in this form of wait", hint=f"forms that take it: {_with(step)}"
+                    f"this form of wait has no {keyword}=", help=f"use a form that has it: {_with(step)}"
                 )
         if "selp" in steps and self.result is None:
-            raise OperandError("this form of wait puts its answer into a register", hint="name it: result=…")
+            raise OperandError("this form of wait needs result=", help="pass a register: result=…")
         if isinstance(self.done, str) and not row.scoped:
-            raise OperandError(f"done={self.done!r}: this form declares no predicate", hint="pass a register")
+            raise OperandError(
+                f"done must be a register: this form declares no predicate, got {self.done!r}", help="pass a register"
+            )
         self.label = self.label or (trace.new_label("wait") if "again:" in steps else None)
         self.past_label = self.past_label or (trace.new_label("waited") if "past:" in steps else None)
         if self.done is None:

@@ -150,7 +150,7 @@ def _moved(
 def _refuse_unaligned(words: tuple[str, ...], *, aligned: bool) -> None:
     """Raise OperandError for `aligned=False` if the form requires `.aligned`."""
     if not aligned and "aligned" in words:
-        raise OperandError(f"{'.'.join(words)} has no spelling without .aligned", hint="leave aligned= out")
+        raise OperandError(f"{'.'.join(words)} requires .aligned", help="leave aligned= out")
 
 
 wmma = Wmma()

@@ -27,15 +27,15 @@ def detect_arch() -> str:
 
         raise ArchError(
             "cannot detect the GPU's target: no runtime that launches on GPUs is installed",
-            hint=f"{gpu_remedy()}, or name the target: {_NAME_IT}",
+            help=f"{gpu_remedy()}, or pass the target: {_NAME_IT}",
         )
     reasons: list[str] = []
     for capability in asked:
         try:
             return target_of(*capability())
         except RuntimeError as error:
-            reasons.append(str(error).partition("\nhint: ")[0])
-    raise ArchError(f"cannot detect the GPU's target: {reasons[0]}", hint=f"name it: {_NAME_IT}")
+            reasons.append(str(error).partition("\nhelp: ")[0])
+    raise ArchError(f"cannot detect the GPU's target: {reasons[0]}", help=f"pass the target: {_NAME_IT}")
 
 
 def target_of(major: int, minor: int) -> str:
@@ -53,7 +53,7 @@ def product_hint(name: str) -> str | None:
     product = re.sub(r"(?<=[a-z\d])(pcie|sxm\d?|nvl|\d+gb|ti|super|ultra).*", "", words)
     found = ARCHES.get(product)
     if found is not None:
-        return f'targets are named by compute capability: arch="{found}" is {name}, "auto" this machine\'s GPU'
+        return f'targets are named by compute capability: arch="{found}" is {name}, "auto" is this machine\'s GPU'
     number = re.fullmatch(r"(?:sm|compute|cc)?(\d\d\d?[af]?)", words.replace(".", ""))
     target = None if number is None else f"sm_{number[1]}"
     return f'write arch="{target}"' if any(row.name == target for row in TARGETS) else None

@@ -39,7 +39,7 @@ def sort_keywords(declaration: Declaration, keywords: Mapping[str, object]) -> K
     missing = [name for name in declaration.required if name not in keywords]
     if missing:
         raise KeywordError(
-            f"{kernel} needs {', '.join(missing)}", hint=f"pass {', '.join(f'{name}=…' for name in missing)}"
+            f"{kernel} needs {', '.join(missing)}", help=f"pass {', '.join(f'{name}=…' for name in missing)}"
         )
     templates = {name: keywords.get(name, default) for name, default in declaration.templates.items()}
     return Keywords(templates, sizes, {name: keywords[name] for name in raw_names if name in keywords})
@@ -48,7 +48,7 @@ def sort_keywords(declaration: Declaration, keywords: Mapping[str, object]) -> K
 def _size(kernel: str, name: str, value: object) -> int:
     size = as_count(value)
     if size is None or size < 0:
-        raise KeywordError(f"{kernel}: {name}={value!r} is no size of a dimension")
+        raise KeywordError(f"{kernel}: dimension {name} must be a positive int, got {value!r}")
     return size
 
 
@@ -57,7 +57,7 @@ def merge_sizes(kernel: str, given: Mapping[str, int], found: Mapping[str, int])
     merged = dict(found)
     for dimension, size in given.items():
         if merged.setdefault(dimension, size) != size:
-            raise ShapeError(f"{kernel}: {dimension}={size} was given, and the arrays say {merged[dimension]}")
+            raise ShapeError(f"{kernel}: {dimension}={size} contradicts the arrays, where it is {merged[dimension]}")
     return merged
 
 
@@ -73,7 +73,7 @@ def bind(declaration: Declaration, sizes: Mapping[str, int], templates: Mapping[
         shown = ", ".join(f"{name}={bound.get(name, '…')}" for name in declaration.dimensions)
         error = UnboundDimensionsError(
             f"{declaration.name}: no size for {', '.join(missing)}",
-            hint=f"give the call the sizes that no input has: {shown}",
+            help=f"pass the sizes that no input has: {shown}",
         )
         error.sizes = shown
         raise error
@@ -113,10 +113,10 @@ def scalar_of(kernel: str, parameter: RawParameter, keywords: Keywords, bound: M
     name = parameter.name
     if not parameter.is_scalar:
         raise KeywordError(
-            f"{kernel}: the raw parameter {name!r} is an array of bytes, which a call cannot pass",
-            hint="tensor maps come from Tiles: A.tma_desc(); else launch the cubin yourself",
+            f"{kernel}: raw parameter {name!r} is an array of bytes, which a call cannot pass",
+            help="get tensor maps from Tiles, A.tma_desc(); otherwise launch the cubin with the driver API",
         )
     for values in (keywords.raw, bound, keywords.templates):
         if values.get(name) is not None:
             return parameter.value(values[name])
-    raise KeywordError(f"{kernel} needs the raw parameter {name!r}", hint=f"pass {name}=…")
+    raise KeywordError(f"{kernel}: missing raw parameter {name!r}", help=f"pass {name}=…")

@@ -33,7 +33,7 @@ def by_name(function: Callable[P, R]) -> Callable[P, R]:
             if not error.sizes:
                 raise
             call = f"{kernel.name}.{function.__name__}({error.sizes})"
-            raise UnboundDimensionsError(error.message, hint=f"write {call}") from None
+            raise UnboundDimensionsError(error.message, help=f"write {call}") from None
 
     return cast("Callable[P, R]", wrapper)
 
@@ -45,6 +45,6 @@ def _positional(declaration: Declaration, method: str, arrays: Sequence[object])
         sizes |= {str(name): str(size) for name, size in zip(tile.shape, shape, strict=False) if str(name) in sizes}
     given = ", ".join(f"{name}={size}" for name, size in sizes.items())
     return CallError(
-        f"{declaration.name}.{method} takes the sizes of dimensions by name, and no arrays",
-        hint=f"write {declaration.name}.{method}({given})",
+        f"{declaration.name}.{method} takes sizes of dimensions by name, not arrays",
+        help=f"write {declaration.name}.{method}({given})",
     )

@@ -182,10 +182,10 @@ def _check_count(signature: Signature, inputs: int, outputs: int) -> None:
     names = signature.tensors
     if len(names) != inputs + outputs:
         raise SignatureError(
-            f"kernel {signature.name!r} has {len(names)} positional parameters ({', '.join(names) or 'none'}), "
-            f"and {inputs} in_specs + {outputs} out_specs",
-            hint="one parameter per array, inputs first, and Scalar(f32) in in_specs for a number; "
-            "template parameters stand behind a *",
+            f"kernel {signature.name!r} has {len(names)} positional parameters "
+            f"({', '.join(names) or 'none'}), but {inputs} in_specs + {outputs} out_specs",
+            help="write one parameter per array, inputs first, with Scalar(f32) in in_specs for a number; "
+            "template parameters follow a *",
         )
 
 
@@ -193,11 +193,11 @@ def _mutated(kernel: str, inputs: Sequence[str], mutates: object, *, writes: boo
     """Return the indices of the written inputs: those named, or all of a kernel without outputs."""
     named = [mutates] if isinstance(mutates, str) else as_items(mutates)
     if named is None:
-        raise SpecError(f"mutates={mutates!r} is no list of names", hint='write mutates=("X",)')
+        raise SpecError(f"mutates must be a list of names, got {mutates!r}", help='write mutates=("X",)')
     for name in named:
         if name not in inputs:
             raise SpecError(
-                f"kernel {kernel!r}: mutates names {name!r}, which is no input", hint=f"inputs: {', '.join(inputs)}"
+                f"kernel {kernel!r}: {name!r} in mutates is not an input", help=f"inputs: {', '.join(inputs)}"
             )
     return tuple(index for index, name in enumerate(inputs) if name in named or not (named or writes))
 
@@ -205,20 +205,20 @@ def _mutated(kernel: str, inputs: Sequence[str], mutates: object, *, writes: boo
 def _check_switches(options: Options) -> None:
     """Raise SpecError for an invalid value of `lineinfo` or `tma_slots`."""
     if not isinstance(cast("object", options.lineinfo), bool):
-        raise SpecError(f"lineinfo={options.lineinfo!r}", hint="True emits .file and .loc, False leaves them out")
+        raise SpecError(f"lineinfo={options.lineinfo!r}", help="pass True to emit .file and .loc, False to omit them")
     if options.tma_slots not in {"value", "pointer"}:
-        raise SpecError(f"tma_slots={options.tma_slots!r}", hint='"value" (by value) or "pointer" (ld.param.u64)')
+        raise SpecError(f"tma_slots={options.tma_slots!r}", help='use "value" (by value) or "pointer" (ld.param.u64)')
 
 
 def _target(arch: str) -> TargetRow:
     if arch == "auto":
         arch = detect_arch()
     if not isinstance(cast("object", arch), str):
-        raise ArchError(f"arch={arch!r} is no target", hint='name it: arch="sm_90a", or "auto" for this machine\'s GPU')
+        raise ArchError(f"arch must be a target, got {arch!r}", help='write arch="sm_90a", or "auto" for this GPU')
     try:
         return find_target(arch)
     except TargetError as error:
-        raise ArchError(error.message, hint=product_hint(arch) or error.hint) from None
+        raise ArchError(error.message, help=product_hint(arch) or error.help) from None
 
 
 def _version(version: object, target: TargetRow) -> tuple[int, int]:
@@ -226,13 +226,13 @@ def _version(version: object, target: TargetRow) -> tuple[int, int]:
         return default_version(target)
     parts = [as_integer(part) for part in as_items(version) or ()]
     if len(parts) != 2 or parts[0] is None or parts[1] is None:
-        raise ArchError(f"version={version!r} is no PTX version", hint="write it as a pair: version=(8, 5)")
+        raise ArchError(f"version must be a PTX version, got {version!r}", help="write it as a pair: version=(8, 5)")
     major, minor = parts[0], parts[1]
     if (major, minor) < target.since:
         since = ".".join(map(str, target.since))
         raise ArchError(
-            f"version=({major}, {minor}): {target.name} exists since PTX {since}",
-            hint="leave version out for a fitting one",
+            f"version=({major}, {minor}) is too old: {target.name} requires PTX {since}",
+            help="leave version out to use a version that supports the target",
         )
     return major, minor
 
@@ -241,21 +241,22 @@ def signature_of(function: Callable[..., object]) -> Signature:
     """Return the signature of a function: positional parameters are arrays, keyword-only ones template parameters."""
     name = getattr(function, "__name__", "")
     if not (name.isidentifier() and name.isascii()):
-        raise SignatureError(f"{name!r} cannot name an entry", hint="decorate a def with an ASCII name")
+        raise SignatureError(f"invalid entry name {name!r}", help="decorate a def with an ASCII name")
     import inspect
 
     if not inspect.isroutine(function):
-        raise SignatureError(f"{name!r} is no function", hint="decorate a def")
+        raise SignatureError(f"expected a function, got {name!r}", help="decorate a def")
     if inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function):
         raise SignatureError(
-            f"kernel {name!r} is a generator or async: calling it would run nothing of its body",
-            hint="take yield or async out of it",
+            f"kernel {name!r} is a generator or async function, whose body would not run",
+            help="remove yield or async",
         )
     tensors, templates, required = list[str](), dict[str, object](), list[str]()
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}:
             raise SignatureError(
-                f"kernel {name!r} takes {parameter}", hint="a kernel names each array, and each template parameter"
+                f"kernel {name!r} has a variadic parameter {parameter}",
+                help="name each array and each template parameter",
             )
         if parameter.kind is parameter.KEYWORD_ONLY:
             templates[parameter.name] = None if parameter.default is parameter.empty else parameter.default
@@ -272,11 +273,11 @@ def _tiles(what: str, specs: object) -> tuple[Tile, ...]:
     listed = [specs] if isinstance(specs, Tile) else [] if specs is None else as_items(specs)
     if listed is None:
         raise SpecError(
-            f"{what}={specs!r} is no list of tiles", hint=f'write one Tile per array: {what}=(Tile("N", f32),)'
+            f"{what} must be a list of Tiles, got {specs!r}", help=f'write one Tile per array: {what}=(Tile("N", f32),)'
         )
     for tile in listed:
         if not isinstance(tile, Tile):
-            raise SpecError(f"{what} holds {tile!r}", hint='describe each array by a Tile: Tile("M", "N", f32)')
+            raise SpecError(f"{what} holds {tile!r}", help='describe each array with a Tile: Tile("M", "N", f32)')
         tiles.append(tile)
     return tuple(tiles)
 
@@ -299,9 +300,9 @@ def _parameters(inputs: Sequence[Tile | Scalar], names: Sequence[str], options: 
 def _unique(kernel: str, names: Sequence[str]) -> None:
     for name in names:
         if names.count(name) > 1 or name == kernel:
-            raise SpecError(f"kernel {kernel!r}: the name {name!r} is used twice", hint="rename the parameter")
+            raise SpecError(f"kernel {kernel!r}: the name {name!r} is used twice", help="rename the parameter")
         if not name.isascii() or name == "_":
-            raise SpecError(f"kernel {kernel!r}: {name!r} cannot name a PTX parameter", hint="use ASCII names")
+            raise SpecError(f"kernel {kernel!r}: invalid name {name!r} of a PTX parameter", help="use ASCII names")
 
 
 def _grid(
@@ -319,8 +320,8 @@ def _persistent(persistent: object) -> int:
     count = as_count(persistent)
     if count is None or count < 0:
         raise LaunchError(
-            f"persistent={persistent!r} is no number of blocks",
-            hint="say how many blocks each multiprocessor is to have: persistent=1",
+            f"persistent must be a non-negative int (CTAs per SM), got {persistent!r}",
+            help="pass the maximum number of CTAs per SM: persistent=1",
         )
     return count
 
@@ -330,14 +331,14 @@ def _block(
 ) -> Dims | Callable[..., object]:
     if callable(options.block):
         if options.reqntid is not None:
-            raise LaunchError("block is a function, and reqntid says how many threads it has", hint="leave one out")
+            raise LaunchError("block and reqntid both set the CTA size: block is a function", help="leave one out")
         size_parameters("block", options.block, dimensions, templates)
         return options.block
     block = three("block", options.block)
     if options.reqntid is not None:
         required = three("reqntid", options.reqntid)
         if block not in {_UNSET_BLOCK, required}:
-            raise LaunchError(f"block={block} and reqntid={required} disagree", hint="leave block out")
+            raise LaunchError(f"block={block} and reqntid={required} disagree", help="leave block out")
         block = required
     check_block(block, target)
     return block
@@ -346,10 +347,11 @@ def _block(
 def _shared_bytes(smem: object, target: TargetRow) -> int:
     size = as_integer(smem)
     if size is None or size < 0:
-        raise SharedMemoryError(f"smem={smem!r} is no number of bytes")
+        raise SharedMemoryError(f"smem must be a number of bytes, got {smem!r}")
     if size > target.shared_optin:
         raise SharedMemoryError(
-            f"smem={size}: a block on {target.name} has {target.shared_optin // 1024} KiB ({target.shared_optin} bytes)"
+            f"smem={size} is too large: a CTA on {target.name} has {target.shared_optin // 1024} KiB "
+            f"({target.shared_optin} bytes)"
         )
     return size
 
@@ -359,7 +361,7 @@ def _extern_symbol(extern: bool | str) -> str | None:  # noqa: FBT001  the decor
         return None
     symbol = EXTERN_SYMBOL if extern is True else extern
     if not (isinstance(cast("object", symbol), str) and symbol.isidentifier() and symbol.isascii()):
-        raise SpecError(f"extern_smem={extern!r} is no symbol", hint="pass True, or the symbol's name")
+        raise SpecError(f"extern_smem must be a symbol name or True, got {extern!r}", help='write extern_smem="name"')
     return symbol
 
 
@@ -379,7 +381,7 @@ def _raw_directive(pair: object) -> HeaderDirective:
             return _directive(name, values)
         case _:
             raise SpecError(
-                "raw_directives holds no pair of name and values", hint='write a list: [("maxntid", (128, 1, 1))]'
+                "raw_directives must be a list of (name, values) pairs", help='write [("maxntid", (128, 1, 1))]'
             )
 
 
@@ -389,6 +391,6 @@ def _directive(name: str, values: object) -> HeaderDirective:
     for value in [values] if listed is None else listed:
         number = as_integer(value)
         if number is None and not isinstance(value, str):
-            raise SpecError(f"raw_directives: {value!r} is no argument of .{name}", hint="use integers or strings")
+            raise SpecError(f"raw_directives: invalid argument {value!r} of .{name}", help="use integers or strings")
         arguments.append(Immediate(str(number)) if number is not None else str(value))
     return HeaderDirective(name.removeprefix("."), tuple(arguments))

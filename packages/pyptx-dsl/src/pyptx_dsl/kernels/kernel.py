@@ -189,8 +189,9 @@ class Kernel(Generic[OutSpecs_co]):
         from pyptx_dsl.errors import CallError
 
         raise CallError(
-            f"{self.name}[{grid!r}]: a kernel is called with its arrays alone, without a grid",
-            hint=f"the decorator says it, @kernel(grid=…), as numbers or a function of the dimensions: {self.name}(…)",
+            f"{self.name}[{grid!r}]: a kernel is called without a grid",
+            help="set the grid in the decorator, @kernel(grid=…), as numbers or a function of the dimensions, and "
+            f"call {self.name}(…)",
         )
 
     # --- inspection -------------------------------------------------------------------------------

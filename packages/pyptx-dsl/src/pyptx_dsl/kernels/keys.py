@@ -71,8 +71,8 @@ def _refuse_identity(value: object, name: str) -> None:
     if by_identity and not frozen and (not library or hasattr(kind, "__next__")):
         told = kind.__qualname__
         raise KeywordError(
-            f"{name or 'a template value'} must have a value to compare, got an instance of {told}, which may change",
-            hint=f"make {told} a frozen dataclass, or pass numbers, strings, types, functions and tuples",
+            f"{name or 'a template value'} must be comparable by value, got an instance of {told}",
+            help=f"make {told} a frozen dataclass, or pass numbers, strings, types, functions and tuples",
         )
 
 

@@ -49,8 +49,9 @@ class KernelPair:
         """Raise ArgumentCountError unless the backward kernel returned `gradients` results."""
         if count != self.gradients:
             raise ArgumentCountError(
-                f"{name_of(self.backward)} returns {count} gradients; {self.gradients} inputs have one",
-                hint="num_grad_inputs says how many inputs have gradients",
+                f"{name_of(self.backward)} returns {count} gradients, expected {self.gradients} (one per "
+                "differentiable input)",
+                help="pass num_grad_inputs, the number of inputs with gradients",
             )
 
 
@@ -71,9 +72,9 @@ def pair_of(forward: Kernel, backward: Backward, keywords: Mapping[str, object],
     if set(keywords) - _WORDS or inputs is None or outputs is None or gradients is None:
         words = ", ".join(f"{name}={value!r}" for name, value in keywords.items())
         raise KeywordError(
-            f"{forward.name}: {words} says nothing to differentiable_kernel",
-            hint="save_for_backward=[0, 1] names inputs, save_outputs=[0] outputs, num_grad_inputs=2 says how many "
-            "inputs have gradients",
+            f"{forward.name}: invalid arguments of differentiable_kernel: {words}",
+            help="pass indices of inputs, save_for_backward=[0, 1], of outputs, save_outputs=[0], and the number "
+            "of inputs with gradients, num_grad_inputs=2",
         )
     pair = KernelPair(forward, backward, inputs, outputs, gradients, keywords_of(backward))
     _check_writes(pair)
@@ -110,8 +111,8 @@ def _check_writes(pair: KernelPair) -> None:
     for declaration in filter(None, (pair.forward.declaration, declaration_of(pair.backward))):
         if declaration.mutated:
             raise KernelError(
-                f"{declaration.name} writes to its inputs, and what is differentiated must not",
-                hint="return what it writes: name it in out_specs",
+                f"{declaration.name} writes to its inputs, which is not differentiable",
+                help="write to an output instead: add it to out_specs",
             )
 
 
@@ -120,9 +121,10 @@ def _check_indices(pair: KernelPair, inputs: int) -> None:
     fits = all(0 <= at < inputs for at in pair.inputs) and all(0 <= at < outputs for at in pair.outputs)
     if not (fits and 0 <= pair.gradients <= inputs):
         raise ArgumentCountError(
-            f"{name} has {inputs} inputs and {outputs} outputs, which save_for_backward={list(pair.inputs)}, "
-            f"save_outputs={list(pair.outputs)} and num_grad_inputs={pair.gradients} don't fit",
-            hint="indices count from 0, num_grad_inputs at most to the number of inputs",
+            f"out of range for {name} (inputs: {inputs}, outputs: {outputs}): "
+            f"save_for_backward={list(pair.inputs)}, save_outputs={list(pair.outputs)}, "
+            f"num_grad_inputs={pair.gradients}",
+            help="count indices from 0; num_grad_inputs is at most the number of inputs",
         )
 
 
@@ -135,8 +137,8 @@ def _check_backward(pair: KernelPair, arrays: str) -> None:
     takes, returns = saved + outputs, len(backward.out_specs)
     if takes != len(backward.in_specs) or returns != pair.gradients:
         raise ArgumentCountError(
-            f"{backward.name} would get {takes} {arrays} ({saved} saved, and a gradient for each of {outputs} "
+            f"{backward.name} must take {takes} {arrays} ({saved} saved, and a gradient for each of {outputs} "
             f"outputs) and return {pair.gradients}; it takes {len(backward.in_specs)} and returns {returns}",
-            hint="save_for_backward names the inputs to save, save_outputs the outputs, and num_grad_inputs says "
-            "how many inputs have gradients",
+            help="set save_for_backward (inputs to save), save_outputs (outputs to save) and num_grad_inputs "
+            "(number of inputs with gradients)",
         )

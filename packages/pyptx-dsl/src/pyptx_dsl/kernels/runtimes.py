@@ -148,7 +148,7 @@ def simulator(kernel: str) -> Runtime:
 
     raise RuntimeMissingError(
         f"{kernel}: arrays on the CPU run on the simulator, which is not installed",
-        hint=f"{install_command('sim')}, or move the arrays to a GPU",
+        help=f"{install_command('sim')}, or move the arrays to a GPU",
     )
 
 
@@ -212,7 +212,7 @@ def compilable_runtime(kernel: str) -> Runtime:
     from pyptx_ir.origins import install_command
 
     raise RuntimeMissingError(
-        f"{kernel}: no installed runtime differentiates in torch.compile", hint=install_command("torch")
+        f"{kernel}: no installed runtime supports differentiation in torch.compile", help=install_command("torch")
     )
 
 
@@ -228,20 +228,21 @@ def _missing(kernel: str, arrays: Sequence[object], verb: str, names: Sequence[s
     if verb == "differentiates" and list(types) == ["ndarray"]:
         return RuntimeMissingError(
             f"{kernel}: NumPy arrays have no gradients",
-            hint="pass torch tensors or jax arrays",
+            help="pass torch tensors or jax arrays",
         )
     from pyptx_dsl.contract.tensors import TensorSpec
 
     if any(isinstance(array, TensorSpec) for array in arrays):  # a kernel is called in the body of another one
         return RuntimeMissingError(
-            f"{kernel}: a kernel cannot be called in a kernel",
-            hint="write what both do as a plain Python function that emits it, or launch one after the other",
+            f"{kernel}: a kernel cannot be called while another kernel is traced",
+            help="move the shared code to a plain Python function that emits it, or launch the kernels one after "
+            "the other",
         )
     named = [(type(array).__name__, name) for array, name in zip(arrays, names, strict=False)]
     told = [", ".join(name for kind, name in named if kind == each) for each in types]
     shown = ", ".join(f"{each} ({which})" if which else each for each, which in zip(types, told, strict=True))
     return RuntimeMissingError(
-        f"{kernel}: no installed runtime {verb} arguments of type {shown or 'no arrays'}", hint=_remedy(arrays)
+        f"{kernel}: no installed runtime {verb} arguments of type {shown or 'no arrays'}", help=_remedy(arrays)
     )
 
 
@@ -251,8 +252,8 @@ def _remedy(arrays: Sequence[object]) -> str:
 
     if any(type(array).__module__ == "torch.fx.proxy" for array in arrays):
         return (
-            "torch.fx.symbolic_trace passes no tensors: trace with torch.export or make_fx, or call the kernel in a "
-            "function that torch.fx.wrap names"
+            "torch.fx.symbolic_trace does not pass tensors: trace with torch.export or make_fx, or call the "
+            "kernel in a function wrapped by torch.fx.wrap"
         )
     roots = ["" if _is_scalar(array) else type(array).__module__.partition(".")[0] for array in arrays]
     remedies = list(dict.fromkeys(None if _has_runtime(root) else remedy(root) for root in roots))
@@ -260,7 +261,7 @@ def _remedy(arrays: Sequence[object]) -> str:
         return "; ".join(filter(None, remedies))
     usual = "pass NumPy arrays, torch tensors or jax arrays, one for each input"
     if any(hasattr(array, mark) for array in arrays for mark in ("__dlpack__", "__cuda_array_interface__")):
-        return f"{usual}: torch.from_dlpack and jax.numpy.from_dlpack make them of other libraries' arrays"
+        return f"{usual}; convert arrays of other libraries with torch.from_dlpack or jax.numpy.from_dlpack"
     return usual
 
 

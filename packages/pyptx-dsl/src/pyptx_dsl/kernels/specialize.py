@@ -88,8 +88,8 @@ def _refuse_self(declaration: Declaration) -> None:
     while trace is not None:
         if trace.notes.get(_DECLARATION) is declaration:
             raise SelfTraceError(
-                f"the body of kernel {declaration.name!r} asks for the text of {declaration.name!r} itself",
-                hint="ask for it outside the function; a body only emits",
+                f"the body of kernel {declaration.name!r} uses the PTX of {declaration.name!r} itself",
+                help="use it outside the function; a body only emits",
             )
         outer = trace.notes.get(_OUTER)
         trace = outer if isinstance(outer, Trace) else None
@@ -98,9 +98,9 @@ def _refuse_self(declaration: Declaration) -> None:
 def _returned(declaration: Declaration, value: object) -> ReturnedValueError:
     """Return the error for a kernel function that returns a value, at its last `return`."""
     return ReturnedValueError(
-        f"kernel {declaration.name!r} returns {value!r}, which a launch cannot: what its function returns is lost",
+        f"kernel {declaration.name!r} returns {value!r}, but a kernel has no return value",
         where=last_return(declaration.function.__code__),
-        hint="store it to an output: name a Tile in out_specs and a parameter for it; the call returns that array",
+        help="store it to an output: add a Tile to out_specs and a parameter for it; the call returns that array",
     )
 
 

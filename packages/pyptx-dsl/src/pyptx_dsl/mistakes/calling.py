@@ -44,13 +44,13 @@ def mismatched_call(call: ast.Call, place: Place, where: str | None) -> CallErro
     try:
         signature.bind(*call.args, **{str(key.arg): key for key in call.keywords})
     except TypeError as error:
-        hint = (
+        help = (
             ARGUMENTS.get(name)
             or _respelt(call, place, signature)
             or _stray(call, signature)
-            or f"it is {name}{_plain(signature)}"
+            or f"the signature is {name}{_plain(signature)}"
         )
-        return CallError(f"{name}: {error}", where=where, hint=hint)
+        return CallError(f"{name}: {error}", where=where, help=help)
     return None
 
 
@@ -63,9 +63,9 @@ def dotted(function: object, place: Place, where: str | None) -> CallError | Non
     ways = _ways(ast.unparse(call.func), call, function)
     signature = _plain(inspect.signature(cast("Callable[..., object]", function)))
     if not ways:
-        return CallError(f"{name} has no {place.node.attr!r}", where=where, hint=f"it is {name}{signature}")
-    message = f"{name} is a function, to which modifiers are arguments: it has no .{place.node.attr}"
-    return CallError(message, where=where, hint=f"write {' or '.join(ways)}")
+        return CallError(f"{name} has no {place.node.attr!r}", where=where, help=f"the signature is {name}{signature}")
+    message = f"{name} is a function with keyword arguments for modifiers: it has no .{place.node.attr}"
+    return CallError(message, where=where, help=f"write {' or '.join(ways)}")
 
 
 def type_as_operand(error: TypeOperandError, place: Place | None) -> OperandError:
@@ -77,14 +77,14 @@ def type_as_operand(error: TypeOperandError, place: Place | None) -> OperandErro
     text, rest = ast.unparse(call.func), [each for each in call.args if not isinstance(place.value(each), PtxType)]
     plain = ast.unparse(ast.Call(call.func, rest, call.keywords))
     if not text.startswith("ptx.inst."):
-        return OperandError(f"{text} takes no type: {dtype} is no operand", where=error.where, hint=f"write {plain}")
+        return OperandError(f"{text} has no type argument, got {dtype}", where=error.where, help=f"write {plain}")
     typed = text if opcode[-1] == dtype.name else f"{text}.{dtype.name}"
     ways = [ast.unparse(ast.Call(ast.Name(typed), rest, []))]
     ways += _type_first(text.removeprefix("ptx.inst."), call)
     return OperandError(
-        f"the type of {text} is one of its words: {dtype} is no operand",
+        f"the type of {text} is part of its opcode, got {dtype} as an operand",
         where=error.where,
-        hint=f"write {' or '.join(ways)}",
+        help=f"write {' or '.join(ways)}",
     )
 
 
@@ -103,13 +103,13 @@ def _respelt(call: ast.Call, place: Place, signature: inspect.Signature) -> str:
     text = ast.unparse(call.func)
     if text.startswith("ptx.inst."):
         ways = _type_first(text.removeprefix("ptx.inst.").partition(".")[0], _typed(call, text))
-        return f"modifiers of ptx.inst are words: write {' or '.join([_inst(call, text), *ways])}"
+        return f"write modifiers of ptx.inst as part of the opcode: {' or '.join([_inst(call, text), *ways])}"
     first = next(iter(signature.parameters.values()), None)
     given = place.value(call.args[0]) if call.args else None
     if first is None or first.name not in _TYPE_FIRST or not isinstance(given, Handle):
         return ""
     typed = ast.Call(call.func, [ast.Name(given.dtype.name), *call.args], call.keywords)
-    return f"the type stands first: {ast.unparse(typed)}, as {text}{_plain(signature)}"
+    return f"pass the type first: {ast.unparse(typed)}; the signature is {text}{_plain(signature)}"
 
 
 def _typed(call: ast.Call, text: str) -> ast.Call:

@@ -30,4 +30,4 @@ def foreign_name(error: NameError, place: Place | None, where: str | None) -> Un
         meant = next(filter(None, map(meaning_of, reversed(chain[1:]))), None)
     if meant is None:
         return None
-    return UndefinedNameError(f"{text} is not defined in a kernel of pyptx", where=where, hint=meant)
+    return UndefinedNameError(f"{text} is not defined in pyptx kernels", where=where, help=meant)

@@ -75,8 +75,8 @@ def _of_call(error: TruthValueError) -> TruthValueError:
     """Return the error for a truth value that a function such as `max` requires, with a replacement."""
     place = _users_place(error)
     called = place.node if place is not None else None
-    hint = CALLS.get(ast.unparse(called.func)) if isinstance(called, ast.Call) else None
-    return error if hint is None else TruthValueError(error.register, hint, error.where)
+    help = CALLS.get(ast.unparse(called.func)) if isinstance(called, ast.Call) else None
+    return error if help is None else TruthValueError(error.register, help, error.where)
 
 
 def _users_place(error: BaseException) -> Place | None:
@@ -128,9 +128,9 @@ def _endless(steps: Sequence[TracebackType]) -> DslError | None:
         return None
     inner = next(step for step in reversed(steps) if step.tb_next is not None and step.tb_frame.f_code is code)
     return CallError(
-        f"{code.co_name} calls itself without an end: a condition on a register decides nothing while tracing",
+        f"{code.co_name} recurses without end: a condition on a register has no effect while tracing",
         where=at_instruction(code, inner.tb_lineno, inner.tb_lasti),
-        hint="PTX has no recursion here: write a loop, `for i in ptx.range_(n):` or `with ptx.loop():`",
+        help="write a loop: `for i in ptx.range_(n):` or `with ptx.loop():`",
     )
 
 
@@ -157,10 +157,10 @@ def _of_type(text: str, place: Place | None, where: str | None) -> DslError | No
 def _called_type(dtype: PtxType, call: ast.Call, place: Place, where: str | None) -> DslError:
     """Return the error for the call of a type, such as `f32(i)`."""
     value = place.value(call.args[0]) if call.args else None
-    hint = f"a register with a number is reg.scalar({dtype}, init=…)"
+    help = f"create a register with a number with reg.scalar({dtype}, init=…)"
     if isinstance(value, Handle):
-        hint = conversion(dtype, value.dtype, ast.unparse(call.args[0]))
-    return CallError(f"{dtype} is a type: it is not called", where=where, hint=hint)
+        help = conversion(dtype, value.dtype, ast.unparse(call.args[0]))
+    return CallError(f"{dtype} is a type and cannot be called", where=where, help=help)
 
 
 def _operation(found: re.Match[str], place: Place | None, where: str | None) -> DslError | None:
@@ -177,7 +177,7 @@ def _operation(found: re.Match[str], place: Place | None, where: str | None) -> 
     return OperandError(
         f"{shown} is not defined for {kinds[0]} and {kinds[1]}",
         where=where,
-        hint=_tensor_hint(kinds, place) or OPERATORS.get(symbol, OPERATORS[""]),
+        help=_tensor_hint(kinds, place) or OPERATORS.get(symbol, OPERATORS[""]),
     )
 
 
@@ -200,7 +200,7 @@ def _is_uncalled(value: object) -> bool:
 
 def _uncalled(text: str, where: str | None) -> CallError:
     inner = text if text.endswith((".x", ".y", ".z")) or not _has_components(text) else f"{text}.x"
-    return CallError(f"{text} is no register yet", where=where, hint=f"call it: {inner}()")
+    return CallError(f"{text} is a function that returns a register", where=where, help=f"call it: {inner}()")
 
 
 def _has_components(text: str) -> bool:
@@ -220,8 +220,8 @@ def _block(place: Place | None, where: str | None) -> DslError | None:
         function = place.value(node.func if isinstance(node, ast.Call) else node)
         name = getattr(function, "__name__", "")
         if name in BLOCKS and str(getattr(function, "__module__", "")).startswith("pyptx"):
-            message = f"ptx.{name} is no block of `with`" if called else f"ptx.{name} is not called"
-            return CallError(message, where=where, hint=f"write `{BLOCKS[name]}`")
+            message = f"ptx.{name} cannot be used in `with`" if called else f"ptx.{name} is not called"
+            return CallError(message, where=where, help=f"write `{BLOCKS[name]}`")
     return None
 
 
@@ -234,11 +234,11 @@ def _wants_number(text: str, place: Place | None, where: str | None) -> DslError
         if _is_uncalled(place.value(node.func)):
             return _uncalled(ast.unparse(node.func), where)
         name = ast.unparse(node.func)
-        hint = CALLS.get(name.rpartition(".")[2], CALLS[""])
-        return OperandError(f"{name} cannot take a register: it wants a number now", where=where, hint=hint)
+        help = CALLS.get(name.rpartition(".")[2], CALLS[""])
+        return OperandError(f"{name} needs a Python number, got a register", where=where, help=help)
     if "iterable" in text:
-        return OperandError(text, where=where, hint="a loop on the GPU is `for i in ptx.range_(n):`")
-    return OperandError(text, where=where, hint=CALLS[""])
+        return OperandError(text, where=where, help="write a loop on the GPU as `for i in ptx.range_(n):`")
+    return OperandError(text, where=where, help=CALLS[""])
 
 
 def _subscript(place: Place, node: ast.Subscript, where: str | None) -> DslError:
@@ -246,16 +246,16 @@ def _subscript(place: Place, node: ast.Subscript, where: str | None) -> DslError
 
     name, value = ast.unparse(node.value), place.value(node.value)
     if isinstance(value, TensorSpec):
-        message = f"{name} is an array in global memory: it has no elements here"
-        return OperandError(message, where=where, hint=pointer_hint(name))
+        message = f"{name} is an array in global memory and cannot be indexed here"
+        return OperandError(message, where=where, help=pointer_hint(name))
     if isinstance(node.value, ast.List | ast.Tuple | ast.Dict) or type(value) in {list, tuple, range, str, dict}:
         return OperandError(
-            f"a register cannot index {name}, which is Python's: {RUNS_EARLY}",
+            f"a register cannot index the Python object {name}: {RUNS_EARLY}",
             where=where,
-            hint="keep the data in shared memory (smem.alloc), or pass it as an array",
+            help="put the data in shared memory (smem.alloc), or pass it as an array",
         )
     return OperandError(
-        f"{ast.unparse(node)}: {name} has no elements",
+        f"{ast.unparse(node)}: {name} cannot be indexed",
         where=where,
-        hint="registers in an array are reg.array(f32, n); shared memory is smem.alloc",
+        help="use reg.array(f32, n) for an array of registers, smem.alloc for shared memory",
     )

@@ -33,12 +33,12 @@ def unknown_attribute(error: AttributeError, place: Place | None, where: str | N
     known = tuple(each for each in dir(owner) if not each.startswith("_"))
     if isinstance(owner, Reg):
         message = f"{text} is a {owner.dtype} register, which has no {name!r}"
-        hint = REGISTER_NAMES.get(name) or close(name, ("dtype", "max", "min", "name"))
+        help = REGISTER_NAMES.get(name) or close(name, ("dtype", "max", "min", "name"))
         if name in {"to", "astype", "cast"}:
-            hint = _converted(owner, text, place)
-        return UnknownNameError(message, where=where, hint=hint)
+            help = _converted(owner, text, place)
+        return UnknownNameError(message, where=where, help=help)
     if isinstance(owner, TensorSpec):
-        return UnknownNameError(f"{text} has no {name!r}", where=where, hint=close(name, known))
+        return UnknownNameError(f"{text} has no {name!r}", where=where, help=close(name, known))
     if callable(owner) and place is not None:
         from pyptx_dsl.mistakes.calling import dotted
 
@@ -46,7 +46,7 @@ def unknown_attribute(error: AttributeError, place: Place | None, where: str | N
         if told is not None:
             return told
     meant = meaning_of(name) if text.startswith("ptx") else None
-    return UnknownNameError(f"{text} has no {name!r}", where=where, hint=meant or close(name, known))
+    return UnknownNameError(f"{text} has no {name!r}", where=where, help=meant or close(name, known))
 
 
 def unknown_of_kernel(kernel: object, name: str) -> AttributeError:
@@ -56,7 +56,7 @@ def unknown_of_kernel(kernel: object, name: str) -> AttributeError:
     if name.startswith("_"):  # looked up by Python and by frameworks
         return AttributeError(f"{type(kernel).__name__!r} object has no attribute {name!r}", name=name, obj=kernel)
     known = tuple(each for each in dir(type(kernel)) if not each.startswith("_"))
-    return UnknownNameError(f"a kernel has no {name!r}", hint=KERNEL_NAMES.get(name) or close(name, known))
+    return UnknownNameError(f"a kernel has no {name!r}", help=KERNEL_NAMES.get(name) or close(name, known))
 
 
 def _converted(register: Handle, text: str, place: Place | None) -> str:

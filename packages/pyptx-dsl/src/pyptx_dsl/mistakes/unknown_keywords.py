@@ -24,12 +24,12 @@ def refuse_unknown(keywords: Iterable[str]) -> None:
         return
     from pyptx_dsl.python_habits import KERNEL_KEYWORDS
 
-    raise KeywordError(f"@kernel has no keyword {name!r}", hint=KERNEL_KEYWORDS.get(name) or close(name, _DECORATORS))
+    raise KeywordError(f"@kernel has no keyword {name!r}", help=KERNEL_KEYWORDS.get(name) or close(name, _DECORATORS))
 
 
 def unknown_name(kernel: str, name: str, known: Sequence[str]) -> KeywordError:
     """Return the error for an unknown keyword of a kernel's call; `known` are the valid ones."""
     from pyptx_dsl.python_habits import CALL_KEYWORDS
 
-    hint = CALL_KEYWORDS.get(name) or close(name, known, ("seed", "checks", "trace", "late", "out"))
-    return KeywordError(f"{kernel} has no dimension, template or raw parameter {name!r}", hint=hint)
+    help = CALL_KEYWORDS.get(name) or close(name, known, ("seed", "checks", "trace", "late", "out"))
+    return KeywordError(f"{kernel} has no dimension, template or raw parameter {name!r}", help=help)

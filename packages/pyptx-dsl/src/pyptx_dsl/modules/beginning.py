@@ -42,7 +42,7 @@ def module(
             case (major, minor):
                 builder.version(major, minor)
             case _:
-                raise OperandError(f"version={version!r} is no pair of numbers", hint="write version=(8, 7)")
+                raise OperandError(f"version must be a pair of numbers, got {version!r}", help="write version=(8, 7)")
     if target is not None:
         builder.target(*(as_items(target) or (target,)))
     if version is not None and target is not None and address_size is not None:

@@ -85,33 +85,36 @@ def _arguments(function: Callable[..., object], header: nodes.Function) -> tuple
         return names
     if wanted in {0, len(names)}:
         return names[:wanted]
+    from pyptx_ir.isa.modules.counting import counted
+
     raise CallError(
-        f"the body of {header.name!r} has {wanted} arguments, the function {len(names)} parameters",
-        hint="write one argument for each parameter, and for what is returned; or none",
+        f"the body of {header.name!r} has {counted(wanted, 'argument')}, expected {len(names)} or none",
+        help="write one argument for each return value and parameter",
     )
 
 
 def _refuse(function: object, name: str) -> None:
     """Raise CallError for an object that is not a function, and for a function that would not run."""
     if isinstance(function, Kernel):
-        raise CallError(f"the body of {name!r} is a kernel by itself", hint="take @kernel away from it")
+        raise CallError(f"the body of {name!r} is a kernel", help="remove @kernel from it")
     code = getattr(function, "__code__", None)
     if not callable(function) or isinstance(function, type) or requires_keywords(function):
         raise CallError(
-            f"the body of {name!r} is a function of its parameters' names, or of nothing, not {function!r}",
-            hint='parameters are read: ptx.inst.ld.param.u64(p, ptx.addr("name"))',
+            f"the body of {name!r} must be a function, with arguments for the parameter names or none, got "
+            f"{function!r}",
+            help='read parameters with ptx.inst.ld.param.u64(p, ptx.addr("name"))',
         )
     if code is not None and code.co_flags & _SUSPENDED:
         raise CallError(
-            f"the body of {name!r} is a generator or a coroutine, of which nothing would run",
-            hint="write a plain function: no yield, no async",
+            f"the body of {name!r} is a generator or a coroutine, which would not run",
+            help="write a plain function, without yield and async",
         )
 
 
 def _returned(function: object, name: str, value: object) -> ReturnedValueError:
     code = getattr(function, "__code__", None)
     return ReturnedValueError(
-        f"the body of {name!r} returns {value!r}, which is lost",
+        f"the body of {name!r} returns {value!r}, which is ignored",
         where=None if code is None else last_return(code),
-        hint="a device function returns by st.param to a parameter of its returns=[…]",
+        help="return a value with st.param to a parameter in returns=[…]",
     )

@@ -81,7 +81,7 @@ class ModuleBuilder:
         def __getattr__(self, name: str) -> object:
             """Raise UnknownNameError, with the nearest names."""
             known = [each for each in dir(type(self)) if not each.startswith("_")]
-            raise UnknownNameError(f"a module has no {name!r}", hint=close(name, known))
+            raise UnknownNameError(f"a module has no {name!r}", help=close(name, known))
 
     # --- results ------------------------------------------------------------------------------------------
 
@@ -140,7 +140,7 @@ class ModuleBuilder:
         """
         numbers = as_count(major), as_count(minor)
         if None in numbers or min(major, minor) < 0:
-            raise OperandError(f"a version is a pair of numbers, not ({major!r}, {minor!r})", hint="write (8, 7)")
+            raise OperandError(f"a version must be a pair of numbers, got ({major!r}, {minor!r})", help="write (8, 7)")
         self._statements.forget_names()
         self._checker = StatementChecker()
         self._files.clear()
@@ -154,20 +154,20 @@ class ModuleBuilder:
         Raises DirectiveError for an unknown option, and for a version that does not support the target.
         """
         if not names:
-            raise OperandError("a target has a name", hint='write m.target("sm_90a")')
+            raise OperandError("a target needs a name", help='write m.target("sm_90a")')
         try:
             self._platform = Platform(find_target(text("a target", names[0])).name, self._platform.version)
         except TargetError as error:
             if not self._statements.unchecked:
-                hints = [hint for hint in (error.hint, "check nothing: module(…, unchecked=True)") if hint]
-                raise ArchError(error.message, hint="; or ".join(hints)) from None
+                hints = [help for help in (error.help, "disable the checks: module(…, unchecked=True)") if help]
+                raise ArchError(error.message, help="; or ".join(hints)) from None
             self._platform = Platform(names[0], self._platform.version)
         self._begin(nodes.Target(names))
 
     def address_size(self, bits: int) -> None:
         """Emit `.address_size bits`."""
         if bits not in {32, 64}:
-            raise OperandError(f"address_size={bits!r}: addresses have 32 or 64 bits", hint="write address_size=64")
+            raise OperandError(f"address_size must be 32 or 64, got {bits!r}", help="write address_size=64")
         self._begin(nodes.AddressSize(bits))
 
     def _begin(self, node: nodes.Statement) -> None:
@@ -294,7 +294,7 @@ class ModuleBuilder:
         `kind` is `"func"` or `"entry"`: `m.declare("func", "vprintf", […], [m.param("r", b32)], linking="extern")`.
         """
         if kind not in {"func", "entry"}:
-            raise OperandError(f"{kind!r} is no kind of function", hint='"func" or "entry"')
+            raise OperandError(f"invalid kind of function {kind!r}", help='use "func" or "entry"')
         node = header(kind, name, params, returns, options)
         self._check(node)
         self._statements.declare_function(name, kind, defined=False)
@@ -304,8 +304,8 @@ class ModuleBuilder:
     def _definition(self, head: nodes.Function, brace: str | None) -> Callable[[Callable[..., object]], FunctionName]:
         if not self._statements.unchecked and not (self._platform.target and self._platform.version[0]):
             raise ArchError(
-                f"the module has no .version and .target yet, by which {head.name!r} is checked",
-                hint='begin with module(version=(8, 7), target="sm_90a"), or check nothing: module(unchecked=True)',
+                f"the module needs .version and .target before {head.name!r}, which is checked for them",
+                help='pass module(version=(8, 7), target="sm_90a"), or disable the checks: module(unchecked=True)',
             )
         if brace is not None:
             trivia("brace", brace)
@@ -314,15 +314,15 @@ class ModuleBuilder:
         opening = self._statements.opening(sys._getframe(1))  # noqa: SLF001  documented way to get the caller
         self._statements.declare_function(head.name, head.kind, defined=True)
         begun = self._unfinished.begin(
-            f"{head.name!r} has a header and no body",
-            "write the call above the function that is its body, as a decorator; m.declare has no body",
+            f"{head.name!r} has a header but no body",
+            "use the call as a decorator of the body's function; m.declare declares without a body",
             opening[-1],
         )
 
         def define(body: Callable[..., object]) -> FunctionName:
             if not self._unfinished.end(begun):
                 raise DuplicateNameError(
-                    f"{head.name!r} has a body already", hint="another function is another m.entry"
+                    f"{head.name!r} already has a body", help="use another m.entry for another function"
                 )
             at = self._statements
             labels = label_names(self._label_scheme, self._bodies)
@@ -351,7 +351,7 @@ class ModuleBuilder:
         """
         node = file_node(index, name, timestamp, size)
         if node.index in self._files and not self._statements.next_unchecked:
-            raise DuplicateNameError(f"there is a file {index} already", hint=f"give {name!r} another index")
+            raise DuplicateNameError(f"file index {index} is already used", help=f"choose another index for {name!r}")
         self._files.add(node.index)
         self._statements.append(node)
 
@@ -395,6 +395,6 @@ class ModuleBuilder:
     def label(self, name: str) -> None:
         """Emit a label of a section, `name:`; raise DuplicateNameError for a label that a section has."""
         if identifier(name, "a label") in self._labels and not self._statements.next_unchecked:
-            raise DuplicateNameError(f"a section has the label {name!r} already", hint="choose another name")
+            raise DuplicateNameError(f"a section already has the label {name!r}", help="choose another name")
         self._labels.add(name)
         self._statements.append_data(nodes.Label(name, lead=usual_lead(0)))

@@ -25,4 +25,4 @@ def decompressed(text: str) -> str:
     try:
         return zlib.decompress(base64.b85decode(text)).decode("utf-8", "surrogateescape")
     except (ValueError, binascii.Error, zlib.error) as error:
-        raise OperandError(f"this is no compressed text: {error}", hint="paste what pyptx.compressed returns") from None
+        raise OperandError(f"invalid compressed text: {error}", help="paste the result of pyptx.compressed") from None

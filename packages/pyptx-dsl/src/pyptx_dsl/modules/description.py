@@ -45,10 +45,10 @@ def _lines(module: nodes.Module, entries: Mapping[str, Entry]) -> Iterator[str]:
         yield from _kernel(kernel, pointed, entries.get(kernel.name))
     if dynamic:
         yield ""
-        yield f"Dynamic shared memory ({', '.join(dynamic)}) has the size that a launch asks for: smem=…, in bytes."
+        yield f"The launch sets the size of the dynamic shared memory ({', '.join(dynamic)}): smem=…, in bytes."
     yield ""
     if not kernels:
-        yield "The text is module.ptx(). It has no kernel: link it with one that calls its functions."
+        yield "The text is module.ptx(). It has no kernel: link it with a module that calls its functions."
         return
     yield "The text is module.ptx(), the machine code module.cubin()."
     (first, pointed), *_ = kernels
@@ -58,7 +58,7 @@ def _lines(module: nodes.Module, entries: Mapping[str, Entry]) -> Iterator[str]:
         most = _most_shared(module, first)
         yield from launch_lines(first, pointed, function.__name__, _file(function), dynamic=dynamic, most_shared=most)
     yield ""
-    yield "With numbers and addresses for arguments, the simulator runs any kernel of it:"
+    yield "The simulator runs any kernel of it, with numbers and addresses as arguments:"
     yield f"    pyptx_sim.run(module.module(), entry={first.name!r}, grid=…, block=…, args=[…])"
 
 

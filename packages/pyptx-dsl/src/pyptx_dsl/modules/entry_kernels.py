@@ -121,16 +121,20 @@ def _row(name: str, arrays: Sequence[str], each: nodes.Parameter, kernel: str) -
     if dtype is None and index is not None and kind_of_size(each) is not None:
         return EntryParameter(name, "descriptor", "b8", index)
     if dtype is None:
-        hint = "a descriptor is passed where in_specs names its array; else launch the cubin of the module yourself"
+        help = (
+            "name its array in in_specs to pass a descriptor; otherwise launch the module's cubin with the driver API"
+        )
         raise SignatureError(
-            f"the parameter {name!r} of {kernel!r} is a structure in memory, which a call cannot pass",
-            hint=hint if index is None else f"no installed plugin has descriptors of its size: {descriptor_remedy()}",
+            f"parameter {name!r} of {kernel!r} is a structure in memory, which a call cannot pass",
+            help=help
+            if index is None
+            else f"no installed plugin provides descriptors of its size: {descriptor_remedy()}",
         )
     if index is None:
         bits = dtype.kind == "unsigned"  # compilers declare signed integers as unsigned, too
         return EntryParameter(name, "scalar", f"b{dtype.bits}" if bits else dtype.name)
     if dtype.bits != u64.bits or dtype.is_float:
-        raise SignatureError(f"the parameter {name!r} of {kernel!r} is a {dtype}, and no pointer to an array")
+        raise SignatureError(f"parameter {name!r} of {kernel!r} is a {dtype}, not a pointer to an array")
     return EntryParameter(name, "tensor", "u64", index)
 
 
@@ -145,18 +149,21 @@ def entry_kernel(
     """Return a kernel on arrays of a module, which is built when the kernel is used; see `FunctionName.kernel`."""
     head = entry.head
     if head.kind != "entry":
-        raise CallError(f"{head.name!r} is a device function, which nothing launches", hint="launch one that calls it")
+        raise CallError(
+            f"{head.name!r} is a device function, which cannot be launched", help="launch a kernel that calls it"
+        )
     wanted = parameter_names(head)
     given = wanted if names is None else as_items(names)
     if given is None or len(given) != len(wanted):
         raise SignatureError(
-            f"names={names!r}: {head.name!r} has {len(wanted)} parameters", hint=f"they are {', '.join(wanted)}"
+            f"{head.name!r} has {len(wanted)} parameters, got names={names!r}",
+            help=f"its parameters are {', '.join(wanted)}",
         )
     called = tuple(map(str, given))
     for name in (*(inputs or {}), *(outputs or {})):
         if name not in called:
             raise SignatureError(
-                f"{head.name!r} has no parameter {name!r}", hint=f"its parameters are {', '.join(called)}"
+                f"{head.name!r} has no parameter {name!r}", help=f"its parameters are {', '.join(called)}"
             )
     return EntryKernel(entry, module, called, inputs or {}, outputs or {}, launch)
 
@@ -173,8 +180,8 @@ def _block(head: nodes.Function, given: Sizes | None) -> Sizes:
     if directive_sizes(head, "reqntid") is None:
         most = directive_sizes(head, "maxntid")
         raise LaunchError(
-            f"{head.name!r} does not say how many threads a block has{f', at most {most}' if most else ''}",
-            hint="pass block=128",
+            f"the CTA size of {head.name!r} is not fixed{f', at most {most}' if most else ''}",
+            help="pass block=128",
         )
     return (1, 1, 1)
 

@@ -85,12 +85,12 @@ def launch_lines(
     if structures and structures == list(described) and None in shown.values():
         titles = " and ".join(dict.fromkeys(f"{kind.title}s" for kind in described.values()))
         names = [short[each] for each in structures]
-        yield f"{name} takes {titles} ({', '.join(names)}). To launch it, say what these are of, in {name}.kernel:"
+        yield f"{name} takes {titles} ({', '.join(names)}). To launch it, describe their arrays in {name}.kernel:"
         yield f'    in_specs={{"{names[0]}": {described[structures[0]].example}, …}}'
         return
     if structures != list(described) or not arrays:
         why = f"{short[structures[0]]} is a structure" if structures else "it takes no arrays"
-        yield f"{name} is launched by the driver, out of module.cubin(): {why}."
+        yield f"Launch {name} with the driver API, from module.cubin(): {why}."
         return
     unused = {each.name for each in parameters if each.pointer is not None} - set(pointers)
     numbers = {name: dtype for name, dtype in types.items() if short[name] not in arrays}
@@ -105,7 +105,7 @@ def _lines(
 ) -> Iterator[str]:
     """Yield the lines for a kernel, starting with the imports."""
     layout = "Layout, " if any("Layout." in each.arguments for each in arrays.values()) else ""
-    yield f"To launch {name} on arrays, say what they are; those of torch and jax run on their GPU or the simulator:"
+    yield f"To launch {name} on arrays, describe them; torch and jax arrays run on their GPU or the simulator:"
     yield f"    from pyptx import {layout}Tile"
     yield f"    from pyptx.types import {', '.join(sorted({each.dtype for each in arrays.values()}))}"
     yield f"    from {file} import {name}"

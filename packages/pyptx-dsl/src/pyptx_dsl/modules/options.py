@@ -70,7 +70,7 @@ def variable_node(
     known = VariableOptions.__annotations__
     for keyword in options:
         if keyword not in known:
-            raise KeywordError(f"a variable has no keyword {keyword!r}", hint=close(keyword, tuple(known)))
+            raise KeywordError(f"a variable has no keyword {keyword!r}", help=close(keyword, tuple(known)))
     first = declarator(name, size, init=options.get("init"), count=options.get("count"), dtype=dtype)
     return variable(
         space,
@@ -101,11 +101,11 @@ def header(
     """
     if callable(name):
         raise OperandError(
-            f"m.{kind} has no name for {name!r}",
-            hint=f'its name comes first: @m.{kind}("{getattr(name, "__name__", "k")}")',
+            f"m.{kind} needs a name, got {name!r}",
+            help=f'pass the name first: @m.{kind}("{getattr(name, "__name__", "k")}")',
         )
     if kind == "entry" and (returns or "returns" in options):
-        raise OperandError("an entry returns nothing", hint="pass a pointer, and store there; m.func has returns")
+        raise OperandError("an entry has no return values", help="pass a pointer and store there, or use m.func")
     given = None if params is None else _named("params", params, f"{name}_param_")
     returned = _named("returns", returns, "func_retval")
     _refuse_twice((*(given or ()), *returned))
@@ -139,13 +139,15 @@ def _refuse_twice(given: Sequence[nodes.Parameter]) -> None:
     names = [each.name for each in given if each.name not in {"", "_"}]
     twice = next((name for at, name in enumerate(names) if name in names[:at]), None)
     if twice is not None:
-        raise DuplicateNameError(f"two parameters are called {twice!r}", hint="rename one of the two")
+        raise DuplicateNameError(f"duplicate parameter name {twice!r}", help="rename one of the two")
 
 
 def _linking(options: Mapping[str, object]) -> str | None:
     linking = options.get("linking")
     if linking is not None and linking not in _FUNCTION_LINKING:
-        raise OperandError(f"linking={linking!r} is none of functions", hint=f"one of {', '.join(_FUNCTION_LINKING)}")
+        raise OperandError(
+            f"invalid linking={linking!r} of a function", help=f"use one of {', '.join(_FUNCTION_LINKING)}"
+        )
     if options.get("visible") and linking not in {None, "visible"}:
-        raise OperandError(f"a function is visible or {linking}, not both", hint="leave visible= out")
+        raise OperandError(f"visible=True contradicts linking {linking}", help="leave visible= out")
     return "visible" if options.get("visible") else str(linking) if linking is not None else None

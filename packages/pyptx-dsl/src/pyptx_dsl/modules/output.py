@@ -26,5 +26,5 @@ def assembly_of(text: str, target: str, statements: Statements) -> Assembly:
     from pyptx_dsl.inspect.answers import Listing, assembled
 
     if not target:
-        raise ArchError("the module has no .target to compile it for", hint='write m.target("sm_90a") first')
+        raise ArchError("the module needs a .target to be compiled", help='write m.target("sm_90a") first')
     return assembled(Listing("the module", target, text, statements.line_origins(), statements.place, call="m.ptx()"))

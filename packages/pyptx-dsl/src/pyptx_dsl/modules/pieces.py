@@ -37,7 +37,8 @@ def in_pieces(function: Callable[..., str]) -> Callable[..., None]:
     '''
     if not isinstance(function, FunctionType):
         raise CallError(
-            f"{function!r} is no function that returns the text of a body", hint="put @pyptx.in_pieces above a def"
+            f"expected a function that returns the text of a body, got {function!r}",
+            help="use @pyptx.in_pieces as a decorator of a def",
         )
 
     @wraps(function)
@@ -58,8 +59,8 @@ def _pieces(text: object, code: CodeType) -> Iterator[CodeType]:
     first, *lines = text.split("\n") if isinstance(text, str) else [""]
     if first or not lines or not _STATEMENT.match(lines[0]):
         raise OperandError(
-            f"{code.co_qualname!r} returns no text of a body: its lines begin below the quotes, by four blanks",
-            hint=f'def {code.co_name}(…):\n    return r"""\n    ptx.inst.ret()\n    """',
+            f"{code.co_qualname!r} must return a body text whose lines start below the quotes, indented by four spaces",
+            help=f'def {code.co_name}(…):\n    return r"""\n    ptx.inst.ret()\n    """',
         )
     begin = max(line for _, _, line in code.co_lines() if line is not None) + 1  # the line after `return r"""`
     for start, end in pairwise(_cuts(lines)):

@@ -35,14 +35,14 @@ class SectionBlock:
 
     def __init__(self, name: str, statements: Statements, unfinished: Unfinished) -> None:
         """Prepare the section; raise OperandError for an invalid section name."""
-        if not SECTION_NAME.fullmatch(text("the name of a section", name)):
-            raise OperandError(f"{name!r} is no name of a section", hint='with its dot: ".debug_str"')
+        if not SECTION_NAME.fullmatch(text("the section name", name)):
+            raise OperandError(f"invalid section name {name!r}", help='write it with its dot: ".debug_str"')
         self._name = name
         self._statements = statements
         self._unfinished = unfinished
         self._begun = unfinished.begin(
-            f"the section {name!r} is begun and not ended: m.section(…) alone writes nothing",
-            f'write `with m.section("{name}"):` around its lines, and ask for the module behind it',
+            f"section {name!r} is never opened: m.section(…) needs a `with` statement",
+            f'write `with m.section("{name}"):` around its lines, and use the module after it',
             statements.site(sys._getframe(1)),  # noqa: SLF001  documented way to get the caller
         )
         self._opening: Opening | None = None
@@ -72,7 +72,7 @@ def data_lines(dtype: PtxType, values: Iterable[object], *, unchecked: bool) -> 
     for value in (*values, dtype):
         if isinstance(value, PtxType):
             if behind == len(lines):
-                raise OperandError(f"no value stands behind {kind}", hint="write m.lines(b8, 1, 2, b32, 3)")
+                raise OperandError(f"no value follows {kind}", help="write m.lines(b8, 1, 2, b32, 3)")
             kind, behind = value, len(lines)
         elif isinstance(value, bytes):
             lines += [data_line(kind, (byte,), unchecked=unchecked) for byte in value]
@@ -92,9 +92,9 @@ def data_line(dtype: PtxType | str, values: tuple[object, ...], *, unchecked: bo
     kind = str(dtype) if dtype in _DWARF_TYPES else as_type(dtype).name
     if kind not in (*_TYPES, *_DWARF_TYPES):
         choices = ", ".join((*_TYPES, *map(repr, _DWARF_TYPES)))
-        raise OperandError(f"a section has no data of type {kind}", hint=f"one of {choices}")
+        raise OperandError(f"a section cannot have data of type {kind}", help=f"use one of {choices}")
     if not values:
-        raise OperandError("a line of a section has a value at least", hint="write m.data(b8, 1, 2)")
+        raise OperandError("a line of a section needs at least one value", help="write m.data(b8, 1, 2)")
     if len(values) == 1 and type(values[0]) is int and 0 <= values[0] < _ANYWHERE:
         return _small(kind, values[0])
     row = tuple([word(each) if isinstance(each, str) else constant(each) for each in values])
@@ -105,5 +105,5 @@ def data_line(dtype: PtxType | str, values: tuple[object, ...], *, unchecked: bo
 
     fault = line_fault(line)
     if fault:
-        raise DirectiveError(fault, hint=DATA_FORM)
+        raise DirectiveError(fault, help=DATA_FORM)
     return line

@@ -78,7 +78,9 @@ class Statements:
     def refuse_section(self) -> None:
         """Raise ControlFlowError if a section is open, which may not contain statements."""
         if self.section is not None:
-            raise ControlFlowError("a section holds data and labels only", hint="end its `with` before this statement")
+            raise ControlFlowError(
+                "a section can contain data and labels only", help="end its `with` before this statement"
+            )
 
     def append_definition(
         self, header: nodes.Function, body: nodes.Block, opening: Opening, sites: Sequence[Site | None]
@@ -92,7 +94,7 @@ class Statements:
     def open_section(self) -> Opening:
         """Open a section for lines of data; return its comments and formatting."""
         if self.section is not None:
-            raise ControlFlowError("sections do not nest", hint="end the `with` of the one before")
+            raise ControlFlowError("sections cannot be nested", help="end the `with` of the previous section")
         self.section, self._section_sites = [], []
         return self.opening(sys._getframe(1))  # noqa: SLF001  as above
 
@@ -151,7 +153,7 @@ class Statements:
     def append_data(self, node: Data, *more: Data) -> None:
         """Append lines to the open section; comments and formatting apply to the first."""
         if self.section is None:
-            raise ControlFlowError("no section is open", hint='write it inside of `with m.section(".debug_str"):`')
+            raise ControlFlowError("no section is open", help='write it inside `with m.section(".debug_str"):`')
         if self._next.waiting:
             comment, said = self.take_deviation()
             raw = None if said.spelling is None else spelled(node, said.spelling)
@@ -225,7 +227,7 @@ class Statements:
         known = self.declared.setdefault(name, kind)
         if known != kind or (defined and name in self._defined):
             raise DuplicateNameError(
-                f"the module has a {known} {name!r} already", hint="declare it extern, or choose another name"
+                f"the module already has a {known} {name!r}", help="declare it extern, or choose another name"
             )
         if defined:
             self._defined.add(name)

@@ -22,4 +22,6 @@ def chosen_style(style: object) -> Style | None:
         return style
     if isinstance(style, str) and style in KNOWN:
         return KNOWN[style]
-    raise OperandError(f"{style!r} is no style", hint=f"{', '.join(KNOWN)}, or what style.learn made of a parsed text")
+    raise OperandError(
+        f"unknown style {style!r}", help=f"use {', '.join(KNOWN)}, or the result of style.learn for a parsed text"
+    )

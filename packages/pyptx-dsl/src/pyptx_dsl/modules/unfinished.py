@@ -16,7 +16,7 @@ class Begun:
     """An unfinished construct: its error message and hint, and the site at which it was started."""
 
     message: str
-    hint: str
+    help: str
     site: Site
 
 
@@ -31,9 +31,9 @@ class Unfinished:
     recorder: Recorder
     begun: list[Begun] = field(default_factory=_nothing)
 
-    def begin(self, message: str, hint: str, site: Site) -> Begun:
+    def begin(self, message: str, help: str, site: Site) -> Begun:
         """Record the start of a construct at a site; `message` and `hint` are its error, if it is never finished."""
-        begun = Begun(message, hint, site)
+        begun = Begun(message, help, site)
         self.begun.append(begun)
         return begun
 
@@ -47,4 +47,4 @@ class Unfinished:
     def refuse(self) -> None:
         """Raise ControlFlowError, at its line, for the first construct that is still open."""
         for begun in self.begun:
-            raise ControlFlowError(begun.message, where=self.recorder.at(begun.site), hint=begun.hint)
+            raise ControlFlowError(begun.message, where=self.recorder.at(begun.site), help=begun.help)

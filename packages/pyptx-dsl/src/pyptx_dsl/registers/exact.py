@@ -116,7 +116,7 @@ class Exact:
         self._refuse_unplaced()
         self._spell_temporary()
         if self._taken == len(self._temps):
-            raise no_temporary(otherwise="write the destination in the place of ...")
+            raise no_temporary(otherwise="write the destination instead of ...")
         result = self._temps[self._taken]
         self._taken += 1
         self._trace.emit(words, (result, *operands), guard)
@@ -153,8 +153,8 @@ class Exact:
         left = [register.raw_name for register in self._temps[self._taken :]]
         if left:
             raise OperandError(
-                f"ptx.expr has temporaries left over: {', '.join(left)}",
-                hint="name one for each operator, in the order of emission, but for those that are assigned",
+                f"ptx.expr has unused temporaries: {', '.join(left)}",
+                help="pass one temporary for each operator, in the order of emission, except for assigned results",
             )
 
     def _emit_unplaced(self, words: tuple[str, ...], operands: Sequence[object], dtype: PtxType) -> Reg:
@@ -179,7 +179,7 @@ class Exact:
             pending.scope.spell(pending.node, pending.spelling)
         except SpellingError as error:
             where = self._trace.recorder.where(pending.site)
-            raise SpellingError(error.message, where=where, hint=error.hint) from None
+            raise SpellingError(error.message, where=where, help=error.help) from None
 
 
 def _written(words: tuple[str, ...], dtype: PtxType) -> str:
@@ -206,11 +206,12 @@ def spellings(opcodes: str) -> dict[str, tuple[str, ...]]:
         operation = operation_of(opcode)
         if operation is None:
             raise OperandError(
-                f"spelling: {opcode!r} is what no operator emits", hint="write opcodes, as in 'add.s32 setp.lt.s32'"
+                f"spelling: no operator emits {opcode!r}", help="write opcodes such as 'add.s32 setp.lt.s32'"
             )
         if operation in found:
             raise OperandError(
-                f"spelling: {'.'.join(found[operation])!r} and {opcode!r} are of one operator", hint="keep one of them"
+                f"spelling: {'.'.join(found[operation])!r} and {opcode!r} are opcodes of the same operator",
+                help="keep one of them",
             )
         found[operation] = tuple(opcode.split("."))
     return found

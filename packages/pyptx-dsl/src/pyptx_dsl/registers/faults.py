@@ -34,8 +34,7 @@ SYMBOLS = {
 def pointer_hint(name: str) -> str:
     """Return the hint for access to an element of an array."""
     return (
-        f"an array is reached through its pointer: (p,) = ptx.global_ptrs({name}); "
-        "ptx.ld(f32, d, ptx.addr(p + index * 4))"
+        f"access an array through its pointer: (p,) = ptx.global_ptrs({name}); ptx.ld(f32, d, ptx.addr(p + index * 4))"
     )
 
 
@@ -44,30 +43,32 @@ def refusal(operation: str, left: Handle, right: object) -> RegisterTypeError:
     if hasattr(right, "tma_desc"):  # `right` is a TensorSpec, whose module depends on this one
         name = getattr(right, "name", "X")
         return RegisterTypeError(
-            f"{SYMBOLS[operation]} is not defined for {left.dtype} and the array {name}", hint=pointer_hint(name)
+            f"{SYMBOLS[operation]} is not defined for {left.dtype} and the array {name}", help=pointer_hint(name)
         )
     other = f" and {right.dtype}" if isinstance(right, Handle) else "" if right is None else f" and {right!r}"
     if hasattr(right, "byte_offset"):  # `right` is a SharedAddress, whose module depends on this one
         return RegisterTypeError(
             f"{SYMBOLS[operation]} is not defined for {left.dtype} and an address in shared memory",
-            hint="s[index] is an element; for bytes, move the address to a register: "
-            "a = reg.from_(s.address(0), u32), then ptx.addr(a + offset)",
+            help="use s[index] for an element; for bytes, move the address to a register: a = "
+            "reg.from_(s.address(0), u32), then ptx.addr(a + offset)",
         )
     return RegisterTypeError(
-        f"{SYMBOLS[operation]} is not defined for {left.dtype}{other}", hint=_advice(operation, left, right)
+        f"{SYMBOLS[operation]} is not defined for {left.dtype}{other}", help=_advice(operation, left, right)
     )
 
 
 def _advice(operation: str, left: Handle, right: object) -> str:
     if left.dtype.kind == "pred" or (isinstance(right, Handle) and right.dtype.kind == "pred"):
-        return "predicates have & | ^ ~; compare registers to make them, and pass reg.PipeRef(p, q) for a pair p|q"
+        return (
+            "use & | ^ ~ with predicates; compare registers to create them, and pass reg.PipeRef(p, q) for a pair p|q"
+        )
     if operation == "truediv":
-        return "integers divide with // (PTX div); f16 and bf16 have no division: convert to f32"
+        return "divide integers with // (PTX div); f16 and bf16 have no division: convert to f32"
     if isinstance(right, Handle):
         return "convert one of them with ptx.cvt"
     if isinstance(right, float) and left.dtype.is_integer:
         return "convert the register to f32 with ptx.cvt first"
-    return "operands are registers and numbers"
+    return "use registers and numbers as operands"
 
 
 def no_temporary(
@@ -75,7 +76,7 @@ def no_temporary(
 ) -> OperandError:
     """Return the error for a result without a free temporary, at the operator's line or the running one."""
     return OperandError(
-        "ptx.expr has no temporary left for this result, or one of another type",
+        "ptx.expr has no temporary of this type left for the result",
         where=where,
-        hint=f"name one more in temps=(…), in the order of emission, or {otherwise}",
+        help=f"add one to temps=(…), in the order of emission, or {otherwise}",
     )

@@ -61,7 +61,7 @@ def check(operation: str, dtype: PtxType) -> None:
     if dtype.name in _SINGLE or operation in _PACKED.get(dtype.name, ()):
         return
     raise RegisterTypeError(
-        f"PTX has no {SYMBOLS[operation]} for {dtype}", hint="convert to f32 with ptx.cvt, or use ptx.inst.…"
+        f"PTX has no {SYMBOLS[operation]} for {dtype}", help="convert to f32 with ptx.cvt, or use ptx.inst.…"
     )
 
 
@@ -81,7 +81,7 @@ def _operand(operation: str, left: Handle, right: object) -> object:
     if isinstance(right, Handle):
         if right.dtype is not left.dtype:
             raise RegisterTypeError(
-                f"{SYMBOLS[operation]} between {left.dtype} and {right.dtype}", hint="convert one of them with ptx.cvt"
+                f"{SYMBOLS[operation]} between {left.dtype} and {right.dtype}", help="convert one of them with ptx.cvt"
             )
         return right
     number = None if left.dtype.kind == "packed" else as_float(right)

@@ -65,8 +65,8 @@ def reflected(operation: str, left: object, right: Handle) -> Reg:
     number = _number(operation, left, right)
     if operation in _SHIFTS and right.dtype.bits != b32.bits:
         raise RegisterTypeError(
-            f"number {SYMBOLS[operation]} {right.dtype} register: PTX shifts by 32-bit amounts",
-            hint="convert the amount to u32 with ptx.cvt first",
+            f"number {SYMBOLS[operation]} {right.dtype} register: the shift amount must have 32 bits",
+            help="convert the amount to u32 with ptx.cvt first",
         )
     if operation == "shl" or (operation == "sub" and in_step(right)):
         terms = (Term(None, number), _term(right, right.dtype.bits))
@@ -102,8 +102,9 @@ def _warn_constant(relation: str, left: Handle) -> None:
     if is_machinery(frame) or not _WITH_ZERO.search(line):
         return
     message = (
-        f"a comparison of {left.dtype} with `{SYMBOLS[relation]} 0` is {_OF_ZERO[relation]} true\n{locate(frame)}\n"
-        "hint: declare what may be negative as s32: reg.scalar(s32), or convert by ptx.cvt"
+        f"a comparison of {left.dtype} with `{SYMBOLS[relation]} 0` is {_OF_ZERO[relation]} "
+        f"true\n{locate(frame)}\nhelp: declare values that may be negative as s32: reg.scalar(s32), or "
+        "convert with ptx.cvt"
     )
     warnings.warn_explicit(message, ConstantConditionWarning, frame.f_code.co_filename, frame.f_lineno)
 
@@ -145,7 +146,7 @@ def check_width(operation: str, dtype: PtxType) -> None:
     """Raise RegisterTypeError for widths other than 16, 32 and 64 bits."""
     if dtype.bits not in _WIDTHS:
         raise RegisterTypeError(
-            f"PTX has no {SYMBOLS[operation]} for {dtype}", hint="convert to 16, 32 or 64 bits with ptx.cvt first"
+            f"PTX has no {SYMBOLS[operation]} for {dtype}", help="convert to 16, 32 or 64 bits with ptx.cvt first"
         )
 
 
@@ -153,7 +154,7 @@ def check_range(dtype: PtxType, number: int) -> None:
     """Raise OperandError for a literal that does not fit into the type's bits, signed or unsigned."""
     if not -(1 << (dtype.bits - 1)) <= number < 1 << dtype.bits:
         raise OperandError(
-            f"{number} does not fit into {dtype.bits} bits", hint=f"convert the {dtype} register to a wider type first"
+            f"{number} does not fit in {dtype.bits} bits", help=f"convert the {dtype} register to a wider type first"
         )
 
 
@@ -199,8 +200,8 @@ def _common(operation: str, left: PtxType, right: PtxType | None) -> str:
     if not exact:
         written = f"setp.{operation}" if operation in {"lt", "le", "gt", "ge"} else operation
         raise RegisterTypeError(
-            f"{SYMBOLS[operation]} between {left} and {right}: signed or unsigned?",
-            hint=f"give both registers one type, or write the instruction: ptx.inst.{written}.…",
+            f"ambiguous signedness: {SYMBOLS[operation]} between {left} and {right}",
+            help=f"use one type for both registers, or write the instruction: ptx.inst.{written}.…",
         )
     return f"s{wide.bits}"
 
@@ -213,8 +214,8 @@ def _operand(operation: str, left: Handle, right: object) -> object:
         raise refusal(operation, left, right)
     if right.dtype.bits > left.dtype.bits:
         raise RegisterTypeError(
-            f"cannot put {left.dtype} {SYMBOLS[operation]} {right.dtype} into a {left.dtype} register",
-            hint="assign to a new name: value = value + other",
+            f"the result of {left.dtype} {SYMBOLS[operation]} {right.dtype} does not fit in a {left.dtype} register",
+            help="assign to a new name: value = value + other",
         )
     return extended(right, left.dtype.bits) if right.dtype.bits < left.dtype.bits else staged(right)
 
@@ -230,8 +231,8 @@ def _number(operation: str, value: object, register: Handle) -> int:
     low, high = (-(1 << (dtype.bits - 1)), 1 << (dtype.bits - 1)) if dtype.kind == "signed" else (0, 1 << dtype.bits)
     if not low <= number < high:
         raise OperandError(
-            f"{number} is no value of {dtype}, so {SYMBOLS[operation]} with it would mean something else",
-            hint="use a register of the other signedness",
+            f"{number} is out of range for {dtype} in {SYMBOLS[operation]}",
+            help="use a register of the other signedness",
         )
     return number
 
@@ -244,13 +245,14 @@ def _shift_amount(left: Handle, right: object) -> object:
             raise refusal("shl", left, right)
         if not 0 <= number < left.dtype.bits:
             raise OperandError(
-                f"cannot shift {left.dtype.bits} bits by {number}", hint="PTX would give 0, or copies of the sign"
+                f"shift amount {number} is out of range for {left.dtype.bits} bits",
+                help="use a smaller amount: PTX returns 0, or copies of the sign bit",
             )
         return whole_number(number)
     if not right.dtype.is_integer or right.dtype.bits > b32.bits:
         raise RegisterTypeError(
-            f"a {right.dtype} register cannot be a shift amount: PTX wants 32 bits",
-            hint="convert it with ptx.cvt first",
+            f"the shift amount must have 32 bits, got a {right.dtype} register",
+            help="convert it with ptx.cvt first",
         )
     return extended(right, b32.bits) if right.dtype.bits < b32.bits else staged(right)
 

@@ -181,8 +181,8 @@ class OffsetSlot:
         if self.looped:
             name = self.narrow.raw_name
             raise RewrittenOffsetError(
-                f"this writes {name}, an offset whose wider form met a pointer and may be read again by a loop",
-                hint=f"make {name} a register of its own before the loop: offset = reg.from_(offset, u32)",
+                f"this writes {name}, whose widened copy (an offset added to a pointer) may be read again by a loop",
+                help=f"copy {name} to another register before the loop: offset = reg.from_(offset, u32)",
             )
         self.stale = True
 

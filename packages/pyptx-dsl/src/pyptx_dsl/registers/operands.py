@@ -89,7 +89,7 @@ class AddressOperand(Unique):
         """Return the address `offset` bytes higher; nothing is emitted."""
         more = as_integer(offset)
         if more is None or not (self.offset is None or as_integer(self.offset) is not None):
-            raise OperandError(f"cannot add {offset!r} to an address", hint="only integers can be added to an address")
+            raise OperandError(f"cannot add {offset!r} to an address", help="add an integer")
         return AddressOperand(self.base, (as_integer(self.offset) or 0) + more)
 
 
@@ -100,8 +100,8 @@ def _offset(value: object | None, trace: Trace) -> Operand | None:
     lowered = lower(value, trace)
     if isinstance(lowered, tree.Register):
         raise OperandError(
-            "the offset of an address is a constant, not a register",
-            hint="add the register first: ptx.addr(base + offset)",
+            "the offset of an address must be a constant, got a register",
+            help="add the register first: ptx.addr(base + offset)",
         )
     return lowered
 
@@ -138,7 +138,7 @@ def alignment(value: object) -> int | None:
         return None
     number = as_count(value)
     if number is None or number < 1 or number & (number - 1):
-        raise OperandError(f"align={value!r} is no alignment", hint="an alignment is a power of two, in bytes")
+        raise OperandError(f"align must be a power of two, got {value!r}", help="pass an alignment in bytes")
     return number
 
 
@@ -244,10 +244,10 @@ def parse_text(text: str) -> Operand:
     try:
         return parse_operand(text)
     except PtxSyntaxError as error:
-        hint = error.hint or "a text is one operand: a name, a number, an expression"
+        help = error.help or "write one operand per string: a name, a number, an expression"
         if "Reg(" in text:  # an f-string
-            hint = "a register is an operand itself, without a text: ptx.addr(p + offset), pred=p, pred=~p"
-        raise OperandError(f"{text!r} is no operand: {error.message}", hint=hint) from None
+            help = "pass registers themselves, not strings: ptx.addr(p + offset), pred=p, pred=~p"
+        raise OperandError(f"invalid operand {text!r}: {error.message}", help=help) from None
 
 
 def _lower_int(value: int, _trace: Trace, opcode: tuple[str, ...]) -> Operand:
@@ -266,15 +266,16 @@ def _lower_float(value: float, _trace: Trace, opcode: tuple[str, ...]) -> Operan
     bits = literal_bits(opcode) if opcode else 64
     if not bits:
         raise OperandError(
-            f"{'.'.join(opcode)} takes no floating-point literal ({value!r}): PTX has them for f32 and f64 only",
-            hint="put the number into a register first: reg.scalar(dtype, init=…)",
+            f"{'.'.join(opcode)} does not support floating-point literals ({value!r}): PTX has them for f32 "
+            "and f64 only",
+            help="put the number into a register first: reg.scalar(dtype, init=…)",
         )
     return tree.Immediate(float_text(value, bits))
 
 
 def _lower_text(value: str, trace: Trace, _opcode: tuple[str, ...]) -> Operand:
     if not value:
-        raise OperandError("an empty string is no operand")
+        raise OperandError("an empty string is not an operand")
     operand = parse_text(value)
     trace.mention(operand)
     return operand
@@ -330,7 +331,7 @@ class TypeOperandError(OperandError):
     def __init__(self, dtype: PtxType, opcode: tuple[str, ...]) -> None:
         """Keep the type and the opcode of the wrong call."""
         name = ".".join(opcode)
-        super().__init__(f"{name}: the type {dtype} is no operand", hint="its type is one of its words")
+        super().__init__(f"{name}: expected an operand, got the type {dtype}", help="the type is part of the opcode")
         self.dtype, self.opcode = dtype, opcode
 
 
@@ -357,7 +358,7 @@ def _lower_other(value: object, trace: Trace, opcode: tuple[str, ...]) -> Operan
     if isinstance(value, PtxType):
         raise TypeOperandError(value, opcode)
     if callable(value) and not hasattr(value, "__len__"):
-        raise OperandError(f"{_called(value)} is no operand: it is not called", hint=f"write {_called(value)}()")
+        raise OperandError(f"expected an operand, got the function {_called(value)}", help=f"write {_called(value)}()")
     whole = as_integer(value)
     if whole is not None:
         return _lower_int(whole, trace, opcode)
@@ -371,8 +372,8 @@ def _lower_other(value: object, trace: Trace, opcode: tuple[str, ...]) -> Operan
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
         return _lower_list(cast("Sequence[object]", value), trace, opcode)
     raise OperandError(
-        f"{type(value).__name__} {value!r} is no operand",
-        hint="operands are registers, numbers, strings (symbols), lists (vectors), ptx.addr(…) and shared allocations",
+        f"expected an operand, got {type(value).__name__} {value!r}",
+        help="use registers, numbers, strings (symbols), lists (vectors), ptx.addr(…) or shared allocations",
     )
 
 

@@ -56,7 +56,7 @@ def in_place(operation: str, left: Reg, right: object) -> Reg:
     trace = _own(left, right)
     if left.readonly:
         raise RegisterTypeError(
-            f"{left.raw_name} is read-only", hint=f'copy it first: value = reg.from_("{left.raw_name}", {left.dtype})'
+            f"{left.raw_name} is read-only", help=f'copy it first: value = reg.from_("{left.raw_name}", {left.dtype})'
         )
     exact = trace.notes.get(EXACT)
     if exact is not None:
@@ -134,13 +134,13 @@ def move(destination: Reg, value: object) -> None:
             return
     word = destination.dtype.move
     if word is None:
-        raise RegisterTypeError(f"there is no mov for {destination.dtype} registers", hint="load or convert into it")
+        raise RegisterTypeError(f"{destination.dtype} registers have no mov", help="load or convert to it")
     if not isinstance(value, Handle):
         trace.emit(("mov", word), (destination, immediate(destination.dtype, value)))
         return
     if value.dtype.bits != destination.dtype.bits or (value.dtype.kind == "pred") != (word == "pred"):
         raise RegisterTypeError(
-            f"cannot move a {value.dtype} register into a {destination.dtype} one", hint="convert with ptx.cvt"
+            f"cannot move a {value.dtype} register to a {destination.dtype} register", help="convert with ptx.cvt"
         )
     same = value.dtype.register == destination.dtype.register
     trace.emit(("mov", word if same else f"b{destination.dtype.bits}"), (destination, value))
@@ -151,13 +151,13 @@ def immediate(dtype: PtxType, value: object) -> Operand:
     if dtype.name in _LITERALS:
         number = as_float(value)
         if number is None:
-            raise OperandError(f"cannot put {value!r} into a {dtype} register", hint="pass a number or a register")
+            raise OperandError(f"cannot store {value!r} in a {dtype} register", help="pass a number or a register")
         return Immediate(literal_text(dtype, number))
     whole = as_integer(value)
     if whole is None:
-        raise OperandError(f"cannot put {value!r} into a {dtype} register", hint="pass an integer or a register")
+        raise OperandError(f"cannot store {value!r} in a {dtype} register", help="pass an integer or a register")
     if dtype.kind == "pred" and whole not in {0, 1}:
-        raise OperandError(f"a predicate is 0 or 1, not {value!r}")
+        raise OperandError(f"a predicate must be 0 or 1, got {value!r}")
     if dtype.kind != "pred":
         check_range(dtype, whole)
     return Immediate(str(whole))
@@ -169,7 +169,7 @@ def immediate(dtype: PtxType, value: object) -> Operand:
 def _exact(exact: object, operation: str, typed: Reg, operands: tuple[object, ...], into: Reg | None = None) -> Reg:
     """Emit one instruction for `ptx.expr(temps=…)`; the type of operand `typed` selects the opcode."""
     if not isinstance(exact, Exact):
-        raise TypeError(f"{exact!r} is no state of ptx.expr")
+        raise TypeError(f"{exact!r} is not a state of ptx.expr")
     others = [value for value in operands if value is not typed]
     other = others[0] if others else None if len(operands) == 1 else typed
     spelled = exact.spelled(operation, typed.dtype)
@@ -199,8 +199,9 @@ def _refuse_staging(operation: str, typed: Handle, other: object, *, spelled: bo
     for value in (typed, other):
         if isinstance(value, Handle) and (value.readonly or hasattr(value, "reg")):
             raise RegisterTypeError(
-                f"ptx.expr emits one instruction for {SYMBOLS[operation]}, and {value!r} would take another in front",
-                hint="copy it into a register of the bank first: r[i] = …",
+                f"ptx.expr emits one instruction for {SYMBOLS[operation]}, but {value!r} would need another "
+                "one before it",
+                help="copy it to a register first: r[i] = …",
             )
     number = as_integer(other) if typed.dtype.is_integer and not isinstance(other, Handle) else None
     if number is not None:
@@ -209,8 +210,8 @@ def _refuse_staging(operation: str, typed: Handle, other: object, *, spelled: bo
         return
     if other.dtype.bits != typed.dtype.bits or other.dtype.is_integer != typed.dtype.is_integer:
         raise RegisterTypeError(
-            f"ptx.expr converts nothing: {SYMBOLS[operation]} is between {typed.dtype} and {other.dtype}",
-            hint="convert one of them with ptx.inst.cvt.…, or give the spelling for this type",
+            f"ptx.expr does not convert: {SYMBOLS[operation]} is between {typed.dtype} and {other.dtype}",
+            help="convert one of them with ptx.inst.cvt.…, or pass the opcode for this type in spelling=",
         )
 
 
@@ -246,7 +247,7 @@ def _unary_words(operation: str, value: Handle) -> tuple[str, ...]:
             return ("not", f"b{dtype.bits}")
         if operation == "neg" or dtype.kind == "signed":
             return (operation, f"s{dtype.bits}")
-        raise RegisterTypeError(f"abs of {dtype}: it has no sign", hint="use a signed type")
+        raise RegisterTypeError(f"abs is not defined for the unsigned type {dtype}", help="use a signed type")
     if operation == "not" or dtype.kind == "pred":
         raise refusal(operation, value, None)
     float_operators.check(operation, dtype)

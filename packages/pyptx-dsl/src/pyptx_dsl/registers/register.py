@@ -352,16 +352,16 @@ class RegArray:
     def _checked(self, index: object) -> int:
         if isinstance(index, Handle):
             raise OperandError(
-                "registers have no addresses, so a register cannot index them",
-                hint="index with a Python int, or keep the data in shared memory",
+                "registers cannot be indexed by a register: they have no addresses",
+                help="index with a Python int, or put the data in shared memory",
             )
         number = as_count(index)
         if number is None:
-            raise OperandError(f"cannot index registers with {index!r}", hint="use an int or a slice")
+            raise OperandError(f"cannot index registers with {index!r}", help="use an int or a slice")
         if not -self.count <= number < self.count:
             raise RegisterIndexError(
-                f"register {number} of {self.base}<{self.count}>: there are {self.count}",
-                hint=f"the last one is {self.count - 1}; the array is as long as it was declared",
+                f"register index {number} is out of range for {self.base}<{self.count}>",
+                help=f"use at most {self.count - 1}, or declare more registers",
             )
         return number % self.count
 

@@ -15,13 +15,15 @@ def text(what: str, value: object) -> str:
     """Return a string; raise OperandError for anything else, naming its purpose `what`."""
     if isinstance(value, str):
         return value
-    raise OperandError(f"{what} is text, not {value!r}", hint="pass a string")
+    raise OperandError(f"{what} must be a string, got {value!r}", help="pass a string")
 
 
 def identifier(name: object, what: str) -> str:
     """Return a name; raise OperandError for an invalid PTX identifier. Manual: "Identifiers"."""
     if not isinstance(name, str):
-        raise OperandError(f"{what} has a name, not {name!r}", hint="its name is a string")
+        raise OperandError(f"the name of {what} must be a string, got {name!r}", help="pass a string")
     if not _NAME.match(name):
-        raise OperandError(f"{name!r} is no name of {what}", hint="letters, digits, _ and $; no digit first")
+        raise OperandError(
+            f"invalid name {name!r} of {what}", help="use letters, digits, _ and $, without a leading digit"
+        )
     return name

@@ -123,14 +123,15 @@ class SharedAlloc:
     def store(self, value: object, *indices: object) -> None:
         """Emit the store of one element."""
         if isinstance(value, (SharedSlice, SharedAlloc)):
-            raise OperandError("a shared address is no value to store", hint="load the element first: s.load(i)")
+            raise OperandError("cannot store a shared address", help="load the element first: s.load(i)")
         store(self.dtype, self.address(*indices), value)
 
     def address(self, *indices: object) -> SharedAddress:
         """Return the swizzled address of one element; emit the computation for register indices."""
         if len(indices) != len(self.shape):
             raise RegisterIndexError(
-                f"{self.name} has {len(self.shape)} dimensions, not {len(indices)}", hint=f"its shape is {self.shape}"
+                f"{self.name} has {len(self.shape)} dimensions, got {len(indices)} indices",
+                help=f"its shape is {self.shape}",
             )
         return self._at(indices)
 
@@ -171,18 +172,19 @@ class SharedAlloc:
         bits = math.prod(self.shape[dimension + 1 :]) * self.dtype.bits
         if bits % 8:
             raise RegisterTypeError(
-                f"elements of {self.dtype} share bytes, so they have no address of their own",
-                hint="allocate packed elements, such as u8",
+                f"elements of {self.dtype} share bytes and have no addresses",
+                help="allocate packed elements, such as u8",
             )
         return bits // 8
 
     def _checked(self, dimension: int, index: object) -> int:
         number, size = as_count(index), self.shape[dimension]
         if number is None:
-            raise OperandError(f"cannot index shared memory with {index!r}", hint="use an int or an integer register")
+            raise OperandError(f"cannot index shared memory with {index!r}", help="use an int or an integer register")
         if not -size <= number < size:
             raise RegisterIndexError(
-                f"index {number} of dimension {dimension} of {self.name}: its size is {size} (shape {self.shape})"
+                f"index {number} is out of range for dimension {dimension} of {self.name}: size {size} (shape "
+                f"{self.shape})"
             )
         return number % size
 
@@ -252,7 +254,7 @@ class SharedSlice(SharedAddress):
     def __init__(self, alloc: SharedAlloc, indices: tuple[object, ...]) -> None:
         """Compute the address; one register index emits two instructions (more if the swizzle applies)."""
         if len(indices) > len(alloc.shape):
-            raise RegisterIndexError(f"{alloc.name} has {len(alloc.shape)} dimensions, not {len(indices)}")
+            raise RegisterIndexError(f"{alloc.name} has {len(alloc.shape)} dimensions, got {len(indices)} indices")
         self.alloc = alloc
         self.indices = indices
         # The swizzle repeats at each stage only if stages are whole periods; then the start of a stage is not swizzled.
@@ -306,8 +308,9 @@ def refuse_plain_offset(base: object, offset: int) -> None:
     # A swizzle is its own inverse.
     if swizzle is not None and swizzle.apply(swizzle.apply(place) + offset) != place + offset:
         raise OperandError(
-            f"{offset} bytes past an address of {base.name} are other elements: its swizzle is {swizzle.name}",
-            hint=f"index the element, {base.name}[row, column]; to ignore the swizzle, move the address to a register "
+            f"an offset of {offset} bytes from an address of {base.name} reaches other elements: its swizzle "
+            f"is {swizzle.name}",
+            help=f"index the element, {base.name}[row, column]; to ignore the swizzle, move the address to a register "
             "first: ptx.mov(u32, register, address)",
         )
 
@@ -317,8 +320,9 @@ def refuse_element(value: Handle) -> None:
     name = _elements(value.trace).get(value.raw_name)
     if name is not None and value.dtype.bits <= u32.bits:
         raise OperandError(
-            f"{value.raw_name} is an element that was read from {name}, and no address of one",
-            hint="write s.address(i) for the address of an element; s.load(i) reads one that is an address itself",
+            f"{value.raw_name} is the value of an element of {name}, not an address",
+            help="write s.address(i) for the address of an element; s.load(i) loads an element that is itself an "
+            "address",
         )
 
 
@@ -334,7 +338,7 @@ def load(dtype: PtxType, address: object) -> Reg:
     """Emit `ld.shared` and return the register."""
     trace = active("smem.load")
     if dtype.memory is None:
-        raise RegisterTypeError(f"{dtype} cannot be loaded from memory", hint="load a u8 and compare it with 0")
+        raise RegisterTypeError(f"{dtype} cannot be loaded from memory", help="load a u8 and compare it with 0")
     result = trace.fresh(dtype)
     trace.emit(("ld", "shared", dtype.memory), (result, _bracketed(address)))
     return result
@@ -344,7 +348,7 @@ def store(dtype: PtxType, address: object, value: object) -> None:
     """Emit `st.shared` of a register or number."""
     trace = active("smem.store")
     if dtype.memory is None:
-        raise RegisterTypeError(f"{dtype} cannot be stored to memory", hint="select a u8 with ptx.selp first")
+        raise RegisterTypeError(f"{dtype} cannot be stored to memory", help="select a u8 with ptx.selp first")
     if isinstance(value, Handle):
         _check_stored(dtype, value)
         operand: object = value
@@ -368,7 +372,7 @@ def index_register(index: Handle) -> Handle:
     if not index.dtype.is_integer or index.dtype.bits != u32.bits:
         raise RegisterTypeError(
             f"a {index.dtype} register cannot index shared memory",
-            hint="shared addresses are 32 bits: convert with ptx.cvt",
+            help="shared addresses have 32 bits: convert it with ptx.cvt",
         )
     return operators.staged(index)
 
@@ -388,5 +392,5 @@ def _check_stored(dtype: PtxType, value: Handle) -> None:
     if (value.dtype.bits != dtype.bits and not wide_enough) or mixed or other_float or value.dtype.kind == "pred":
         raise RegisterTypeError(
             f"cannot store a {value.dtype} register as {dtype}",
-            hint="convert it with ptx.cvt, or move the bits with ptx.mov",
+            help="convert it with ptx.cvt, or move the bits with ptx.mov",
         )

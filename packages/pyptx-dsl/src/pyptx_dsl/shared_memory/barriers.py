@@ -80,9 +80,9 @@ class MbarrierRef(SharedAddress):
             return
         number = as_count(idx)
         if number is None:
-            raise OperandError(f"cannot index barriers with {idx!r}", hint="use an int or an integer register")
+            raise OperandError(f"cannot index barriers with {idx!r}", help="use an int or an integer register")
         if not -array.count <= number < array.count:
-            raise RegisterIndexError(f"barrier {number} of {array.name}: there are {array.count}")
+            raise RegisterIndexError(f"barrier index {number} is out of range for {array.name}: it has {array.count}")
         super().__init__(array.name, number % array.count * BARRIER_BYTES, array.trace)
 
     def __repr__(self) -> str:

@@ -41,7 +41,5 @@ def _row(tile: SharedTile, row: int) -> list[int]:
 def _extent(tile: SharedTile) -> str:
     width = tile.panel_width
     whole, rest = divmod(tile.shape[1] * tile.dtype.bits, width * 8)
-    panels = f"{whole} panel{'s' if whole != 1 else ''} of {tile.shape[0]} x {width} bytes"
-    return f"{panels}, {tile.panel_bytes} bytes apart" + (
-        f", and {rest // 8} bytes too many in each row" if rest else ""
-    )
+    panels = f"{whole} TMA box{'es' if whole != 1 else ''} of {tile.shape[0]} x {width} bytes"
+    return f"{panels}, {tile.panel_bytes} bytes apart" + (f", with {rest // 8} extra bytes in each row" if rest else "")

@@ -49,5 +49,5 @@ def find_swizzle(name: str | None) -> Swizzle | None:
         return None
     found = SWIZZLES.get(name)
     if found is None:
-        raise SharedMemoryError(f"unknown swizzle {name!r}", hint=close(str(name), tuple(SWIZZLES)))
+        raise SharedMemoryError(f"unknown swizzle {name!r}", help=close(str(name), tuple(SWIZZLES)))
     return found

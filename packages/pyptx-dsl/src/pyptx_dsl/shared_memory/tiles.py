@@ -82,10 +82,10 @@ class SharedTile(Value):
         """Describe a tile; raise SpecError for one that no matrix descriptor can represent."""
         if not is_type(dtype):
             swapped = f": SharedTile({shape}, {dtype!r})" if is_type(shape) else ""
-            raise SpecError(f"a shared tile has a type first, not {dtype!r}", hint=f"write the type first{swapped}")
+            raise SpecError(f"a shared tile needs a type first, got {dtype!r}", help=f"pass the type first{swapped}")
         sizes = tuple(number for number in map(as_count, shape) if number is not None and number > 0)
         if len(sizes) != 2 or len(shape) != 2:
-            raise SpecError(f"a shared tile has two sizes, not {shape!r}", hint="stages are a keyword: stages=4")
+            raise SpecError(f"a shared tile needs two sizes, got {shape!r}", help="pass stages as a keyword: stages=4")
         chosen = swizzle if swizzle != "widest" else widest_swizzle(sizes[1] * dtype.bits // 8)
         values = {"dtype": dtype, "shape": sizes, "major": str(major), "swizzle": chosen, "stages": stages}
         for name, held in values.items():
@@ -166,9 +166,7 @@ class SharedTile(Value):
     def tma_box(self) -> tuple[int, int]:
         """Box of one TMA copy, (rows, columns). Raise SpecError if it has more than 256 rows."""
         if self.shape[0] > _MAX_BOX:
-            raise self._wrong(
-                f"a TMA box has at most {_MAX_BOX} rows, and this tile has {self.shape[0]}", "make it two tiles"
-            )
+            raise self._wrong(f"a TMA box has at most {_MAX_BOX} rows, this tile has {self.shape[0]}", "use two tiles")
         return self.shape[0], self.panel_columns
 
     def tma_tile(self, *dims: Dim, promotion: str = "none", fill: str = "zeros") -> Tile:
@@ -179,10 +177,10 @@ class SharedTile(Value):
         byte, which TMA does not count.
         """
         if len(dims) < 2:
-            raise self._wrong(f"an array of tiles has rows and columns, not {dims!r}", 'tma_tile("M", "K")')
+            raise self._wrong(f"an array of tiles needs rows and columns, got {dims!r}", 'write tma_tile("M", "K")')
         if self.dtype.bits < b8.bits:
             raise self._wrong(
-                f"TMA counts bytes, and no {self.dtype}",
+                f"TMA has no element type {self.dtype}",
                 f"declare the array as b8, with a box of {self.shape[0]} x {self.panel_width} bytes",
             )
         box = (*(1 for _ in dims[2:]), *self.tma_box)
@@ -202,7 +200,7 @@ class SharedTile(Value):
         as the tile has rows. Raise SpecError unless the tile is K-major.
         """
         if self.major != "K":
-            raise self._wrong("columns of pixels have channels side by side", 'outputs x channels is major="K"')
+            raise self._wrong("im2col columns of pixels need contiguous channels", 'use major="K" (outputs x channels)')
         columns = Im2col.convolution(
             filter_size, pixels=self.shape[0], channels=self.panel_columns,
             padding=padding, stride=stride, dilation=dilation,
@@ -249,10 +247,11 @@ class SharedTile(Value):
         fast_bytes = fast * self.dtype.bits // 8
         unit = STEP_BYTES if self.major == "K" else self.panel_width
         if not (0 <= mn < self.mn and 0 <= k < self.k):
-            raise self._wrong(f"({mn}, {k}) lies outside of {self.mn} x {self.k}", "mn and k count elements")
+            raise self._wrong(f"({mn}, {k}) is outside of {self.mn} x {self.k}", "pass mn and k in elements")
         if slow % CORE_ROWS or fast_bytes % unit:
             raise self._wrong(
-                f"no product can begin at mn={mn}, k={k}: rows come by {CORE_ROWS}, columns by {unit} bytes",
+                f"no MMA operand can start at mn={mn}, k={k}: rows must be multiples of {CORE_ROWS}, columns "
+                f"of {unit} bytes",
                 f"advance K by {self.k_step}",
             )
         panel, inside = divmod(fast_bytes, self.panel_width)
@@ -275,16 +274,16 @@ class SharedTile(Value):
     def _check(self) -> None:
         """Raise SpecError if no matrix descriptor can represent the tile, the most basic mistake first."""
         if self.major not in Major.__members__:
-            raise SpecError(f"major={self.major!r}: a matrix is K-major or MN-major", hint="one of K, MN")
+            raise SpecError(f"major must be 'K' or 'MN', got {self.major!r}", help='use "K" or "MN"')
         if self.swizzle not in _CODES:
-            raise SpecError(f"unknown swizzle {self.swizzle!r}", hint="one of 128B, 64B, 32B, None, widest")
+            raise SpecError(f"unknown swizzle {self.swizzle!r}", help='use "128B", "64B", "32B", None or "widest"')
         stages = as_count(self.stages)
         if stages is None or stages < 1:
-            raise SpecError(f"stages={self.stages!r}: a tile is there once or more often")
+            raise SpecError(f"stages must be a positive int, got {self.stages!r}")
         if self.major == "MN" and self.dtype.bits not in _TRANSPOSABLE_BITS:
             raise self._wrong(
                 f"a matrix of {self.dtype} cannot be MN-major: tensor cores transpose types of 8 and 16 bits only",
-                "lay it out K-major: transpose it when it is written",
+                "store it K-major: transpose it when it is written",
             )
         self._check_sizes()
 
@@ -292,24 +291,24 @@ class SharedTile(Value):
         rows, columns = self.shape
         if columns * self.dtype.bits % (CHUNK_BYTES * 8) or self.row_bytes % self.panel_width:
             raise self._wrong(
-                f"rows of {columns} x {self.dtype} are {columns * self.dtype.bits / 8:g} bytes, "
-                f"no whole number of panels of {self.panel_width} bytes",
-                f'the widest swizzle that fits is {widest_swizzle(self.row_bytes)!r}: swizzle="widest"',
+                f"rows of {columns} x {self.dtype} have {columns * self.dtype.bits / 8:g} bytes, which is not "
+                f"a multiple of the {self.panel_width} bytes of a TMA box row",
+                f'use the widest swizzle that fits, {widest_swizzle(self.row_bytes)!r}: swizzle="widest"',
             )
         if rows % CORE_ROWS:
             raise self._wrong(
-                f"{rows} rows are no whole number of core matrices of {CORE_ROWS} rows",
+                f"{rows} rows are not a multiple of the {CORE_ROWS} rows of a core matrix",
                 f"use {-(-rows // CORE_ROWS) * CORE_ROWS}",
             )
         if self.k % self.k_step:
             raise self._wrong(
-                f"K = {self.k} is no multiple of the {self.k_step} that one product of {self.dtype} takes",
-                f"use {-(-self.k // self.k_step) * self.k_step}, and let TMA fill the rest with zeros",
+                f"K = {self.k} is not a multiple of {self.k_step}, the K of one MMA of {self.dtype}",
+                f"use {-(-self.k // self.k_step) * self.k_step}; TMA fills the rest with zeros",
             )
 
     def _wrong(self, rule: str, advice: str) -> SpecError:
         """Return the error for a violated rule, with the picture of the tile below the advice."""
-        return SpecError(f"{self!r}: {rule}", hint=f"{advice}\n{self.picture()}")
+        return SpecError(f"{self!r}: {rule}", help=f"{advice}\n{self.picture()}")
 
 
 def widest_swizzle(row_bytes: int) -> str | None:

@@ -15,15 +15,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 USAGE_ERROR = 2
-DESCRIPTION = """Write a stub of ptx.inst that knows the instructions of the installed plugins, and the stub of each
-package of theirs that does not ship it."""
+DESCRIPTION = (
+    "Write a type stub of ptx.inst with the instructions of the installed plugins, and the stubs of plugin "
+    "packages\nthat do not ship them."
+)
 
 
 def stubs(argv: Sequence[str]) -> int:
     """Write stubs below a folder; return 0, or 2 for a usage error."""
     parser = argparse.ArgumentParser(prog="pyptx stubs", description=DESCRIPTION)
     parser.add_argument("--output", type=Path, default=Path("typings"), metavar="FOLDER", help="default: typings")
-    parser.add_argument("--package", metavar="NAME", help="write the stub that this import package ships, and no other")
+    parser.add_argument("--package", metavar="NAME", help="write only the stub that this import package ships")
     try:
         options = parser.parse_args(argv)
         texts = _chosen(parser, options.package)
@@ -45,7 +47,7 @@ def _chosen(parser: argparse.ArgumentParser, package: str | None) -> dict[str, s
     if package is None:
         return {module: text for module, text in texts.items() if module == CORE or _shipped(module) != text}
     if stub_of(package) not in texts:
-        parser.error(f"no plugin in the package {package} adds to ptx.inst")
+        parser.error(f"no plugin of package {package} adds to ptx.inst")
     return {stub_of(package): texts[stub_of(package)]}
 
 

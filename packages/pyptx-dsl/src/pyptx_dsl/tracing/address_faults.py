@@ -44,13 +44,13 @@ def _refuse(node: Instruction, name: str, kind: str, shown: str) -> None:
     shared = f'for shared memory write ptx.{opcode}(…, space="shared") or ptx.inst.{opcode}.shared.…'
     if kind == ".shared":
         raise InstructionUseError(
-            f"{'.'.join(node.opcode)}: {shown} is shared memory, and the instruction goes to {space} addresses",
-            hint=shared,
+            f"{'.'.join(node.opcode)}: {shown} is in shared memory, but the instruction accesses {space} addresses",
+            help=shared,
         )
     if WIDTHS.get(kind, _POINTER_BITS) < _POINTER_BITS:
         raise InstructionUseError(
-            f"{'.'.join(node.opcode)}: {name} is a {kind} register, and {space} addresses have 64 bits",
-            hint=f"begin with a pointer: (p,) = ptx.global_ptrs(X), then ptx.addr(p + index * 4); {shared}",
+            f"{'.'.join(node.opcode)}: {space} addresses have 64 bits, got the {kind} register {name}",
+            help=f"start with a pointer: (p,) = ptx.global_ptrs(X), then ptx.addr(p + index * 4); {shared}",
         )
 
 
@@ -62,6 +62,6 @@ def remedy(node: Instruction, verdict: Verdict, declared: Callable[[str], str | 
             return pointer_hint(name)
         case Register(name=name) if name in special_registers():
             dtype = special_registers()[name]
-            return f'copy it first, special registers are operands of mov and cvt only: reg.from_("{name}", {dtype})'
+            return f'copy it first, only mov and cvt read special registers: reg.from_("{name}", {dtype})'
         case _:
             return None

@@ -41,9 +41,7 @@ class Bank:
     def claim(self, number: int) -> None:
         """Reserve a number that the user chose; raise DuplicateNameError if it is in use."""
         if number < self.count and number not in self.free:
-            raise DuplicateNameError(
-                f"register {self.prefix}{number} is declared already", hint="give this register another name"
-            )
+            raise DuplicateNameError(f"register {self.prefix}{number} is already declared", help="choose another name")
         self.free.discard(number)
         self.free.update(range(self.count, number))
         self.count = max(self.count, number + 1)
@@ -71,7 +69,7 @@ class Banks:
     def named(self, name: str, dtype: PtxType) -> None:
         """Declare a single register under the user's name."""
         if not _is_register_name(name):
-            raise OperandError(f"{name!r} is no register name", hint="write a % and an identifier, as in '%sum'")
+            raise OperandError(f"invalid register name {name!r}", help="write a % and an identifier, as in '%sum'")
         stem = name.rstrip("0123456789")
         digits = name[len(stem) :]
         numbered = bool(digits) and digits == str(int(digits)) and stem not in self._reserved
@@ -79,7 +77,7 @@ class Banks:
             self._member(stem, int(digits), dtype)
             return
         if name in self._names:
-            raise DuplicateNameError(f"register {name} is declared already", hint="give this register another name")
+            raise DuplicateNameError(f"register {name} is already declared", help="choose another name")
         self._names[name] = RegisterDeclaration(type=dtype.register, names=(RegisterName(name),))
 
     def array(self, dtype: PtxType, count: int, name: str | None = None) -> str:
@@ -102,16 +100,16 @@ class Banks:
         """Reserve the names of a user's `.reg`; raise DuplicateNameError for names that are in use."""
         name = written.name
         if not _is_register_name(name):
-            raise OperandError(f"{name!r} is no register name", hint="write a % and an identifier, as in '%r'")
+            raise OperandError(f"invalid register name {name!r}", help="write a % and an identifier, as in '%r'")
         stem = name.rstrip("0123456789")
         for held in (stem, name):
             if held in self._banks and self._banks[held].count:
                 raise DuplicateNameError(
-                    f"the trace numbers registers {held}0 … itself, and declares them at the head of the body",
-                    hint="declare the bank before the first register of that type, or give it another name",
+                    f"names {held}0 … are already used for automatically numbered registers",
+                    help="declare the group before the first register of that type, or choose another name",
                 )
         if name in self._names:
-            raise DuplicateNameError(f"register {name} is declared already", hint="give this register another name")
+            raise DuplicateNameError(f"register {name} is already declared", help="choose another name")
         self._reserved.update((stem, name))
 
     def declarations(self, lead: str) -> list[RegisterDeclaration]:
@@ -143,9 +141,9 @@ class Banks:
 
     def _named_array(self, dtype: PtxType, count: int, name: str) -> str:
         if not _is_register_name(name):
-            raise OperandError(f"{name!r} is no register name", hint="write a % and an identifier, as in '%acc'")
+            raise OperandError(f"invalid register name {name!r}", help="write a % and an identifier, as in '%acc'")
         if name in self._banks and self._banks[name].count:
-            raise DuplicateNameError(f"registers {name}0 … are declared already", hint="give this array another name")
+            raise DuplicateNameError(f"registers {name}0 … are already declared", help="choose another name")
         bank = self._banks.setdefault(name, Bank(name, dtype.register))
         bank.register = dtype.register
         self._refuse_overlap(name)
@@ -157,8 +155,8 @@ class Banks:
         bank = self._banks.setdefault(stem, Bank(stem, dtype.register))
         if bank.register != dtype.register:
             raise DuplicateNameError(
-                f"registers {stem}… are declared .{bank.register} here, and {dtype} needs .{dtype.register}",
-                hint="give this register another name",
+                f"registers {stem}… are declared .{bank.register}, but {dtype} needs .{dtype.register}",
+                help="choose another name",
             )
         bank.claim(number)
 
@@ -167,8 +165,8 @@ class Banks:
         for name in self._names:
             if name.startswith(prefix) and name[len(prefix) :].isdecimal():
                 raise DuplicateNameError(
-                    f"register {name} is declared already, and the bank {prefix}<…> would declare it again",
-                    hint="give that register a name that does not look like a numbered one",
+                    f"register {name} is already declared, and group {prefix}<…> would declare it again",
+                    help="choose a name without a numeric suffix for that register",
                 )
 
 

@@ -116,7 +116,7 @@ class Checker:
         if form.limits and not (whole and numbers in form.inside):
             verdict = out_of_range(node, form.limits)
             if verdict is not None:
-                raise InstructionUseError(verdict.message, hint=verdict.hint)
+                raise InstructionUseError(verdict.message, help=verdict.help)
             if whole and len(form.inside) < _MOST_NUMBERS:
                 form.inside.add(numbers)
 
@@ -143,7 +143,7 @@ class Checker:
             return judgement.limits
         verdict = worded(judgement.diagnostic, node)
         if verdict.severity == "error":
-            raise InstructionUseError(verdict.message, hint=remedy(node, verdict, declared) or verdict.hint)
+            raise InstructionUseError(verdict.message, help=remedy(node, verdict, declared) or verdict.help)
         _warn(verdict)
         return None
 
@@ -164,7 +164,7 @@ def _vector_key(vector: Vector, declared: Callable[[str], str | None]) -> tuple[
 
 def _warn(verdict: Verdict) -> None:
     frame = user_frame()
-    message = f"{verdict.message}, and is not checked\nhint: {verdict.hint}"
+    message = f"{verdict.message}, and is not checked\nhelp: {verdict.help}"
     if frame is None:
         warnings.warn(message, UnknownInstructionWarning, stacklevel=2)
     else:

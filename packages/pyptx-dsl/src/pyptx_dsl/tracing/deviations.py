@@ -57,7 +57,9 @@ class NextStatement:
     def deviate(self, deviation: Deviation) -> None:
         """Set the formatting; raise ControlFlowError if it is already set."""
         if self._deviation is not AS_USUAL:
-            raise ControlFlowError("no statement has come since the last `written`", hint="say all of one in one call")
+            raise ControlFlowError(
+                "no statement follows the previous ptx.written", help="combine both in one ptx.written"
+            )
         self._deviation = deviation
         self.waiting = True
 
@@ -76,7 +78,9 @@ class NextStatement:
     def end(self) -> str:
         """Return the comments after the last statement; raise ControlFlowError for formatting without a statement."""
         if self._deviation is not AS_USUAL:
-            raise ControlFlowError("no statement has come since the last `written`", hint="write it, or say nothing")
+            raise ControlFlowError(
+                "no statement follows the previous ptx.written", help="emit a statement after ptx.written, or remove it"
+            )
         return self._comment
 
     def take(self) -> tuple[str, Deviation]:
@@ -95,16 +99,18 @@ def spelled(node: nodes.Statement, spelling: str, behind: str = "") -> str:
     try:
         statements = parse_statements(spelling + behind, "<spelling>")
     except PtxSyntaxError as error:
-        raise SpellingError(f"the spelling {spelling!r} is no PTX: {error.message}", hint=error.hint) from None
+        raise SpellingError(
+            f"the source text {spelling!r} is not valid PTX: {error.message}", help=error.help
+        ) from None
     if statements == (node,):
         return spelling
     raise SpellingError(
-        f"the spelling {spelling!r} reads as another statement", hint=f"the statement is: {spell(node).strip()}"
+        f"the source text {spelling!r} parses as another statement", help=f"the statement is: {spell(node).strip()}"
     )
 
 
 def lost(deviation: Deviation) -> ControlFlowError:
     """Return the error for formatting that no statement follows."""
-    said = "unchecked=True" if deviation.spelling is None else f"the spelling {deviation.spelling!r}"
-    hint = "ptx.written stands in front of the statement that it is about"
-    return ControlFlowError(f"no statement follows for {said}", hint=hint)
+    said = "unchecked=True" if deviation.spelling is None else f"the source text {deviation.spelling!r}"
+    help = "put ptx.written before the statement that it formats"
+    return ControlFlowError(f"no statement follows for {said}", help=help)

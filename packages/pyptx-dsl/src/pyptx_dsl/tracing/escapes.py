@@ -48,10 +48,10 @@ def enter_block(trace: Trace, promise: int) -> None:
         return
     word = type(escape).__name__.lower()
     raise ControlFlowError(
-        f"Python's `{word}` inside a block of ptx.if_ or a loop ends the tracing for all threads: what follows would "
-        "be missing from the PTX",
+        f"Python's `{word}` inside a block of ptx.if_ or a loop ends the tracing for all threads: later "
+        "statements would be missing from the PTX",
         where=show(code.co_filename, escape.lineno, code.co_qualname),
-        hint=f"write {_INSTEAD[word]} for the threads that are in the block, and move the Python `{word}` out of it",
+        help=f"write {_INSTEAD[word]} for the threads in the block, and move the Python `{word}` out of it",
     )
 
 
@@ -60,9 +60,9 @@ def refuse_unopened(trace: Trace) -> None:
     for what, site in trace.unopened.values():
         word = "for i in" if what == "ptx.range_" else "with"
         raise ControlFlowError(
-            f"{what}(…) alone does nothing: its block is the body of a `{word.split(maxsplit=1)[0]}`",
+            f"{what}(…) needs a `{word.split(maxsplit=1)[0]}` statement with a body",
             where=trace.recorder.where(site),
-            hint=f"write `{word} {what}(…):` and indent what belongs into the block",
+            help=f"write `{word} {what}(…):` and indent the body",
         )
 
 

@@ -141,9 +141,9 @@ def _check_labels(trace: Trace) -> None:
     for scope in (trace.prologue, trace.root_scope):
         for name, site in _lost_branches(scope, frozenset()):
             raise UndefinedLabelError(
-                f"kernel {trace.name!r} branches to {name!r}, and defines no such label here",
+                f"kernel {trace.name!r} branches to {name!r}, which is not defined here",
                 where=trace.recorder.where(site),
-                hint=f"define it with ptx.label({name!r}); labels inside a scope are not seen outside",
+                help=f"define it with ptx.label({name!r}); labels inside a scope are not visible outside",
             )
 
 

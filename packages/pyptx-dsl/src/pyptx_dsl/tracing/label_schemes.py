@@ -60,8 +60,8 @@ def label_names(scheme: object, function: int) -> LabelNames | None:
     parts = given.replace("{function}", str(function)).replace("{label}", "{block}").split("{block}")
     if len(parts) != 2:
         raise OperandError(
-            f"labels={given!r} has to count blocks or labels, once",
-            hint='"$L__BB{function}_{block}" names them as LLVM does',
+            f"labels must contain {{block}} or {{label}} once, got {given!r}",
+            help='write "$L__BB{function}_{block}" for the names of LLVM',
         )
     found = LabelNames(parts[0], parts[1], "{block}" in given)
     identifier(found.name(0), "a label")
@@ -138,9 +138,9 @@ def _take(trace: Trace, name: str, site: Site) -> None:
     """Reserve a label name."""
     if name in trace.names.labels:
         raise DuplicateNameError(
-            f"a label without a name is called {name!r} here, as another one is",
+            f"an unnamed label gets the name {name!r}, which is already used",
             where=trace.recorder.where(site),
-            hint="give it a name, or take the other one's away",
+            help="name it, or rename the other label",
         )
     trace.names.labels.add(name)
 

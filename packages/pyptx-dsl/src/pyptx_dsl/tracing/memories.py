@@ -59,7 +59,7 @@ class MemoryLayout:
         if wanted is None or wanted < 1:
             raise self.fault(f"cannot allocate {size!r} bytes of {memory.words}")
         if aligned is None or aligned < 1 or aligned & (aligned - 1):
-            raise self.fault(f"an alignment is a power of two, not {alignment!r}")
+            raise self.fault(f"the alignment must be a power of two, got {alignment!r}")
         offset = -(-self.bytes // aligned) * aligned
         self._refuse_more(trace, offset + wanted)
         symbol = self._symbol(trace, name, stem or self.space, declared=memory.declared)
@@ -77,19 +77,19 @@ class MemoryLayout:
         memory, target, total = find_memory(self.space), find_target(trace.target), allocated + self.beside()
         limit = memory.limit(target)
         if not limit:
-            raise self.fault(f"{target.name} has no {memory.words}", hint="choose a target that has it as arch=")
+            raise self.fault(f"{target.name} has no {memory.words}", help="pass a target that has it as arch=")
         if total > limit:
             raise self.fault(
-                f"kernel {trace.name!r} needs {total} bytes of {memory.words} with this; "
-                f"a block on {target.name} has {limit // 1024} KiB ({limit} bytes)",
-                hint=memory.hint,
+                f"kernel {trace.name!r} needs {total} bytes of {memory.words}; a CTA on {target.name} has "
+                f"{limit // 1024} KiB ({limit} bytes)",
+                help=memory.help,
             )
 
     def _symbol(self, trace: Trace, name: str | None, stem: str, *, declared: bool) -> str:
         if name is None:
             return trace.fresh_symbol(stem, self.space) if declared else f"{stem}_{len(self.regions)}"
         if not (isinstance(cast("object", name), str) and name.isidentifier() and name.isascii()):
-            raise self.fault(f"{name!r} cannot name an allocation", hint="use an ASCII identifier")
+            raise self.fault(f"invalid allocation name {name!r}", help="use an ASCII identifier")
         if declared:
             trace.claim_symbol(name, self.space)
         return name

@@ -28,18 +28,18 @@ _COMPONENTS = {"v2": ("xy", "rg"), "v4": ("xyzw", "rgba")}
 class Hiding:
     """Replaces the trace of a register while its name is hidden or undeclared; any use of the register raises."""
 
-    __slots__ = ("_hint", "_register", "_why")
+    __slots__ = ("_help", "_register", "_why")
 
-    def __init__(self, register: str, why: str, hint: str) -> None:
+    def __init__(self, register: str, why: str, help: str) -> None:
         """Store the parts of the error message."""
         self._register = register
         self._why = why
-        self._hint = hint
+        self._help = help
 
     @property
     def name(self) -> str:
         """Raise HiddenRegisterError; a register of another trace is detected by this access."""
-        raise HiddenRegisterError(f"register {self._register} {self._why}", hint=self._hint)
+        raise HiddenRegisterError(f"register {self._register} {self._why}", help=self._help)
 
 
 class NameScope:
@@ -93,7 +93,7 @@ class NameScope:
         """Make an outer register unusable while this scope is open."""
         why = "is hidden here: this scope declares another register of that name"
         self.covered.append((register, register.trace))
-        _hide(register, why, "give one of the two another name")
+        _hide(register, why, "rename one of the two")
 
     def close(self) -> None:
         """Make the scope's registers unusable, and restore the hidden outer ones."""
@@ -103,9 +103,9 @@ class NameScope:
             register.trace = trace
 
 
-def _hide(register: Handle | RegArray, why: str, hint: str) -> None:
+def _hide(register: Handle | RegArray, why: str, help: str) -> None:
     name = register.raw_name if isinstance(register, Handle) else f"{register.base}0"
-    register.trace = cast("Trace", Hiding(name, why, hint))
+    register.trace = cast("Trace", Hiding(name, why, help))
 
 
 def _of_large(array: RegArray, names: Collection[str] | None) -> list[Handle | RegArray]:
@@ -217,8 +217,8 @@ class Names:
         scope = self._scopes[-1]
         if scope.first_taken((name,)) is not None:
             raise DuplicateNameError(
-                f"label {name!r} is defined already in kernel {self._kernel!r}",
-                hint="use another name; a name that is left out is chosen",
+                f"label {name!r} is already defined in kernel {self._kernel!r}",
+                help="use another name, or leave the name out",
             )
         identifier(name, "a label")
         scope.taken.add(name)
@@ -232,10 +232,10 @@ class Names:
         self._taken.add(name)
         return name
 
-    def fresh_label(self, hint: str) -> str:
+    def fresh_label(self, stem: str) -> str:
         """Return an unused label; it is reserved when it is defined."""
-        name, number = self._free(f"$L_{hint}_", self._hints.get(hint, 0))
-        self._hints[hint] = number + 1
+        name, number = self._free(f"$L_{stem}_", self._hints.get(stem, 0))
+        self._hints[stem] = number + 1
         self.unnamed_labels.add(name)
         return name
 
@@ -274,7 +274,9 @@ class Names:
         return f"{stem}{number}", number
 
     def _duplicate(self, name: str) -> DuplicateNameError:
-        return DuplicateNameError(f"the name {name!r} is taken in kernel {self._kernel!r}", hint="choose another name")
+        return DuplicateNameError(
+            f"name {name!r} is already used in kernel {self._kernel!r}", help="choose another name"
+        )
 
 
 def _twice(names: Iterable[str]) -> str:
@@ -284,7 +286,7 @@ def _twice(names: Iterable[str]) -> str:
         if name in seen:
             return name
         seen.add(name)
-    raise ValueError("no name comes twice")
+    raise ValueError("use each name once")
 
 
 def declared_names(declarators: Iterable[Declarator | RegisterName]) -> Iterator[Sequence[str]]:

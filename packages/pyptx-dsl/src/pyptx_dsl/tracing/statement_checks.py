@@ -61,4 +61,4 @@ def _fault_of_head(head: tuple[nodes.Statement, ...]) -> Finding | None:
 
 def _refuse(finding: Finding | None) -> None:
     if finding is not None:
-        raise DirectiveError(finding.message, hint=finding.hint or None)
+        raise DirectiveError(finding.message, help=finding.help or None)

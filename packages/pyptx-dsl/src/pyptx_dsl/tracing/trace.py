@@ -193,7 +193,7 @@ class Trace:
         if not isinstance(node, OffsetSlot):
             return deviation.of(node, comment)
         if deviation.spelling is not None:
-            raise ControlFlowError("an operator's instructions cannot be spelt", hint="write the instruction instead")
+            raise ControlFlowError("cannot set the source text of an operator", help="write the instruction instead")
         node.lead = deviation.behind(comment, node.lead)
         return node
 
@@ -207,8 +207,8 @@ class Trace:
             return _plain_guard(guard.raw_name)
         if isinstance(guard, Handle) and guard.dtype.kind != "pred":
             raise RegisterTypeError(
-                f"{guard.raw_name} is a {guard.dtype} register, and a guard is a pred one",
-                hint="compare it first: pred=(value != 0)",
+                f"a guard must be a predicate, got the {guard.dtype} register {guard.raw_name}",
+                help="compare it first: pred=(value != 0)",
             )
         match lower(guard, self):
             case tree.Register(name=name) | tree.Symbol(name=name):
@@ -217,7 +217,7 @@ class Trace:
                 return nodes.Guard(name, negated=True)
             case _:
                 raise OperandError(
-                    f"{guard!r} cannot guard an instruction", hint="pass a predicate register p, or ~p, as pred="
+                    f"a guard must be a predicate, got {guard!r}", help="pass a predicate register p, or ~p, as pred="
                 )
 
     # --- offsets ------------------------------------------------------------------------------------
@@ -281,9 +281,9 @@ class Trace:
         self.names.hold(declared)
         return declared
 
-    def new_label(self, hint: str = "L") -> str:
+    def new_label(self, stem: str = "L") -> str:
         """Return a label unused in this trace; define it with `append(Label(name=…))`."""
-        return self.names.fresh_label(hint)
+        return self.names.fresh_label(stem)
 
     def claim_symbol(self, name: str, space: str = "") -> None:
         """Reserve a name for a variable or parameter in `space`; raise DuplicateNameError if it is in use."""
@@ -310,7 +310,7 @@ class Trace:
         """Open a `{ … }`; registers are still declared at the start of the body."""
         comment, deviation = self._undress()
         if deviation.spelling is not None or deviation.unchecked:
-            raise ControlFlowError("of a `{` only its lead is said", hint="say the rest of the statement behind it")
+            raise ControlFlowError("only the leading trivia of a `{` can be set", help="format the next statement")
         inner = Scope(len(self._scopes) + 1, self.lead)
         inner.lead = deviation.behind(comment, inner.lead)
         self._append(inner)
@@ -322,7 +322,7 @@ class Trace:
     def close_brace(self) -> None:
         """Close the innermost `{ … }`; raise ControlFlowError if none is open."""
         if len(self._scopes) == 1:
-            raise ControlFlowError("no scope is open here", hint="open one with ptx.open_scope()")
+            raise ControlFlowError("no scope is open here", help="open one with ptx.open_scope()")
         self._end(self._scopes.pop())
         self.names.leave()
         self._enter(self._scopes[-1])
@@ -370,8 +370,8 @@ class Trace:
         """End the trace: appending then raises."""
         self._end(self.root_scope)
         if len(self._scopes) > 1:
-            where, hint = self.recorder.where(self._scopes[-2].sites[-1]), "end it with ptx.close_scope()"
-            self.faults.append(ControlFlowError("a scope is not closed", where=where, hint=hint))
+            where, help = self.recorder.where(self._scopes[-2].sites[-1]), "close it with ptx.close_scope()"
+            self.faults.append(ControlFlowError("a scope is not closed", where=where, help=help))
         self._closed = True
 
 
@@ -389,7 +389,7 @@ def _placed(node: nodes.Statement, lead: str) -> nodes.Statement:
 def tracing(trace: Trace) -> Generator[Trace]:
     """Make `trace` the active one for a `with` block, and close it afterwards, also on an exception."""
     if trace.statement_count:
-        raise TraceError(f"kernel {trace.name!r} has been traced with this object already")
+        raise TraceError(f"this object has already traced kernel {trace.name!r}")
     token, outside = ACTIVE.set(trace), trace.recorder.root
     trace.recorder.stop_at(sys._getframe(2))  # noqa: SLF001  the frames of the tracer and above are not the user's
     try:

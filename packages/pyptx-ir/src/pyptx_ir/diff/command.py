@@ -52,18 +52,18 @@ def diff(argv: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="pyptx diff",
-        description="Say what differs between two PTX files beyond names and formatting. Exits as diff does.",
+        description="Compare two PTX files beyond names and formatting. Exit status 0: same, 1: different, 2: error.",
     )
     parser.add_argument("before", metavar="A", help=INPUTS)
-    parser.add_argument("after", metavar="B", help="another one")
+    parser.add_argument("after", metavar="B", help="second input, like A")
     parser.add_argument("--arch", metavar="sm_XY", help=ARCH)
-    parser.add_argument("--json", action="store_true", help="print one object")
-    parser.add_argument("--renames", action="store_true", help="list the names that are others in B")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--renames", action="store_true", help="list the names that differ in B")
     parser.add_argument("--debug", action="store_true", help="compare .loc, .file and debugging sections too")
     parser.add_argument(
         "-U", "--context", type=_context, default=CONTEXT, metavar="N", help="statements around each change"
     )
-    parser.add_argument("-q", "--quiet", action="store_true", help="print nothing; the exit status says it")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print nothing; only set the exit status")
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="auto: on a terminal")
     return parser
 
@@ -77,7 +77,7 @@ def _context(text: str) -> int:
 
 def _read_both(before: str, after: str, arch: str | None) -> tuple[Module, Module]:
     if before == after == "-":
-        raise PyptxError("one of the two files is standard input, not both")
+        raise PyptxError("both inputs are standard input (-): only one can be")
     return _read(before, arch), _read(after, arch)
 
 

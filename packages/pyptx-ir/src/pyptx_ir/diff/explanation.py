@@ -55,7 +55,7 @@ class Explanation(NamedTuple):
             return tuple(self._of_instructions(mine, other, first, second, function))
         if mine.token != other.token:
             return ()
-        public = [f"others may ask for the name {name}" for name in self._public(mine, other)]
+        public = [f"the name {name} is visible outside the module" for name in self._public(mine, other)]
         return (*public, *self._of_names(mine.names, other.names, function))
 
     def name(self, bodies: Iterable[AlignedBodies]) -> None:

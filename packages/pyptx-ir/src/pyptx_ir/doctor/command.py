@@ -45,8 +45,8 @@ def doctor(argv: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="pyptx doctor",
-        description="Say what works on this machine, and what to do about what does not. Exits with 1 if something "
-        "that is installed is broken; what is merely missing is no fault.",
+        description="Check the installation, tools and devices of this machine, and print help for each problem. "
+        "Exits with 1 if an installed component is broken; a missing component is not an error.",
     )
     parser.add_argument("--json", action="store_true", help="print a list of objects instead of lines")
     return parser
@@ -63,7 +63,7 @@ def _of_plugins() -> tuple[DoctorCheck, ...]:
     try:
         return manager().doctor_checks()
     except PyptxError as error:  # a hook failed, or two plugins have checks with the same name
-        fault = Diagnosis("plugins", "broken", error.message, error.hint)
+        fault = Diagnosis("plugins", "broken", error.message, error.help)
         return (DoctorCheck("plugins", lambda: (fault,)),)
 
 
@@ -71,7 +71,7 @@ def _run(check: DoctorCheck) -> Sequence[Diagnosis]:
     try:
         return check.run()
     except PyptxError as error:
-        return (Diagnosis(check.name, "broken", error.message, error.hint),)
+        return (Diagnosis(check.name, "broken", error.message, error.help),)
     except Exception as error:  # noqa: BLE001 an installed component may fail in any way
         said = f"{type(error).__name__}: {error}"
         return (Diagnosis(check.name, "broken", said, "reinstall it, or report this"),)
@@ -82,8 +82,8 @@ def _as_text(found: Sequence[Diagnosis]) -> str:
     for one in found:
         first, *others = one.found.splitlines() or [""]
         lines.append(f"{one.state:<8} {one.subject:<{_WIDTH}} {first}".rstrip())
-        hint = [f"hint: {one.hint}"] if one.hint else []
-        lines += [f"{'':<8} {'':<{_WIDTH}} {other}".rstrip() for other in (*others, *hint)]
+        help = [f"help: {one.help}"] if one.help else []
+        lines += [f"{'':<8} {'':<{_WIDTH}} {other}".rstrip() for other in (*others, *help)]
     counts = [(state, sum(one.state == state for one in found)) for state in STATES]
     lines.append(", ".join(f"{count} {state}" for state, count in counts if count))
     return "\n".join(lines) + "\n"

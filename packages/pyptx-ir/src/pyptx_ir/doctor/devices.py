@@ -9,6 +9,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Final, Protocol, cast
 
+from pyptx_ir.isa.modules.counting import counted
 from pyptx_ir.plugins.homes import gpu_remedy
 from pyptx_ir.plugins.rows import Diagnosis
 from pyptx_ir.plugins.targets import find_target
@@ -66,25 +67,23 @@ class Driver(Protocol):
 def devices() -> tuple[Diagnosis, ...]:
     """Report the driver and its devices."""
     if find_spec(LAUNCHER) is None:
-        said = "pyptx-launch is not installed: nothing is launched on GPUs"
+        said = "pyptx-launch is not installed: kernels can't be launched on GPUs"
         return (Diagnosis("driver", "missing", said, gpu_remedy()),)
     driver = cast("Driver", import_module(f"{LAUNCHER}.driver"))
     reason = driver.reason()
     if reason is not None:
-        said, _, hint = reason.partition("\nhint: ")
-        return (Diagnosis("driver", "missing", said, hint or "on a machine with an NVIDIA GPU, install its driver"),)
+        said, _, help = reason.partition("\nhelp: ")
+        return (Diagnosis("driver", "missing", said, help or "install the NVIDIA driver if this machine has a GPU"),)
     found, version = driver.devices(), ".".join(map(str, driver.version()))
-    count = f"{len(found)} device{'s' * (len(found) != 1)}"
+    count = counted(len(found), "device")
     return (Diagnosis("driver", "ok", f"CUDA {version}, {count}"), *map(_device, found))
 
 
 def _device(device: Device) -> Diagnosis:
     major, minor = device.capability
     subject = f"device {device.ordinal}"
-    found = (
-        f"{device.name}, sm_{major}{minor}, {device.multiprocessors} multiprocessors, {device.memory / _GIB:.0f} GiB"
-    )
+    found = f"{device.name}, sm_{major}{minor}, {device.multiprocessors} SMs, {device.memory / _GIB:.0f} GiB"
     if 10 * major + minor == find_target(DEFAULT_ARCH).number:
         return Diagnosis(subject, "ok", f"{found}; runs kernels of the default arch, {DEFAULT_ARCH}")
-    hint = f'its kernels need an arch of their own: @kernel(arch="sm_{major}{minor}"), or arch="auto"'
-    return Diagnosis(subject, "ok", f"{found}; does not run the default arch, {DEFAULT_ARCH}", hint)
+    help = f'compile its kernels with @kernel(arch="sm_{major}{minor}") or arch="auto"'
+    return Diagnosis(subject, "ok", f"{found}; does not run the default arch, {DEFAULT_ARCH}", help)

@@ -34,7 +34,7 @@ def distributions() -> tuple[Diagnosis, ...]:
     there = _installed()
     found = {name: there[name] for name in OWN if name in there}
     if not found:
-        return (Diagnosis("pyptx", "ok", "no distribution is installed; imported from its sources"),)
+        return (Diagnosis("pyptx", "ok", "no distribution is installed; imported from a source tree"),)
     origins = dict[str, list[str]]()
     for name, row in found.items():
         origins.setdefault(origin(row), []).append(f"{name} {row.version}")
@@ -43,8 +43,8 @@ def distributions() -> tuple[Diagnosis, ...]:
     older = [name for name, release in releases.items() if release < max(releases.values())]
     if older:
         extras = ",".join(home.extra for home in HOMES if home.extra and home.distribution in found)
-        hint = f"{', '.join(older)}: older than the others; install one release of all: {install_command(extras)}"
-        return (Diagnosis("pyptx", "broken", listed, hint),)
+        help = f"upgrade {', '.join(older)}, older than the other packages: {install_command(extras)}"
+        return (Diagnosis("pyptx", "broken", listed, help),)
     return (Diagnosis("pyptx", "ok", listed),)
 
 
@@ -66,7 +66,7 @@ def plugins() -> tuple[Diagnosis, ...]:
     """Report the loaded plugins, and the errors of the others."""
     from pyptx_ir.plugins.manager import manager
 
-    broken = [Diagnosis("plugin", "broken", error.message, error.hint) for error in manager().broken()]
+    broken = [Diagnosis("plugin", "broken", error.message, error.help) for error in manager().broken()]
     return (Diagnosis("plugins", "ok", ", ".join(manager().loaded())), *broken, *_clashes())
 
 
@@ -81,7 +81,7 @@ def _clashes() -> tuple[Diagnosis, ...]:
         try:
             ask()
         except PyptxError as error:
-            return (Diagnosis("plugins", "broken", error.message, error.hint),)
+            return (Diagnosis("plugins", "broken", error.message, error.help),)
     return ()
 
 
@@ -91,7 +91,7 @@ def frameworks() -> tuple[Diagnosis, ...]:
         Diagnosis(
             home.frameworks[0],
             "missing",
-            f"{home.frameworks[0]} is installed; {home.distribution}, which runs kernels on its arrays, is not",
+            f"{home.distribution}, which runs kernels on {home.frameworks[0]} arrays, is not installed",
             install_command(home.extra),
         )
         for home in HOMES

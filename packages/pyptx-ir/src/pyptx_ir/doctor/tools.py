@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final
 
+from pyptx_ir.isa.modules.counting import counted
 from pyptx_ir.plugins.rows import Diagnosis
 from pyptx_ir.toolchain import CubinCache, MissingToolError, ToolchainError, find_tool
 from pyptx_ir.toolchain.jitlink import NAME as NVJITLINK
@@ -17,7 +18,7 @@ COMPILERS: Final = ("ptxas", NVJITLINK)
 # Purpose of each tool.
 _PURPOSES: Final = {
     "ptxas": "compiles PTX to machine code",
-    NVJITLINK: "compiles PTX where there is no ptxas",
+    NVJITLINK: "compiles PTX if ptxas is not installed",
     "nvdisasm": "shows machine code, by line of Python",
     "cuobjdump": "shows machine code",
 }
@@ -32,11 +33,11 @@ def _tool(name: str) -> Diagnosis:
     try:
         tool = find_nvjitlink() if name == NVJITLINK else find_tool(name)
     except MissingToolError as error:
-        return Diagnosis(name, "missing", f"{error.message}: it {_PURPOSES[name]}", error.hint)
+        return Diagnosis(name, "missing", f"{error.message}: it {_PURPOSES[name]}", error.help)
     except ToolchainError as error:
-        return Diagnosis(name, "broken", error.message, error.hint)
+        return Diagnosis(name, "broken", error.message, error.help)
     if not tool.version:
-        return Diagnosis(name, "broken", f"{tool.path} does not tell its version", f"reinstall {name}")
+        return Diagnosis(name, "broken", f"the version of {tool.path} is unknown", f"reinstall {name}")
     reads = f", reads PTX up to {'.'.join(map(str, tool.newest_ptx))}" if name in COMPILERS else ""
     return Diagnosis(name, "ok", f"{tool.version}{reads} ({tool.path})")
 
@@ -46,10 +47,10 @@ def cubin_cache() -> tuple[Diagnosis, ...]:
     cache = CubinCache()
     refused = _refused(cache.folder)
     if refused:
-        hint = "every process compiles anew; set PYPTX_CACHE_DIR to a folder that can be written"
-        return (Diagnosis("cubin cache", "warning", f"{cache.folder} can't be written: {refused}", hint),)
-    size = f"{cache.size() / 1e6:.1f} MB of at most {cache.max_bytes / 1e6:.0f}"
-    return (Diagnosis("cubin cache", "ok", f"{cache.folder}, {len(cache)} cubins, {size}"),)
+        help = "set PYPTX_CACHE_DIR to a writable folder; without one, every process compiles again"
+        return (Diagnosis("cubin cache", "warning", f"{cache.folder} is not writable: {refused}", help),)
+    size = f"{cache.size() / 1e6:.1f} of at most {cache.max_bytes / 1e6:.0f} MB"
+    return (Diagnosis("cubin cache", "ok", f"{cache.folder}, {counted(len(cache), 'cubin')}, {size}"),)
 
 
 def _refused(folder: Path) -> str | None:

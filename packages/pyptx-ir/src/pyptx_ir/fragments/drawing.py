@@ -22,9 +22,9 @@ def draw(fragment: Fragment) -> str:
     rows = _together([[line[row] for line in whole[0]] for row in range(fragment.rows)])
     columns = _together(whole[0])
     tables = [_table(holders, rows, columns) for holders in whole]
-    named = [f"product {number}\n{text}" for number, text in enumerate(tables)] if fragment.products > 1 else tables
+    named = [f"MMA {number}\n{text}" for number, text in enumerate(tables)] if fragment.products > 1 else tables
     noun = "register" if fragment.registers == 1 else "registers"
-    head = f"{fragment.title}: {fragment.rows} x {fragment.columns}, {fragment.registers} {noun} a lane"
+    head = f"{fragment.title}: {fragment.rows} x {fragment.columns}, {fragment.registers} {noun} per lane"
     return "\n\n".join([head, *named])
 
 

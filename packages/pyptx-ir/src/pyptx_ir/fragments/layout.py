@@ -107,7 +107,7 @@ class Fragment:
 
     def _place(self, axis: int, lane: N, index: int) -> N:
         if not 0 <= index < self.count:
-            raise IndexError(f"element {index} of {self.count}")
+            raise IndexError(f"element index must be 0 to {self.count - 1}, got {index}")
         start = sum([step[axis] for bit, step in enumerate(self.elements) if index >> bit & 1])
         return _sum(lane, tuple([step[axis] for step in self.lanes]), start)
 
@@ -115,7 +115,7 @@ class Fragment:
         """Return all places of an element, by lane; several if the layout repeats elements."""
         found = _places(self).get((row, column, product))
         if found is None:
-            raise ValueError(f"{self.title} has {self.rows} rows and {self.columns} columns, no ({row}, {column})")
+            raise ValueError(f"element ({row}, {column}) is outside {self.title} ({self.rows} x {self.columns})")
         return found
 
     def lane_of(self, row: int, column: int, product: int = 0) -> int:

@@ -36,4 +36,4 @@ def move_of(shape: str, *types: str, transposed: bool = False) -> MatrixMove:
     for move in manager().matrix_moves():
         if (move.shape, move.types, move.transposed) == (shape, types, transposed):
             return move
-    raise ValueError(f"no matrix of {shape} moves as {'.'.join(types)}{' transposed' if transposed else ''}")
+    raise ValueError(f"unknown matrix move {shape} .{'.'.join(types)}{' transposed' if transposed else ''}")

@@ -22,7 +22,7 @@ def sizes(shape: str) -> tuple[int, int, int]:
     """Return M, N and K of `m16n8k16`; raise ValueError for an invalid shape."""
     found = _SHAPE.fullmatch(shape)
     if found is None:
-        raise ValueError(f"{shape!r} is no shape of a product, such as m16n8k16")
+        raise ValueError(f"expected an MMA shape such as m16n8k16, got {shape!r}")
     m, n, k = map(int, found.groups())
     return m, n, k
 
@@ -65,7 +65,7 @@ def _quad_pairs(operand: Operand, element: str, layout: str) -> Fragment:
     layout = "" if name == "c" else layout or ("row" if name == "a" else "col")
     found = _QUAD_PAIRS.get((name, element, layout))
     if found is None:
-        raise ValueError(f"m8n8k4 has no operand {operand} of .{element} in {layout or 'no layout'}")
+        raise ValueError(f"invalid operand of m8n8k4: {operand} .{element}{' ' + layout if layout else ''}")
     (first, second, last), elements = found
     rows, columns = {"a": (8, 4), "b": (4, 8), "c": (8, 8)}[name]
     lanes = (first, second, *_PRODUCT, last)

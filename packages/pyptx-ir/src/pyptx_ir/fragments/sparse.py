@@ -76,5 +76,5 @@ def selected_lanes(shape: str, element: str, selector: int) -> tuple[int, ...]:
     fragment = metadata_fragment(shape, element)
     count = 1 << sum(step != Step() for step in fragment.lanes[:2])
     if not 0 <= selector < 4 // count:
-        raise ValueError(f"the selector of {shape} with .{element} is 0 to {4 // count - 1}, not {selector}")
+        raise ValueError(f"sparsity selector of {shape} .{element} must be 0 to {4 // count - 1}, got {selector}")
     return tuple(range(selector * count, (selector + 1) * count))

@@ -20,7 +20,7 @@ _OPERANDS: Final[Mapping[str, Operand]] = {"a": "a", "b": "b", "c": "c", "d": "d
 def _operand(name: str) -> Operand:
     found = _OPERANDS.get(name)
     if found is None:
-        raise ValueError(f"a product has the operands {', '.join(_OPERANDS)}, and no {name!r}")
+        raise ValueError(f"operand must be one of {', '.join(_OPERANDS)}, got {name!r}")
     return found
 
 

@@ -53,13 +53,13 @@ class Verdict:
     """An error of an instruction.
 
     `code` is the class of the fault, `operand` the index of the faulty operand, if any. `severity` is `"error"`, or
-    `"warning"` for an instruction not in the table. `in_file` is the hint for authors of PTX, used if `hint` refers to
+    `"warning"` for an instruction not in the table. `in_file` is the help for authors of PTX, used if `help` refers to
     the Python of a kernel.
     """
 
     code: str
     message: str
-    hint: str | None = None
+    help: str | None = None
     operand: int | None = None
     severity: str = "error"
     in_file: str | None = None
@@ -89,7 +89,7 @@ def check_instruction(
     """
     verdict = verdict_on(instruction, declared, target, version)
     if verdict is not None and verdict.severity == "error":
-        raise InstructionError(verdict.message, hint=verdict.hint, operand=verdict.operand, code=verdict.code)
+        raise InstructionError(verdict.message, help=verdict.help, operand=verdict.operand, code=verdict.code)
 
 
 def verdict_on(
@@ -171,7 +171,7 @@ def worded(diagnostic: FormDiagnostic, instruction: Instruction) -> Verdict:
 
         message = message.replace("{operand}", spell(instruction.operands[diagnostic.operand]))
     return Verdict(
-        diagnostic.code, message, diagnostic.hint, diagnostic.operand, diagnostic.severity, diagnostic.in_file
+        diagnostic.code, message, diagnostic.help, diagnostic.operand, diagnostic.severity, diagnostic.in_file
     )
 
 
@@ -183,8 +183,8 @@ def judge(
     if not _rows_of(opcode[0]):
         return Judgement(unknown(opcode))
     if len(opcode) > MOST_WORDS:
-        message = f"{opcode[0]} has {len(opcode) - 1} modifiers; no instruction has {MOST_WORDS}"
-        return Judgement(FormDiagnostic(MODIFIER, message, "remove those that are not in the manual"))
+        message = f"too many modifiers: {opcode[0]} has {len(opcode) - 1}, no instruction has {MOST_WORDS}"
+        return Judgement(FormDiagnostic(MODIFIER, message, "remove modifiers that are not in the manual"))
     if names_a_bank(opcode):
         return Judgement(None)
     matches = forms_of(opcode)

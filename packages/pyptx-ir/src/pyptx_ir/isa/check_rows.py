@@ -8,6 +8,7 @@ from pyptx_ir.values import Value, value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from pyptx_ir.syntax.nodes import Statement
 
@@ -17,12 +18,14 @@ class CheckCode(Value):
     """One kind of error in `pyptx check`.
 
     `severity` is `"error"` for text that an assembler rejects or the manual forbids, `"warning"` for text that
-    assembles but is probably unintended.
+    assembles but is probably unintended. `page` is a Markdown file for `pyptx explain`: why, an example with its
+    output, and the example without the error.
     """
 
     name: str
     severity: str
     meaning: str
+    page: Path | None = None
 
 
 @value

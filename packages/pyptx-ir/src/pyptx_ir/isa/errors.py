@@ -16,11 +16,11 @@ class InstructionError(PyptxError):
         message: str,
         *,
         where: str | None = None,
-        hint: str | None = None,
+        help: str | None = None,
         operand: int | None = None,
         code: str = "",
     ) -> None:
         """Compose the text."""
-        super().__init__(message, where=where, hint=hint)
+        super().__init__(message, where=where, help=help)
         self.operand = operand
         self.code = code

@@ -114,7 +114,7 @@ def _mismatch_pair(place: Place, shape: Shape, use: Use) -> Mismatch | None:
             return mismatch
     if second[0] != "sink":
         return use.mismatch(place.second, second)
-    return None if place.optional_second and first[0] != "sink" else Mismatch("a pair with a predicate behind the bar")
+    return None if place.optional_second and first[0] != "sink" else Mismatch("a pair with a predicate after the bar")
 
 
 _DESCRIPTIONS: dict[str, str] = {

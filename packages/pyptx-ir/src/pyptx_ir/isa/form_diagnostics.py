@@ -34,13 +34,13 @@ _MOST_CHOICES = 6  # maximum number of modifier values in a hint
 class FormDiagnostic:
     """Reason for which instructions of one opcode and one list of operand shapes are rejected.
 
-    `{operand}` in the message is replaced by the text of operand number `operand`. `in_file` is the hint for authors of
-    PTX, used if `hint` refers to the Python of a kernel.
+    `{operand}` in the message is replaced by the text of operand number `operand`. `in_file` is the help for authors of
+    PTX, used if `help` refers to the Python of a kernel.
     """
 
     code: str
     message: str
-    hint: str | None = None
+    help: str | None = None
     operand: int | None = None
     severity: str = "error"
     in_file: str | None = None
@@ -53,16 +53,16 @@ def unknown(opcode: tuple[str, ...]) -> FormDiagnostic:
     message = f"{'.'.join(opcode)} is not in the instruction table"
     home = home_of_instruction(opcode)
     if home is not None:
-        hint = f"its rows are in {home}: {install_hint(home)}"
-        return FormDiagnostic(UNKNOWN_INSTRUCTION, message, hint, severity="warning")
+        help = f"install {home}, which provides it: {install_hint(home)}"
+        return FormDiagnostic(UNKNOWN_INSTRUCTION, message, help, severity="warning")
     close = close_names(opcode[0], _known_opcodes(), most=1)
     meant = f"did you mean {close[0]}? " if close else ""
     return FormDiagnostic(
         UNKNOWN_INSTRUCTION,
         message,
-        f"{meant}If ptxas knows it, write it with ptx.raw, which is not checked",
+        f"{meant}if ptxas knows it, use ptx.raw, which is not checked",
         severity="warning",
-        in_file=f"{meant}if ptxas knows it, it assembles all the same, unchecked; in a kernel, write it with ptx.raw",
+        in_file=f"{meant}it is not checked; in a Python kernel, use ptx.raw for an instruction that only ptxas knows",
     )
 
 
@@ -79,7 +79,7 @@ def unknown_hint(opcode: tuple[str, ...]) -> str | None:
 
     if manager().instructions_of(opcode[0]):
         return None
-    return unknown(opcode).hint
+    return unknown(opcode).help
 
 
 def lives_elsewhere(opcode: tuple[str, ...], patterns: tuple[Pattern, ...]) -> bool:
@@ -109,12 +109,12 @@ def _removed(
     name = ".".join(opcode)
     first, (major, minor) = before
     if ".sync" not in row.syntax:
-        message = f"{name} is gone from {first} on; the target is {target}"
-        return FormDiagnostic(REMOVED, message, f"use {row.opcode}.sync, with a mask")
+        message = f"{name} was removed in {first}; the target is {target}"
+        return FormDiagnostic(REMOVED, message, f"use {row.opcode}.sync with a membermask")
     from pyptx_ir.plugins.manager import manager
 
     today = tuple(compile_row(other) for other in manager().instructions_of(row.opcode) if not other.before)
-    return FormDiagnostic(REMOVED, f"{name} was removed in PTX {major}.{minor}", misspelt(opcode, today).hint)
+    return FormDiagnostic(REMOVED, f"{name} was removed in PTX {major}.{minor}", misspelt(opcode, today).help)
 
 
 def unready_word(opcode: tuple[str, ...], target: str, version: tuple[int, int]) -> FormDiagnostic | None:
@@ -153,28 +153,28 @@ def _unready(
         return FormDiagnostic(
             VERSION,
             f"{name} needs PTX {least}; this module is version {have}",
-            f"ask for version=({since[0]}, {since[1]}) or later",
+            f"pass version=({since[0]}, {since[1]}) or later",
             in_file=f"write .version {least} or later",
         )
     return replace(
         wanted,
         code=VERSION,
-        message=f"{wanted.message}. It needs PTX {least}, too; this module is version {have}",
-        hint=f"{wanted.hint}, and version=({since[0]}, {since[1]}) or later",
+        message=f"{name} needs PTX {least} and {_listed(targets)}; this module is version {have}, the target {target}",
+        help=f"{wanted.help}, and version=({since[0]}, {since[1]}) or later",
         in_file=f"{wanted.in_file}, and .version {least} or later",
     )
 
 
 def _needs_target(name: str, targets: tuple[str, ...], target: str) -> FormDiagnostic:
-    wanted = " or ".join(targets)
+    message = f"{name} needs {_listed(targets)}; the target is {target}"
+    fitting = _sibling(targets, target) or targets[0]
+    return FormDiagnostic(TARGET, message, f"pass arch={fitting!r}", in_file=f"write .target {fitting}")
+
+
+def _listed(targets: tuple[str, ...]) -> str:
+    """Return the targets of a form: `sm_90 or later`, `sm_90a or sm_100a`."""
     first = find_target(targets[0])
-    later = " or later" if first in TARGETS and first.kind == "plain" else ""
-    message = f"{name} needs {wanted}{later}; the target is {target}"
-    sibling = _sibling(targets, target)
-    if sibling:
-        hint = f"did you mean {sibling}? The kernel's arch is {target!r}"
-        return FormDiagnostic(TARGET, message, hint, in_file=f"did you mean .target {sibling}?")
-    return FormDiagnostic(TARGET, message, f"choose arch={targets[0]!r}", in_file=f"write .target {targets[0]}")
+    return " or ".join(targets) + (" or later" if first in TARGETS and first.kind == "plain" else "")
 
 
 def _sibling(targets: tuple[str, ...], target: str) -> str | None:
@@ -189,7 +189,7 @@ def misspelt(opcode: tuple[str, ...], patterns: tuple[Pattern, ...]) -> FormDiag
     words = opcode[1:]
     name = ".".join(opcode)
     best = min(patterns, key=lambda pattern: len(unknown_words(pattern, words)) + len(missing_items(pattern, words)))
-    form = f"the form is {best.row.syntax}"
+    form = f"use the form {best.row.syntax}"
     known = frozenset[str]().union(*(pattern.vocabulary for pattern in patterns))
     unknown_everywhere = [word for word in words if word not in known]
     if unknown_everywhere:
@@ -200,15 +200,15 @@ def misspelt(opcode: tuple[str, ...], patterns: tuple[Pattern, ...]) -> FormDiag
     completions = _completions(opcode, patterns)
     if completions is not None:
         lacking, pattern = completions
-        return _lacking(name, lacking, f"the form is {pattern.row.syntax}")
+        return _lacking(name, lacking, f"use the form {pattern.row.syntax}")
     unfit = unknown_words(best, words)
     if unfit:
-        message = f"{name}: .{unfit[0]} does not go with the other modifiers"
+        message = f"{name}: .{unfit[0]} cannot be combined with the other modifiers"
         return FormDiagnostic(MODIFIER, message, _with_values(form, best))
     missing = missing_items(best, words)
     if missing:
         return _lacking(name, sorted(missing[0].words), form)
-    message = f"{name}: these modifiers do not go together, or not in this order"
+    message = f"{name}: invalid combination or order of modifiers"
     return FormDiagnostic(MODIFIER, message, _with_values(form, best))
 
 
@@ -242,9 +242,9 @@ def _with_values(form: str, pattern: Pattern) -> str:
 def misused(opcode: tuple[str, ...], pattern: Pattern, fault: Fault) -> FormDiagnostic:
     """Return the diagnostic for an operand that the row does not accept."""
     name = ".".join(opcode)
-    hint = f"the form is {pattern.row.syntax}"
+    help = f"use the form {pattern.row.syntax}"
     if fault.operand is None:
-        return FormDiagnostic(fault.code, f"{name} {fault.message}; it takes {fault.wanted}", hint)
+        return FormDiagnostic(fault.code, f"{name} {fault.message}; it takes {fault.wanted}", help)
     ordinal = f"operand {fault.operand + 1} of {name}"
     message = f"{ordinal}, `{{operand}}`, is {fault.message}; it must be {fault.wanted}"
-    return FormDiagnostic(fault.code, message, hint, fault.operand)
+    return FormDiagnostic(fault.code, message, help, fault.operand)

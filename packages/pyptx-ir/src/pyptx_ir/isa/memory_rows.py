@@ -18,7 +18,7 @@ class Memory(Value):
 
     `space` is its name, `words` its name in messages. `limit(target)` is the number of bytes per CTA, 0 if the target
     lacks the memory. An allocation is aligned to `alignment` unless it requests another alignment. If `declared`, it is
-    a variable of the state space `.space`; otherwise it is an offset, and nothing is emitted. `hint` is the advice if
+    a variable of the state space `.space`; otherwise it is an offset, and nothing is emitted. `help` is the advice if
     the memory is full.
     """
 
@@ -27,7 +27,7 @@ class Memory(Value):
     limit: Callable[[TargetRow], int]
     alignment: int = 1
     declared: bool = False
-    hint: str | None = None
+    help: str | None = None
 
 
 MEMORIES: Final = (
@@ -37,6 +37,6 @@ MEMORIES: Final = (
         lambda target: target.shared_optin,
         alignment=128,  # required by bulk tensor copies. Manual: "Tensors", "cp.async.bulk.tensor"
         declared=True,
-        hint="use fewer stages or smaller tiles",
+        help="use fewer stages or smaller tiles",
     ),
 )

@@ -43,9 +43,9 @@ def fault_of(row: InstructionRow, kinds: Kinds, targets: Collection[str]) -> Row
 def fault_of_element(element: Element) -> RowFault | None:
     """Return the first fault of an element type, or None if it is valid."""
     if not 1 <= element.bits <= _WIDEST:
-        return RowFault("bits", f"an element has 1 to {_WIDEST} bits, not {element.bits}")
+        return RowFault("bits", f"element must have 1 to {_WIDEST} bits, got {element.bits}")
     if not element.registers or (unknown := _not_one_of("a type", element.registers, TYPES)):
-        return RowFault("registers", unknown if element.registers else "no type of registers holds it")
+        return RowFault("registers", unknown if element.registers else "no register type given")
     unknown = _not_one_of("a kind of literal", element.literals, LITERALS)
     return RowFault("literals", unknown) if unknown else None
 
@@ -54,7 +54,7 @@ def fault_of_move(move: MatrixMove) -> RowFault | None:
     """Return the first fault of a move of a matrix, or None if it is valid."""
     stored, held = move.stored, move.fragment.bits
     if not 1 <= stored <= held:
-        return RowFault("stored", f"{stored} bits of memory do not fit into elements of {held} bits")
+        return RowFault("stored", f"expected 1 to {held} bits, the width of an element, got {stored}")
     if move.fragment.columns * stored > ROW_BITS:
         return RowFault("fragment", f"{move.fragment.columns} elements of {stored} bits exceed a row of 16 bytes")
     return None
@@ -64,9 +64,9 @@ def _faults(row: InstructionRow, kinds: Kinds, targets: Collection[str]) -> Iter
     pattern = compile_row(row)
     slots = dict(row.slots)
     if not slots.keys() <= (named := {item.name for item in pattern.items}):
-        yield RowFault("slots", f"the line does not name the slots {sorted(slots.keys() - named)}")
+        yield RowFault("slots", f"slots missing in the syntax: {sorted(slots.keys() - named)}")
     if empty := [name for name, words in row.slots if not words]:
-        yield RowFault("slots", f"{empty[0]!r} is a slot without values")
+        yield RowFault("slots", f"slot {empty[0]!r} has no values")
     for name, numbers in row.lengths:
         if len(numbers) != len(slots.get(name, ())):
             message = f"{len(numbers)} lengths for the {len(slots.get(name, ()))} values of the slot {name!r}"
@@ -74,7 +74,7 @@ def _faults(row: InstructionRow, kinds: Kinds, targets: Collection[str]) -> Iter
     try:
         places = pattern.places
     except ValueError as error:
-        yield RowFault("operands", f"limits that are neither 'a..b' nor numbers: {error}")
+        yield RowFault("operands", f"limits must be 'a..b' or numbers: {error}")
         return
     if len(row.access) != len(places):
         yield RowFault("access", f"access {row.access!r} for {len(places)} operands")
@@ -85,7 +85,7 @@ def _faults(row: InstructionRow, kinds: Kinds, targets: Collection[str]) -> Iter
     for place in places:
         for kind in filter(None, (place.kind, place.second)):
             if reason := _reason(kind, row, kinds):
-                yield RowFault("operands", f"{place.name!r} is of kind {kind!r}, and {reason}")
+                yield RowFault("operands", f"invalid kind {kind!r} of {place.name!r}: {reason}")
 
 
 def _reason(kind: str, row: InstructionRow, kinds: Kinds) -> str:
@@ -115,7 +115,7 @@ def _reason_of_fragment(argument: str, row: InstructionRow, kinds: Kinds) -> str
         for shape in _words("shape", row):
             registers_of(shape, extent, 1, int(warps[1]) if warps else 1)
     except ValueError as error:
-        return f"no matrix is {error}: the slot 'shape' has values like 'm16n8k16', and extents are mn, mk and kn"
+        return f"invalid extent {error}: slot 'shape' needs values like 'm16n8k16', extents are mn, mk and kn"
     return ""
 
 
@@ -125,7 +125,11 @@ def _words(name: str, row: InstructionRow) -> tuple[str, ...]:
 
 
 def _not_counted(count: str, row: InstructionRow) -> str:
-    return "" if count.isdecimal() or count in dict(row.lengths) else f"{count!r} is no number, nor has it lengths"
+    return (
+        ""
+        if count.isdecimal() or count in dict(row.lengths)
+        else f"{count!r} is neither a number nor a slot with lengths"
+    )
 
 
 def _not_one_of(what: str, words: Collection[str], known: Collection[str]) -> str:

@@ -149,10 +149,10 @@ def unknown_target(name: str, known: tuple[str, ...]) -> TargetError:
 
     close = close_names(name, known, most=3)
     if close:
-        hint = f"did you mean {' or '.join(close)}?"
+        help = f"did you mean {' or '.join(close)}?"
     else:
-        hint = f"known targets: {', '.join(target for target in known if int(_number(target)) >= 75)}"
-    return TargetError(f"unknown target {name!r}", hint=hint)
+        help = f"known targets: {', '.join(target for target in known if int(_number(target)) >= 75)}"
+    return TargetError(f"unknown target {name!r}", help=help)
 
 
 def _number(name: str) -> str:

@@ -15,4 +15,4 @@ class Advice(Value):
 
     pattern: str
     meaning: str
-    hint: str
+    help: str

@@ -36,8 +36,8 @@ def descriptor_kind_of(described: type) -> DescriptorKind:
     found = next((kind for kind in descriptor_kinds() if kind.described is described), None)
     if found is None:
         raise MissingPluginError(
-            f"no installed plugin has descriptors that a {described.__name__} describes",
-            hint="install the package of the architecture",
+            f"no installed plugin provides descriptors for {described.__name__}",
+            help="install the package of the architecture (pyptx-arch-…)",
         )
     return found
 

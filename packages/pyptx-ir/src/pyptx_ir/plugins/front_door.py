@@ -30,7 +30,7 @@ def provided_names(
         try:
             owner = manager().namespace(head)
         except MissingPluginError as error:
-            raise MissingPackageError(f"{package}.{name}: {error.message}", hint=error.hint) from None
+            raise MissingPackageError(f"{package}.{name}: {error.message}", help=error.help) from None
         value = attrgetter(f"{rest}.{name}" if rest else name)(owner)
         setattr(sys.modules[package], name, value)
         return value

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import (
         Command,
         DoctorCheck,
+        Explanation,
         Fragments,
         LaunchAttribute,
         Runtime,
@@ -119,6 +120,11 @@ class HookSpecs:
         raise NotImplementedError
 
     @hookspec
+    def pyptx_explanations(self) -> Sequence[Explanation]:
+        """Return explanations of what a tool reports, for `pyptx explain`; codes of `pyptx check` have their own."""
+        raise NotImplementedError
+
+    @hookspec
     def pyptx_launch_attributes(self) -> Sequence[LaunchAttribute]:
         """Return launch attributes of the driver for `@kernel(launch={…})`."""
         raise NotImplementedError
@@ -153,7 +159,11 @@ class HookSpecs:
         """Return checks of `pyptx doctor`."""
         raise NotImplementedError
 
-    @hookspec(warn_on_impl=DeprecationWarning("pyptx_examinations is pyptx_doctor_checks now, for one release more"))
+    @hookspec(
+        warn_on_impl=DeprecationWarning(
+            "pyptx_examinations is deprecated and will be removed in the next release; use pyptx_doctor_checks"
+        )
+    )
     def pyptx_examinations(self) -> Sequence[DoctorCheck]:
         """Return checks of `pyptx doctor`, as `pyptx_doctor_checks` does. Deprecated."""
         raise NotImplementedError

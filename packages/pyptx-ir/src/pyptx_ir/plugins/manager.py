@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import (
         Command,
         DoctorCheck,
+        Explanation,
         Fragments,
         LaunchAttribute,
         Runtime,
@@ -126,10 +127,10 @@ class Plugins:
 
         home = home_of_namespace(name)
         if home is not None:
-            raise MissingPluginError(f"ptx.{name} needs {home}", hint=install_hint(home))
+            raise MissingPluginError(f"ptx.{name} needs {home}", help=install_hint(home))
         raise MissingPluginError(
             f"no installed plugin provides ptx.{name}",
-            hint=f"any instruction can be written as ptx.inst.{name}",
+            help=f"use ptx.inst.{name}, which emits any instruction",
         )
 
     def operand_kinds(self) -> tuple[Kind, ...]:
@@ -186,6 +187,10 @@ class Plugins:
     def simulator_extensions(self) -> tuple[SimulatorExtension, ...]:
         """Return the simulator extensions of plugins."""
         return cast("tuple[SimulatorExtension, ...]", self._rows("pyptx_simulator_extensions"))
+
+    def explanations(self) -> tuple[Explanation, ...]:
+        """Return what `pyptx explain` prints besides the codes of `pyptx check`, of the loaded plugins."""
+        return cast("tuple[Explanation, ...]", self._loaded_rows("pyptx_explanations"))
 
     def launch_attributes(self) -> tuple[LaunchAttribute, ...]:
         """Return the known launch attributes."""
@@ -283,14 +288,16 @@ class Plugins:
         if home is not None:
             from pyptx_ir.plugins.homes import install_hint
 
-            raise MissingPluginError(f"{asked} needs {home}", hint=install_hint(home))
-        raise MissingPluginError(f"no installed plugin has {asked}", hint=f"there is {', '.join(known) or 'none'}")
+            raise MissingPluginError(f"{asked} needs {home}", help=install_hint(home))
+        raise MissingPluginError(
+            f"no installed plugin provides {asked}", help=f"available: {', '.join(known) or 'none'}"
+        )
 
     def _require_all(self, asked: str) -> None:
         """Raise the error of a plugin that did not load: it might have provided `asked`."""
         if self._registry().broken:
             first = self._registry().broken[0]
-            raise PluginError(first.message, where=f"while looking for {asked}", hint=first.hint) from first.__cause__
+            raise PluginError(first.message, where=f"while looking for {asked}", help=first.help) from first.__cause__
 
     def _collect(self, hook: str) -> dict[str, Owned]:
         found = self._collected.get(hook)
@@ -318,7 +325,7 @@ class Plugins:
             if fault is not None:
                 raise PluginError(
                     f"{hook} of {owned.owner.label}, row '{owned.name}', {fault.field}: {fault.message}",
-                    hint="repair the row: pyptx_ir.plugins.testing.check_plugin examines a plugin",
+                    help="repair the row; pyptx_ir.plugins.testing.check_plugin checks a plugin",
                 )
 
     def _faults(self, hook: str) -> Callable[[Any], RowFault | None]:
@@ -345,7 +352,7 @@ def _unique(hook: str, contributions: Iterable[tuple[Candidate, str, object]]) -
             raise PluginError(f"{hook}: {owner.label} provides {name!r} twice")
         raise PluginError(
             f"{hook}: {name!r} is provided by both {earlier.owner.label} and {owner.label}",
-            hint="uninstall one of the two; set PYPTX_DISABLE_PLUGIN_AUTOLOAD=1 to do without installed plugins",
+            help="uninstall one of the two, or set PYPTX_DISABLE_PLUGIN_AUTOLOAD=1 to disable installed plugins",
         )
     return found
 

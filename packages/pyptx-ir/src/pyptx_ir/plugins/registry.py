@@ -23,6 +23,7 @@ from pyptx_ir.plugins.marker import MARK
 from pyptx_ir.plugins.rows import (
     Command,
     DoctorCheck,
+    Explanation,
     Fragments,
     LaunchAttribute,
     Runtime,
@@ -50,6 +51,7 @@ ROWS: dict[str, tuple[type, str]] = {
     "pyptx_descriptors": (DescriptorKind, "name"),
     "pyptx_semantics": (Semantics, "name"),
     "pyptx_simulator_extensions": (SimulatorExtension, "name"),
+    "pyptx_explanations": (Explanation, "name"),
     "pyptx_launch_attributes": (LaunchAttribute, "name"),
     "pyptx_runtimes": (Runtime, "name"),
     "pyptx_commands": (Command, "name"),
@@ -90,7 +92,7 @@ class Registry(pluggy.PluginManager):
             self.remove(candidate)
             if not isinstance(error, pluggy.PluginValidationError):
                 raise
-            raise PluginError(f"{candidate.label}: {' '.join(str(error).split())}", hint=_hooks_hint()) from error
+            raise PluginError(f"{candidate.label}: {' '.join(str(error).split())}", help=_hooks_hint()) from error
         self.candidates[candidate.name] = candidate
 
     def remove(self, candidate: Candidate) -> None:
@@ -128,14 +130,14 @@ class Registry(pluggy.PluginManager):
         implementation = next((each for each in implementations if each.plugin_name == candidate.name), None)
         if implementation is None:
             raise PluginError(
-                f"{candidate.label} does not say which version of the hooks it was written for",
-                hint="implement the hook pyptx_api_version, returning pyptx_ir.plugins.API_VERSION as it was then",
+                f"{candidate.label} has no plugin API version",
+                help="implement the hook pyptx_api_version: return the pyptx_ir.plugins.API_VERSION it was written for",
             )
         version = _call(candidate, "pyptx_api_version", implementation)
         if version != API_VERSION:
             raise PluginError(
-                f"{candidate.label} speaks version {version} of the hooks; this pyptx-ir speaks {API_VERSION}",
-                hint=f"install versions of {candidate.distribution} and pyptx-ir that go together",
+                f"{candidate.label} has plugin API version {version}; this pyptx-ir needs {API_VERSION}",
+                help=f"install compatible versions of {candidate.distribution} and pyptx-ir",
             )
 
 
@@ -147,7 +149,7 @@ def _imported(candidate: Candidate) -> object:
             raise
         raise PluginError(
             f"{candidate.label} failed to import: {type(error).__name__}: {error}",
-            hint=f"repair or uninstall {candidate.distribution}",
+            help=f"repair or uninstall {candidate.distribution}",
         ) from error
 
 
@@ -157,7 +159,7 @@ def _call(candidate: Candidate, hook: str, implementation: pluggy.HookImpl) -> o
     except Exception as error:
         raise PluginError(
             f"{hook} of {candidate.label} failed: {type(error).__name__}: {error}",
-            hint=f"repair or uninstall {candidate.distribution}",
+            help=f"repair or uninstall {candidate.distribution}",
         ) from error
 
 
@@ -178,7 +180,9 @@ def _namespaces(candidate: Candidate, hook: str, returned: object) -> Iterable[t
         raise PluginError(f"{hook} of {candidate.label} returned {_kind(returned)}; it must return a mapping by name")
     for name, value in cast("Mapping[object, object]", returned).items():
         if not isinstance(name, str) or not all(part.isidentifier() for part in name.split(".")):
-            raise PluginError(f"{hook} of {candidate.label}: {name!r} can't be a name behind `ptx.`")
+            raise PluginError(
+                f"{hook} of {candidate.label}: invalid name {name!r} of a namespace: it must be an identifier"
+            )
         yield name, value
 
 
@@ -188,4 +192,4 @@ def _kind(value: object) -> str:
 
 def _hooks_hint() -> str:
     names = sorted(name for name in vars(HookSpecs) if name.startswith("pyptx_"))
-    return f"the hooks are {', '.join(names)}; none takes arguments"
+    return f"use these hooks, without arguments: {', '.join(names)}"

@@ -14,6 +14,7 @@ from pyptx_ir.values import Value, value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from typing_extensions import TypeVar  # type checkers provide its stub, which has defaults even before Python 3.13
 
@@ -248,7 +249,7 @@ class Fault(Protocol):
         ...
 
     @property
-    def hint(self) -> str | None:
+    def help(self) -> str | None:
         """How to fix it."""
         ...
 
@@ -349,6 +350,22 @@ class Command(Value):
 
 
 @value
+class Explanation(Value):
+    """What `pyptx explain NAME` prints about a rule of the simulator or of another tool.
+
+    `tool` is the tool that reports it. `summary` is the fault in a few words, `help` the change that removes it. `page`
+    is a Markdown file: why it is a fault, an example with its output, and the example without the fault.
+    """
+
+    name: str
+    tool: str
+    severity: str
+    summary: str
+    help: str = ""
+    page: Path | None = None
+
+
+@value
 class SugarRule(Value):
     """A rewrite of the transpiler from PTX to more idiomatic Python.
 
@@ -379,7 +396,7 @@ class Diagnosis(Value):
     subject: str
     state: str
     found: str
-    hint: str | None = None
+    help: str | None = None
 
 
 @value

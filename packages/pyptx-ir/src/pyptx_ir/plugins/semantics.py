@@ -37,7 +37,7 @@ class Semantics(Value):
     def __post_init__(self) -> None:
         """Raise TypeError unless exactly one of the two is given."""
         if (self.bind is None) == (self.compute is None):
-            raise TypeError(f"semantics of {self.opcode} take either bind= or compute=, and not both")
+            raise TypeError(f"semantics of {self.opcode} take either bind= or compute=")
 
     @property
     def name(self) -> str:

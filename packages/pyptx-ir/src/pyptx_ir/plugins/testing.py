@@ -71,7 +71,7 @@ def examine(module: str) -> None:
     _check_values([*rows, *plugins.targets(), *plugins.semantics(), *plugins.runtimes(), *plugins.commands()])
     _check_values([*plugins.elements(), *plugins.fragments(), *plugins.matrix_moves()])
     _check_values([*plugins.memories(), *plugins.check_codes(), *plugins.check_rules()])
-    _check_values([*plugins.descriptors(), *plugins.advice(), *plugins.sources()])
+    _check_values([*plugins.descriptors(), *plugins.advice(), *plugins.sources(), *plugins.explanations()])
     for advice in plugins.advice():
         re.compile(advice.pattern)
     for kind in plugins.descriptors():
@@ -90,7 +90,7 @@ def imported_by(module: str) -> list[str]:
 
 def _check_values(rows: Iterable[object]) -> None:
     for row in rows:
-        _require(dataclasses.is_dataclass(row), f"{row!r} is no dataclass")
+        _require(dataclasses.is_dataclass(row), f"{row!r} is not a dataclass")
         hash(row)
 
 
@@ -99,7 +99,7 @@ def _check_descriptor_kind(kind: DescriptorKind) -> None:
     _require(kind.size > 0, f"the descriptor {kind.name} has {kind.size} bytes")
     _require(kind.alignment.bit_count() == 1, f"the descriptor {kind.name} is aligned to {kind.alignment} bytes")
     named = f"x{kind.suffix}"
-    _require(kind.suffix and named.isidentifier(), f"the descriptor {kind.name}: {named} is no name of a parameter")
+    _require(kind.suffix and named.isidentifier(), f"the descriptor {kind.name}: {named} is not a valid parameter name")
     described = kind.described.__name__
     immutable = dataclasses.is_dataclass(kind.described) and getattr(kind.described, "__hash__", None) is not None
-    _require(immutable, f"the descriptor {kind.name}: a {described} is no immutable dataclass")
+    _require(immutable, f"the descriptor {kind.name}: {described} is not an immutable dataclass")

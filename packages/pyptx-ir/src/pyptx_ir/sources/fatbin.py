@@ -84,7 +84,7 @@ def text_of(data: Bytes, image: Image) -> bytes:
         payload = _zstd(payload, image)
     text = payload.rstrip(b"\0")
     if b".version" not in text:
-        raise _damaged(image.offset, "what it holds is no PTX")
+        raise _damaged(image.offset, "its content is not PTX")
     return text
 
 
@@ -104,7 +104,7 @@ def _header(data: Bytes, at: int) -> tuple[int, int] | None:
     if at and size and not _is_entry(data, at + header):
         return None
     if at + header + size > len(data):
-        raise _damaged(at, f"the file ends {at + header + size - len(data)} bytes before it does")
+        raise _damaged(at, f"the file is {at + header + size - len(data)} bytes too short")
     return at + header, at + header + size
 
 
@@ -123,11 +123,11 @@ def _entries(data: Bytes, at: int, end: int) -> Iterator[Image]:
         compression = "zstd" if flags & ZSTD else "lz4" if flags & LZ4 else ""
         length = compressed if compression else padded
         if header < ENTRY.size or start + padded > end or length > padded:
-            raise _damaged(at, "its sizes contradict each other")
+            raise _damaged(at, "inconsistent sizes")
         yield Image(kind, at, start, start + length, compression, size)
         at = start + padded
     if any(data[at:end]):
-        raise _damaged(at, f"its last {end - at} bytes are not an entry")
+        raise _damaged(at, f"the last {end - at} bytes are not an entry")
 
 
 def _lz4(payload: bytes, image: Image) -> bytes:
@@ -164,4 +164,4 @@ def _damaged(offset: int, why: str) -> SourceError:
 
 
 def _too_long(image: Image) -> SourceError:
-    return SourceError(f"the PTX at byte {image.offset} claims {image.size} bytes: no compiler writes so much")
+    return SourceError(f"the PTX at byte {image.offset} claims {image.size} bytes, which exceeds the limit")

@@ -14,8 +14,8 @@ from pyptx_ir.sources.texts import PTX
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-INPUTS: Final = "PTX, a listing of cuobjdump, or a file with PTX images in it (lib.so#2: the second); -: standard input"
-ARCH: Final = "of a file that holds several modules, take those whose .target says this"
+INPUTS: Final = "PTX, a cuobjdump listing, or a file with PTX images (lib.so#2: the second); -: standard input"
+ARCH: Final = "in a file with several modules, use those with this .target"
 _HEAD: Final = 4096
 _NUMBERED = re.compile(r"(.+)#([0-9]{1,9})", re.DOTALL)
 _ENTRY = re.compile(r"\.entry\s+([\w$%]+)")
@@ -52,8 +52,8 @@ def read_source(name: str, arch: str | None = None) -> PtxSource:
     found = read_sources(name, arch)
     if len(found) > 1:
         raise SourceError(
-            f"{found[0].file} holds {len(found)} PTX modules:\n{described(found)}",
-            hint=f"choose one: {found[0].name}, or --arch where a target has one module",
+            f"{found[0].file} contains {len(found)} PTX modules:\n{described(found)}",
+            help=f"choose one: {found[0].name}, or --arch if one module has that target",
         )
     return found[0]
 
@@ -99,6 +99,7 @@ def _for_target(source: Input, found: Sequence[PtxSource], arch: str) -> Sequenc
     wanted = [each for each, target in zip(found, targets, strict=True) if target == arch]
     if not wanted:
         raise SourceError(
-            f"{source.name} has no PTX for {arch}", hint=f"there is PTX for {', '.join(dict.fromkeys(targets))}"
+            f"{source.name} has no PTX for {arch}",
+            help=f"choose one of its targets: {', '.join(dict.fromkeys(targets))}",
         )
     return wanted

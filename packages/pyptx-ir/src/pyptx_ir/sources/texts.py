@@ -34,7 +34,7 @@ def modules_of_listing(listing: str, name: str) -> tuple[PtxSource, ...]:
         PtxSource(name, partial(str, text), number, offset) for number, (offset, text) in enumerate(_listed(listing), 1)
     )
     if not found:
-        raise SourceError(f"{name} lists no PTX, only machine code", hint="list the PTX: cuobjdump -ptx")
+        raise SourceError(f"{name} contains only machine code, no PTX", help="list the PTX: cuobjdump -ptx")
     return found
 
 
@@ -61,13 +61,13 @@ def _listing(source: Input) -> Sequence[PtxSource]:
     return modules_of_listing(decode(source.data()), source.name)
 
 
-def _other(language: str, hint: str, source: Input) -> Sequence[PtxSource]:
-    raise SourceError(f"{source.name} is {language}, not PTX", hint=hint)
+def _other(language: str, help: str, source: Input) -> Sequence[PtxSource]:
+    raise SourceError(f"{source.name} is {language}, not PTX", help=help)
 
 
-def _language(name: str, language: str, hint: str, named: str, begins: bytes | None = None) -> SourceFormat:
+def _language(name: str, language: str, help: str, named: str, begins: bytes | None = None) -> SourceFormat:
     pattern = None if begins is None else re.compile(begins)
-    return SourceFormat(name, partial(_other, language, hint), pattern, re.compile(named, re.IGNORECASE))
+    return SourceFormat(name, partial(_other, language, help), pattern, re.compile(named, re.IGNORECASE))
 
 
 PTX: Final = SourceFormat("ptx", _text, _MODULE)
@@ -78,11 +78,17 @@ FORMATS: Final = (
     _language(
         "mlir",
         "MLIR",
-        "take the PTX that its compiler writes: in Triton's cache, the .ptx file of the same name",
+        "use the PTX of its compiler: in Triton's cache, the .ptx file of the same name",
         r"\.(?:mlir|ttg?ir)$",
         rb"\s*(?:#loc\d* = loc\(|module\b)",
     ),
     _language("llvm", "LLVM IR", "compile it: llc -march=nvptx64", r"\.ll$", rb"; ModuleID = |source_filename = "),
     _language("bitcode", "LLVM bitcode", "compile it: llc -march=nvptx64", r"\.bc$", rb"BC\xc0\xde"),
-    _language("sass", "SASS", "PTX can't be made of machine code", r"\.sass$", rb"\s*\.headerflags\b"),
+    _language(
+        "sass",
+        "SASS",
+        "use the PTX from which it was compiled: machine code can't be converted to PTX",
+        r"\.sass$",
+        rb"\s*\.headerflags\b",
+    ),
 )

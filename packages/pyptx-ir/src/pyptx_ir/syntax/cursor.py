@@ -15,9 +15,9 @@ BYTE_ORDER_MARK = "\ufeff"
 class Fault(Exception):  # noqa: N818 - internal to the parser, which converts it to a PtxSyntaxError
     """A syntax error: message, position and hint."""
 
-    def __init__(self, message: str, start: int, end: int, hint: str | None = None) -> None:
+    def __init__(self, message: str, start: int, end: int, help: str | None = None) -> None:
         super().__init__(message)
-        self.message, self.start, self.end, self.hint = message, start, end, hint
+        self.message, self.start, self.end, self.help = message, start, end, help
 
 
 class Spelling(TypedDict):
@@ -86,14 +86,14 @@ class Cursor:
         self.at = self.end = self.at + len(mark)
         return True
 
-    def need(self, mark: str, hint: str | None = None) -> None:
+    def need(self, mark: str, help: str | None = None) -> None:
         """Take `mark`; raise a fault if it is not next."""
         if not self.eat(mark):
-            self.refuse(f"'{mark}'", hint)
+            self.refuse(f"'{mark}'", help)
 
-    def name(self, what: str = "a name", hint: str | None = None) -> str:
+    def name(self, what: str = "a name", help: str | None = None) -> str:
         """Take an identifier."""
-        return self.take(NAME) or self.refuse(what, hint)
+        return self.take(NAME) or self.refuse(what, help)
 
     def number(self, what: str = "an integer") -> int:
         """Take an integer literal."""
@@ -104,24 +104,22 @@ class Cursor:
         found = self.find(STRING)
         return self.refuse("a string") if found is None else found[1]
 
-    def refuse(self, expected: str, hint: str | None = None) -> NoReturn:
+    def refuse(self, expected: str, help: str | None = None) -> NoReturn:
         """Raise a fault at the next lexeme, in place of `expected`."""
         at = self.skip()
         rest = self.text[at : at + _SHOWN]
         if not rest:
-            raise Fault(f"expected {expected}, found the end of the text", at, at, hint)
+            raise Fault(f"expected {expected}, found the end of the text", at, at, help)
         if _CONTROL.match(rest):
             raise Fault(f"control character {rest[0]!r} in the text", at, at + 1, "remove it")
         if rest[0] == BYTE_ORDER_MARK:
-            raise Fault(
-                "byte-order mark in the text, which ptxas does not read", at, at + 1, "save it without the mark"
-            )
+            raise Fault("byte-order mark: ptxas does not accept it", at, at + 1, "save the file without it")
         if rest.startswith("/*"):
             raise Fault("comment is never closed", at, at + 2, "close it with '*/'")
         if rest[0] == '"' and not STRING.match(self.text, at):
             raise Fault("string is never closed", at, at + 1, "close it with '\"' on the same line")
         if rest[0].isdecimal() and TOO_LONG.match(self.text, at):
-            raise Fault(f"number of more than {MOST_DIGITS} digits", at, at + len(rest), "no value needs as many")
+            raise Fault(f"number of more than {MOST_DIGITS} digits", at, at + len(rest), "shorten the number")
         found = FOUND.match(rest)
         word = rest[0] if found is None else found[0]
-        raise Fault(f"expected {expected}, found {word!r}", at, at + len(word), hint)
+        raise Fault(f"expected {expected}, found {word!r}", at, at + len(word), help)

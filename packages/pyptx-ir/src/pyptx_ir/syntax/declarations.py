@@ -64,13 +64,13 @@ class Qualifiers:
         """Raise a fault if anything other than linking precedes a function."""
         others = (self.space, self.alignment, self.vector, self.pointer)
         if self.linking == "common" or self.attributes or any(other is not None for other in others):
-            hint = "attributes stand behind it" if self.attributes else "drop the other words"
+            help = f"put attributes after '{word}'" if self.attributes else "remove the other qualifiers"
             allowed = ".visible, .extern or .weak"
-            raise Fault(f"in front of '{word}' stands {allowed}, and nothing else", at, at + len(word), hint)
+            raise Fault(f"only {allowed} can precede '{word}'", at, at + len(word), help)
 
     def _word(self, cursor: Cursor, word: str, at: int) -> None:
         if word in ("align", "ptr") and self.pointer is not None:
-            raise Fault(f"'.{word}' follows '.ptr'", at, at + len(word) + 1, "the order is .ptr{.space}{.align N}")
+            raise Fault(f"'.{word}' after '.ptr'", at, at + len(word) + 1, "write .ptr{.space}{.align N}")
         if word == "align":
             self.alignment = cursor.number("a number of bytes")
         elif word == "attribute":
@@ -80,8 +80,10 @@ class Qualifiers:
         else:
             slot = _slot(word)
             if getattr(self, slot) is not None:
-                old = getattr(self, slot)
-                raise Fault(f"'.{word}' follows '.{old}', and both are a {slot}", at, at + len(word) + 1, "drop one")
+                old, kind = getattr(self, slot), "state space" if slot == "space" else slot
+                raise Fault(
+                    f"'.{word}' after '.{old}': only one {kind} is allowed", at, at + len(word) + 1, "remove one"
+                )
             setattr(self, slot, word)
 
 
@@ -115,7 +117,7 @@ def attributes(cursor: Cursor) -> list[Attribute]:
     cursor.need("(")
     out: list[Attribute] = []
     while True:
-        word = cursor.find(KEYWORD) or cursor.refuse("an attribute", "such as .managed or .unified(1, 2)")
+        word = cursor.find(KEYWORD) or cursor.refuse("an attribute", "write .managed or .unified(1, 2)")
         arguments: tuple[Operand, ...] = ()
         if cursor.eat("("):
             arguments = OperandParser(cursor).operands()
@@ -138,7 +140,7 @@ def count(cursor: Cursor) -> int | None:
 def declaration(cursor: Cursor, qualifiers: Qualifiers) -> Variable | RegisterDeclaration:
     """Read the declared names after the qualifiers, up to and including the `;`."""
     if qualifiers.type is None:
-        cursor.refuse("a type", "such as .b32 or .f64")
+        cursor.refuse("a type", "write a type such as .b32 or .f64")
     return _registers(cursor, qualifiers) if qualifiers.space == "reg" else _variable(cursor, qualifiers)
 
 
@@ -175,7 +177,7 @@ def _variable(cursor: Cursor, qualifiers: Qualifiers) -> Variable:
 
 def _end(cursor: Cursor, expected: str) -> None:
     if not cursor.eat(";"):
-        cursor.refuse(expected, "a declaration ends in ';'")
+        cursor.refuse(expected, "end the declaration with ';'")
 
 
 def _declarator(cursor: Cursor) -> Declarator:
@@ -231,12 +233,12 @@ def _parameter(cursor: Cursor) -> Parameter:
     at = cursor.skip()
     qualifiers.read(cursor)
     if qualifiers.space is None:
-        hint = "a parameter looks like '.param .u64 name'"
+        help = "write a parameter as '.param .u64 name'"
         if cursor.at == at:
-            cursor.refuse("a parameter", hint)
-        cursor.refuse("'.param' or '.reg' in a parameter", hint)
+            cursor.refuse("a parameter", help)
+        cursor.refuse("'.param' or '.reg' in a parameter", help)
     if qualifiers.type is None:
-        cursor.refuse("a type", "such as .b32 or .f64")
+        cursor.refuse("a type", "write a type such as .b32 or .f64")
     name = cursor.take(NAME) or ("_" if cursor.eat("_") else "")
     return Parameter(
         type=qualifiers.type,

@@ -58,7 +58,7 @@ def data(cursor: Cursor) -> SectionData:
     if word is None or word[1] not in DATA:
         if word is not None:
             cursor.at = word.start()
-        cursor.refuse("a line of a section", "these are .b8, .b16, .b32, .b64 and labels")
+        cursor.refuse("a line of a section", "write .b8, .b16, .b32 or .b64 data, or a label")
     return SectionData(type=word[1], values=OperandParser(cursor, lines=True).operands(), **cursor.spelling())
 
 
@@ -66,7 +66,9 @@ def dwarf(cursor: Cursor) -> Directive:
     """Read an old debugging line, `@@DWARF .byte 0x2b, 0`."""
     if not (cursor.eat("@@DWARF") or cursor.eat("@@dwarf")):
         cursor.refuse("'@@DWARF'")
-    kind = cursor.find(MODIFIER) or cursor.refuse("the kind of a debugging line", "such as .byte, .4byte or .section")
+    kind = cursor.find(MODIFIER) or cursor.refuse(
+        "the kind of a debugging line", "write a kind such as .byte, .4byte or .section"
+    )
     words = [_dwarf_word(cursor)]
     while cursor.eat(","):
         words.append(_dwarf_word(cursor))
@@ -97,14 +99,16 @@ def _plain(cursor: Cursor, name: str) -> Directive:
 
 
 def _version(cursor: Cursor) -> Version:
-    found = cursor.find(VERSION) or cursor.refuse("a version", "such as '.version 8.0'")
+    found = cursor.find(VERSION) or cursor.refuse("a version", "write for example '.version 8.0'")
     return Version(int(found[1]), int(found[2]), **cursor.spelling())
 
 
 def _target(cursor: Cursor) -> Target:
-    names = [cursor.take(TARGET_NAME) or cursor.refuse("a target", "such as sm_90a")]
+    names = [cursor.take(TARGET_NAME) or cursor.refuse("a target", "write a target such as sm_90a")]
     while cursor.eat(","):
-        names.append(cursor.take(TARGET_NAME) or cursor.refuse("a target or an option", "such as sm_90a or debug"))
+        names.append(
+            cursor.take(TARGET_NAME) or cursor.refuse("a target or an option", "write a name such as sm_90a or debug")
+        )
     return Target(tuple(names), **cursor.spelling())
 
 

@@ -17,14 +17,14 @@ class PtxSyntaxError(PyptxError):
     in order, including this one.
     """
 
-    def __init__(self, message: str, source: Source, span: Span, hint: str | None = None) -> None:
+    def __init__(self, message: str, source: Source, span: Span, help: str | None = None) -> None:
         """Locate `message` in `source`."""
         self.source = source
         self.span = span
         self.line, self.column = source.line_column(span.start)
         self.errors: tuple[PtxSyntaxError, ...] = (self,)
-        super().__init__(message, where=source.caret(span), hint=hint)
+        super().__init__(message, where=source.caret(span), help=help)
 
     def __reduce__(self) -> tuple[type[PtxSyntaxError], tuple[str, Source, Span, str | None]]:
         """Pickle by constructor arguments: worker processes return their errors."""
-        return type(self), (self.message, self.source, self.span, self.hint)
+        return type(self), (self.message, self.source, self.span, self.help)

@@ -57,13 +57,15 @@ def function(cursor: Cursor, kind: str, qualifiers: Qualifiers) -> Function:
         at = cursor.end
         returns = parameters(cursor)
         if kind == "entry" and not returns:  # the tree does not distinguish this from no list
-            raise Fault("expected a function's name, found '('", at - 1, at, "an entry returns nothing")
+            raise Fault(
+                "expected a function's name, found '('", at - 1, at, "remove the list: an entry returns nothing"
+            )
     name = cursor.name("a function's name")
     given = parameters(cursor) if cursor.eat("(") else None
     directives = header_directives(cursor)
     defined = cursor.sees("{")
     if not defined and not cursor.eat(";") and not (kind == "func" and _statement_follows(cursor)):
-        cursor.refuse("'{', ';' or a directive behind the header of the function")
+        cursor.refuse("'{', ';' or a directive after the function header")
     return Function(
         kind=kind,
         name=name,
@@ -80,7 +82,7 @@ def function(cursor: Cursor, kind: str, qualifiers: Qualifiers) -> Function:
 def prototype(cursor: Cursor) -> CallPrototype:
     """Read the text after `.callprototype`."""
     returns = parameters(cursor) if cursor.eat("(") else ()
-    cursor.need("_", "a prototype names its function '_'")
+    cursor.need("_", "write '_' as the function name of a prototype")
     given = parameters(cursor) if cursor.eat("(") else None
     directives = header_directives(cursor)
     cursor.need(";")
@@ -133,6 +135,6 @@ def _attributes(cursor: Cursor) -> list[Attribute]:
     while word := cursor.find(KEYWORD):
         if word[1] != "attribute":
             cursor.at = word.start()
-            cursor.refuse("a function's name", "directives stand behind the name and the parameters")
+            cursor.refuse("a function's name", "move directives after the name and the parameters")
         out.extend(attributes(cursor))
     return out

@@ -25,13 +25,13 @@ def instruction_or_label(cursor: Cursor) -> Instruction | Label:
     if not cursor.eat(";"):
         operands = OperandParser(cursor).operands(call=opcode[0] == "call")
         if not cursor.eat(";"):
-            cursor.refuse("',' or ';'", "an instruction ends in ';'")
+            cursor.refuse("',' or ';'", "end the instruction with ';'")
     return Instruction(opcode, operands, guard, **cursor.spelling())
 
 
 def _guard(cursor: Cursor) -> Guard:
     negated = cursor.eat("!")
-    return Guard(cursor.name("a predicate register", "a guard looks like '@%p1' or '@!%p1'"), negated)
+    return Guard(cursor.name("a predicate register", "write a guard as '@%p1' or '@!%p1'"), negated)
 
 
 def _label(cursor: Cursor) -> Label | None:
@@ -45,7 +45,8 @@ def _label(cursor: Cursor) -> Label | None:
 
 def _opcode(cursor: Cursor) -> tuple[str, ...]:
     words = [
-        cursor.take(OPCODE) or cursor.refuse("a statement", "such as 'add.s32 %r1, %r2, %r3;', '.reg .b32 %r1;', 'L:'")
+        cursor.take(OPCODE)
+        or cursor.refuse("a statement", "write for example 'add.s32 %r1, %r2, %r3;', '.reg .b32 %r1;' or 'L:'")
     ]
     while modifier := cursor.find(MODIFIER):
         words.append(modifier[1])

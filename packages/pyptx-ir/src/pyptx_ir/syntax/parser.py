@@ -124,7 +124,7 @@ def _raise_first(errors: tuple[PtxSyntaxError, ...]) -> None:
 
 
 def _located(fault: Fault, source: Source) -> PtxSyntaxError:
-    return PtxSyntaxError(fault.message, source, Span(fault.start, fault.end), fault.hint)
+    return PtxSyntaxError(fault.message, source, Span(fault.start, fault.end), fault.help)
 
 
 class _Parser:
@@ -187,7 +187,7 @@ class _Parser:
         else:
             node = instruction_or_label(self.cursor)
         if in_section and not isinstance(node, SectionData | Label):
-            raise Fault("not a line of a section", self.cursor.start, self.cursor.end, "a '}' may be missing")
+            raise Fault("not a line of a section", self.cursor.start, self.cursor.end, "add a missing '}' before it")
         if isinstance(node, Function) and node.body is PENDING:
             self.open(node)
             return
@@ -202,9 +202,9 @@ class _Parser:
         if cursor.take(SECTION) is None:
             return False
         head, lead = cursor.end, cursor.lead
-        name = cursor.take(DOTTED_NAME) or cursor.refuse("a section's name", "such as .debug_str")
+        name = cursor.take(DOTTED_NAME) or cursor.refuse("a section's name", "write a name such as .debug_str")
         if not cursor.sees("{"):
-            cursor.refuse("'{'", "the lines of a section stand between braces")
+            cursor.refuse("'{'", "put the lines of a section in braces")
         text = cursor.text[head : cursor.at]
         self.open(Section(name=name, body=(), head=text, lead=lead))
         return True
@@ -217,7 +217,7 @@ class _Parser:
         if isinstance(header, Function) or isinstance(self.frames[-1].header, Section):
             # Neither may be nested, so a missing brace is reported, not an error for the rest of the text.
             while len(self.frames) > 1:
-                self.give_up("'{' is never closed: a function or a section begins behind it")
+                self.give_up("'{' is not closed before the next function or section")
         if len(self.frames) > DEEPEST_BLOCK:
             raise Fault(f"blocks nest deeper than {DEEPEST_BLOCK} levels", cursor.at, cursor.at + 1)
         lead = cursor.text[cursor.end : cursor.skip()] if header is not None else cursor.lead
@@ -241,7 +241,7 @@ class _Parser:
         full = len(self.errors) >= MOST_ERRORS
         end = len(text) if full else resume(text, cursor.start, fault.start)
         if full:
-            message = f"{MOST_ERRORS} errors; the rest of the text is not read"
+            message = f"too many errors ({MOST_ERRORS}): the rest of the text is not parsed"
             self.errors.append(PtxSyntaxError(message, self.source, Span(fault.start, end)))
         cursor.at = cursor.end = end
         self.frames[-1].items.append(Invalid(message=fault.message, **cursor.spelling()))

@@ -116,7 +116,7 @@ def _inside(node: Statement) -> tuple[str, Sequence[Statement] | None]:
         case Block(body=body):
             return "", body
         case _:
-            raise TypeError(f"{node!r} is no statement")
+            raise TypeError(f"{node!r} is not a statement")
 
 
 # --- parts ----------------------------------------------------------------------------------------

@@ -114,21 +114,21 @@ def refusal(tool: Tool, text: str, target: str, outcome: Outcome) -> ToolchainEr
     unknown = _UNKNOWN_TARGET.search(log)
     if unknown:
         return ToolchainError(
-            f"{tool.name} {tool.version} does not know the target {unknown[1] or unknown[2] or target}",
-            hint=f"pip install --upgrade {wheel}, or choose another arch (CUDA 13 dropped those before sm_75)",
+            f"{tool.name} {tool.version} does not support target {unknown[1] or unknown[2] or target}",
+            help=f"pip install --upgrade {wheel}, or choose another arch (CUDA 13 dropped targets before sm_75)",
         )
     remarks = parse_log(log)
     errors = [remark for remark in remarks if remark.is_error]
     if not errors and outcome.signal:
         return ToolchainError(
-            f"{tool.name} {tool.version} crashed ({outcome.signal}) and did not say why",
-            hint="some malformed instructions make it do so: halve the text to find the line",
+            f"{tool.name} {tool.version} crashed ({outcome.signal}) without a message",
+            help="bisect the text for the instruction that crashes it; some malformed ones do",
         )
     if not errors:
         return AssemblyError(f"{tool.name} {tool.version} failed for {target}", where=log.strip() or None, log=log)
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
     return AssemblyError(
-        f"{tool.name} refuses this for {target}: {errors[0].message}{more}",
+        f"{tool.name} rejects the PTX for {target}: {errors[0].message}{more}",
         where=locate(text, errors[0]),
         diagnostics=remarks,
         log=log,
@@ -138,8 +138,8 @@ def refusal(tool: Tool, text: str, target: str, outcome: Outcome) -> ToolchainEr
 def _too_new(tool: Tool, wheel: str, wanted: tuple[int, int], newest: str) -> ToolchainError:
     major, minor = release_for(wanted)
     return ToolchainError(
-        f"the text says .version {wanted[0]}.{wanted[1]}; {tool.name} {tool.version} reads PTX up to {newest}",
-        hint=f'pip install --upgrade "{wheel}>={major}.{minor}", or ask for .version {newest}',
+        f".version {wanted[0]}.{wanted[1]} is too new: {tool.name} {tool.version} reads PTX up to {newest}",
+        help=f'pip install --upgrade "{wheel}>={major}.{minor}", or write .version {newest}',
     )
 
 

@@ -79,7 +79,7 @@ class CubinCache:
             import warnings
 
             warnings.warn(
-                f"the cubin cache in {self.folder} can't be written ({error}); set PYPTX_CACHE_DIR to one that can",
+                f"the cubin cache {self.folder} is not writable ({error}); set PYPTX_CACHE_DIR to a writable folder",
                 CacheWarning,
                 stacklevel=2,
             )

@@ -26,12 +26,12 @@ class AssemblyError(ToolchainError):
         message: str,
         *,
         where: str | None = None,
-        hint: str | None = None,
+        help: str | None = None,
         diagnostics: tuple[Diagnostic, ...] = (),
         log: str = "",
     ) -> None:
         """Compose the text; keep ptxas's output in `log`."""
-        super().__init__(message, where=where, hint=hint)
+        super().__init__(message, where=where, help=help)
         self.diagnostics = diagnostics
         self.log = log
 

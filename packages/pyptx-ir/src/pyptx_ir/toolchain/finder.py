@@ -112,7 +112,7 @@ def _find(name: str, override: str, searched: tuple[str, str, str]) -> Tool:
 
     if override:
         if not Path(override).is_file():
-            raise ToolchainError(f"PYPTX_{name.upper()} names {override}, which is no file", hint="correct or unset it")
+            raise ToolchainError(f"PYPTX_{name.upper()} is {override}, which is not a file", help="correct or unset it")
         return Tool(name, Path(override), tool_version(Path(override)))
     for path in _candidates(name, searched):
         if path.is_file():
@@ -120,7 +120,7 @@ def _find(name: str, override: str, searched: tuple[str, str, str]) -> Tool:
     wheel = WHEELS.get(name)
     install = f"pip install {wheel}" if wheel else "install the CUDA toolkit"
     raise MissingToolError(
-        f"{name} is not installed", hint=f"{install}, put it on PATH, or set PYPTX_{name.upper()} to its path"
+        f"{name} is not installed", help=f"{install}, put it on PATH, or set PYPTX_{name.upper()} to its path"
     )
 
 

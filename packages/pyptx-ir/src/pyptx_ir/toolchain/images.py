@@ -42,8 +42,8 @@ def extract(image: bytes) -> bytes:
     listing = outcome.output.encode("utf-8", "surrogateescape")
     if b".version" not in listing:
         raise ToolchainError(
-            "there is no PTX in this image, only machine code",
-            hint="compile it with PTX: nvcc -gencode …,code=compute_90",
+            "the image contains only machine code, no PTX",
+            help="compile it with PTX: nvcc -gencode …,code=compute_90",
         )
     return listing
 
@@ -79,21 +79,19 @@ def _listing(data: fatbin.Bytes, missing: Sequence[str]) -> str:
         return decode(extract(data[:]))
     except MissingToolError as error:
         raise SourceError(
-            f"the PTX is compressed, and {' and '.join(missing)} to decompress it is not installed, nor is cuobjdump",
-            hint=f"pip install {' '.join(missing)}",
+            f"can't decompress the PTX: neither {' and '.join(missing)} nor cuobjdump is installed",
+            help=f"pip install {' '.join(missing)}",
         ) from error
     except ToolchainError as error:
-        raise SourceError(error.message, hint=error.hint) from error
+        raise SourceError(error.message, help=error.help) from error
 
 
 def _without_ptx(source: Input, found: Sequence[fatbin.Image]) -> SourceError:
     if not found and not _CUBIN.match(source.head):
-        return SourceError("there is no PTX in it: it holds no fat binary")
+        return SourceError("no PTX: it contains no fat binary")
     kinds = Counter(fatbin.KINDS.get(image.kind, f"kind {image.kind}") for image in found)
-    held = ", ".join(f"{count} of {kind}" for kind, count in kinds.items()) or "one of machine code"
-    return SourceError(
-        f"there is no PTX in it, but images: {held}", hint="compile it with PTX: nvcc -gencode …,code=compute_90"
-    )
+    held = ", ".join(f"{kind} ({count})" for kind, count in kinds.items()) or "machine code"
+    return SourceError(f"no PTX, only {held}", help="compile it with PTX: nvcc -gencode …,code=compute_90")
 
 
 @contextmanager
@@ -102,7 +100,7 @@ def _named(source: Input) -> Iterator[None]:
     try:
         yield
     except SourceError as error:
-        raise SourceError(f"{source.name}: {error.message}", hint=error.hint) from error.__cause__
+        raise SourceError(f"{source.name}: {error.message}", help=error.help) from error.__cause__
 
 
 @contextmanager

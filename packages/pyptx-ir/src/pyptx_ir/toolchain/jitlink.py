@@ -42,8 +42,8 @@ def _find(override: str) -> Tool:
     try:
         version = ".".join(map(str, bindings.version()))
     except RuntimeError as error:  # bindings of 13.0.0 and 13.0.1, and before 12.9.4, need the driver for this
-        hint = "pip install --upgrade cuda-bindings"
-        raise ToolchainError(f"cuda-bindings cannot call {path}: {error}", hint=hint) from error
+        help = "pip install --upgrade cuda-bindings"
+        raise ToolchainError(f"cuda-bindings cannot call {path}: {error}", help=help) from error
     return Tool(NAME, path, version, build=str(path.stat().st_size))
 
 
@@ -55,7 +55,7 @@ def _bindings() -> ModuleType:
     except ImportError as error:
         raise MissingToolError(
             f"{NAME} cannot be called without cuda-bindings",
-            hint=f"pip install cuda-bindings {WHEELS[NAME]}",
+            help=f"pip install cuda-bindings {WHEELS[NAME]}",
         ) from error
 
 
@@ -69,13 +69,13 @@ def _loaded(override: str) -> Path:
     try:
         found = importlib.import_module("cuda.pathfinder").load_nvidia_dynamic_lib(NAME)  # a loaded library, if any
     except (ImportError, RuntimeError) as error:
-        hint = f"pip install {WHEELS[NAME]}, or set {_OVERRIDE} to the path of the library"
-        raise MissingToolError(f"{NAME} is not installed", hint=hint) from error
+        help = f"pip install {WHEELS[NAME]}, or set {_OVERRIDE} to the path of the library"
+        raise MissingToolError(f"{NAME} is not installed", help=help) from error
     path = Path(found.abs_path)
     if override and not path.samefile(override):
         raise ToolchainError(
-            f"{_OVERRIDE} names {override}, and this process has loaded {path}",
-            hint="set it before anything is compiled, to a library that keeps NVIDIA's soname",
+            f"{_OVERRIDE} is {override}, but this process has already loaded {path}",
+            help="set it before the first compilation, to a library with NVIDIA's soname",
         )
     return path
 
@@ -85,7 +85,7 @@ def _load(path: Path) -> None:
     import ctypes
 
     if not path.is_file():
-        raise ToolchainError(f"{_OVERRIDE} names {path}, which is no file", hint="correct or unset it")
+        raise ToolchainError(f"{_OVERRIDE} is {path}, which is not a file", help="correct or unset it")
     try:
         ctypes.CDLL(str(path))
     except OSError as error:

@@ -89,7 +89,7 @@ class ElementTypes(Observer):
     def _report(self, pc: int, offset: int, kind: str, count: int) -> None:
         text = ".".join(self._view.opcode(pc))
         place = self._view.describe("global", offset)
-        self._view.report(ELEMENT_TYPE, f"{text} accesses {place}, an array of {kind} elements", pc, count=count)
+        self._view.report(ELEMENT_TYPE, f"{text} access to {place}, an array of {kind} elements", pc, count=count)
 
 
 @lru_cache(maxsize=32)

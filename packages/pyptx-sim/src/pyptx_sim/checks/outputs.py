@@ -1,8 +1,8 @@
 """`unwritten-output`: elements of a kernel's output that no thread has written.
 
-What a run begins with there is nobody's: zeros in the simulator, on a GPU whatever the memory held. Most often the grid
-is too small (`N // 128` for a size that 128 does not divide), or a guard too narrow. Only arrays that the runtime
-allocates are judged: one that the caller passes, by `out=` or as an input, may be written in part on purpose.
+Such elements are zero in the simulator and undefined on a GPU. Usual causes: a grid that is too small (`N // 128` for
+sizes that are not a multiple of 128), or a wrong bounds check. Only arrays that the runtime allocates are checked: a
+kernel may write an array that the caller passes, by `out=` or as an input, in part.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from pyptx_ir.isa.modules.counting import counted
 from pyptx_sim.findings import Finding
 from pyptx_sim.observer import Observer
 
@@ -27,10 +28,10 @@ UNWRITTEN: Final = "unwritten-output"
 
 
 class OutputWrites(Observer):
-    """Remembers which instruction was the last to write to each output."""
+    """Recorder of the last instruction that wrote to each output."""
 
     def __init__(self, outputs: Sequence[Placed]) -> None:
-        """Watch the outputs' places in global memory."""
+        """Record writes to the outputs in global memory."""
         self.outputs = tuple(outputs)
         self._places = [(item.start, item.start + item.size, item.name) for item in outputs]
         self.last: dict[str, int] = {}
@@ -38,13 +39,13 @@ class OutputWrites(Observer):
     def access(
         self, space: Space, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
     ) -> None:
-        """Note who writes; the first lane tells for all."""
+        """Record a write, by the address of its first lane."""
         del size, warps, lanes
         if space == "global" and kind in {"write", "atomic"} and len(offsets):
             self._note(int(offsets[0]), pc)
 
     def issued(self, work: Work) -> None:
-        """Note copies that will write."""
+        """Record the writes of asynchronous operations."""
         for touch in work.touches:
             if touch.space == "global" and touch.writes and len(touch.offsets):
                 self._note(int(touch.offsets[0]), work.pc)
@@ -56,10 +57,10 @@ class OutputWrites(Observer):
 
 
 def report_unwritten(machine: Machine, writes: OutputWrites) -> None:
-    """Report the outputs that have elements which nothing has written, each with their number and the first of them."""
+    """Report the outputs with elements that no thread has written, with their number and the first of them."""
     known = machine.memories["global"].arena.defined
     written_down = [site.pc for site in machine.program.sites if site.ordinal >= 0]
-    if known is None or not written_down:  # of a kernel without instructions, whoever has traced it has warned
+    if known is None or not written_down:  # tracing warns about kernels without instructions
         return
     for item in writes.outputs:
         output = item.output
@@ -71,11 +72,19 @@ def report_unwritten(machine: Machine, writes: OutputWrites) -> None:
             continue
         missing = np.flatnonzero(~written.reshape(count, -1).all(axis=1))
         first = f"{output.name}[{', '.join(map(str, _first(output, missing)))}]"
-        message = f"no thread has written {len(missing)} of the {count} elements of output '{output.name}'"
+        few = f"{len(missing)} of {counted(count, 'element')} of output '{output.name}'"
+        message = f"{few} {'was' if len(missing) == 1 else 'were'} never written"
         pc = writes.last.get(item.name)
-        stores = "" if pc is not None else "; no instruction stores there"
+        notes = () if pc is not None else ("no instruction stores to this output",)
         place = written_down[-1] if pc is None else pc
-        machine.log.report(UNWRITTEN, f"{message}: the first is {first}{stores}", place, hint=_hint(machine))
+        machine.log.report(
+            UNWRITTEN,
+            f"{message}; first: {first}",
+            place,
+            label=None if pc is None else "store to other elements",
+            notes=(*notes, _threads(machine)),
+            help=_HELP,
+        )
 
 
 def unwritten_without_blocks(outputs: Iterable[Output]) -> Iterator[Finding]:
@@ -83,8 +92,8 @@ def unwritten_without_blocks(outputs: Iterable[Output]) -> Iterator[Finding]:
     for output in outputs:
         count = math.prod(output.shape)
         if count:
-            message = f"no thread has written the {count} elements of output '{output.name}': the grid has no CTAs"
-            yield Finding(UNWRITTEN, message, hint="launch CTAs for empty inputs as well, or return before the call")
+            message = f"{counted(count, 'element')} of output '{output.name}' never written: the grid has no CTAs"
+            yield Finding(UNWRITTEN, message, help="launch CTAs for empty inputs as well, or return before the launch")
 
 
 def _first(output: Output, missing: Offsets) -> tuple[int, ...]:
@@ -97,11 +106,14 @@ def _first(output: Output, missing: Offsets) -> tuple[int, ...]:
     return tuple(int(column[at]) for column in columns)
 
 
-def _hint(machine: Machine) -> str:
-    launch = machine.launch
-    block = math.prod(launch.block)
+_HELP: Final = (
+    "launch ceil(N / 128) CTAs (-(-N // 128), not N // 128) and guard the last one; or pass out= an initialized array"
+)
+
+
+def _threads(machine: Machine) -> str:
+    launch, block = machine.launch, math.prod(machine.launch.block)
     return (
-        f"this launch has {launch.ctas * block} threads, {launch.ctas} blocks of {block}: let the grid cover every "
-        "element, -(-N // 128) blocks rather than N // 128, and guard the last one; or pass out= an array that holds "
-        "what the kernel leaves"
+        f"this launch has {counted(launch.ctas * block, 'thread')}: {counted(launch.ctas, 'CTA')} of "
+        f"{counted(block, 'thread')}"
     )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
 from pyptx_sim.checks.race.races import RaceChecker
-from pyptx_sim.extension import Rule
+from pyptx_sim.extension import Rule, explained
 
-RULES: Final = (
+RULES: Final = explained(
+    Path(__file__).with_name("pages"),
     Rule(
         name="out-of-bounds",
         summary="access outside every array, allocation and stack frame",
@@ -15,13 +17,13 @@ RULES: Final = (
     Rule(
         name="other-variable",
         summary="an address formed from one variable is in another variable, or in the padding between variables",
-        hint="check the index against the extent of the variable: ptxas chooses the addresses of variables",
+        help="check the index against the extent of the variable: ptxas chooses the addresses of variables",
         severity="warning",
     ),
     Rule(
         name="generic-address",
         summary="an address of shared memory is used as a generic address",
-        hint="name the space in the opcode (.shared::cta, .shared::cluster), or convert the address (cvta.shared)",
+        help="name the space in the opcode (.shared::cta, .shared::cluster), or convert the address (cvta.shared)",
         severity="note",
     ),
     Rule(
@@ -43,7 +45,7 @@ RULES: Final = (
     Rule(
         name="element-type",
         summary="scalar access of one float type to an array of another one",
-        hint="access the array with its element type, and convert the value with cvt",
+        help="access the array with its element type, and convert the value with cvt",
         severity="note",
     ),
     Rule(
@@ -82,7 +84,7 @@ RULES: Final = (
     Rule(
         name="mbarrier-inval",
         summary="mbarrier invalidated while in use",
-        hint="bar.sync after the last wait, then mbarrier.inval in one thread",
+        help="bar.sync after the last wait, then mbarrier.inval in one thread",
         observer=RaceChecker,
     ),
     Rule(
@@ -104,7 +106,7 @@ RULES: Final = (
     Rule(
         name="unfinished-copy",
         summary="thread exits with outstanding asynchronous copies",
-        hint="wait for completion before exit: the shared memory may belong to another CTA by then",
+        help="wait for completion before exit: the shared memory may belong to another CTA by then",
     ),
     Rule(
         name="sparse-metadata",
@@ -113,68 +115,68 @@ RULES: Final = (
     Rule(
         name="shared-race",
         summary="data race between warps on shared memory",
-        hint="put bar.sync (__syncthreads) between the two accesses",
+        help="put bar.sync (__syncthreads) between the two accesses",
         observer=RaceChecker,
     ),
     Rule(
         name="global-race",
         summary="data race between warps on global memory",
-        hint="same CTA: bar.sync; across CTAs: st.release.gpu / ld.acquire.gpu on a flag, or two launches",
+        help="same CTA: bar.sync; across CTAs: st.release.gpu / ld.acquire.gpu on a flag, or two launches",
         observer=RaceChecker,
     ),
     Rule(
         name="noncoherent-read",
         summary="ld.global.nc of memory written in the same launch",
-        hint="use ld.global: .nc requires memory that is read-only for the whole kernel",
+        help="use ld.global: .nc requires memory that is read-only for the whole kernel",
         observer=RaceChecker,
     ),
     Rule(
         name="lane-race",
         summary="data race between lanes of one warp",
-        hint="put bar.warp.sync (__syncwarp) between the two accesses: warps do not run in lockstep",
+        help="put bar.warp.sync (__syncwarp) between the two accesses: warps do not run in lockstep",
         observer=RaceChecker,
     ),
     Rule(
         name="read-before-wait",
         summary="destination of an asynchronous operation accessed before its completion is awaited",
-        hint="wait for the group or mbarrier phase, then synchronize with the other readers",
+        help="wait for the group or mbarrier phase, then synchronize with the other readers",
         observer=RaceChecker,
     ),
     Rule(
         name="early-reuse",
         summary="buffer overwritten before its readers are done (WAR hazard)",
-        hint='wait for the readers first: an "empty" mbarrier, a barrier, or cp.async.bulk.wait_group.read',
+        help='wait for the readers first: an "empty" mbarrier, a barrier, or cp.async.bulk.wait_group.read',
         observer=RaceChecker,
     ),
     Rule(
         name="missing-proxy-fence",
         summary="missing proxy fence between generic-proxy and async-proxy accesses",
-        hint="put fence.proxy.async after the writes and before the barrier; after mbarrier.init, fence.mbarrier_init "
+        help="put fence.proxy.async after the writes and before the barrier; after mbarrier.init, fence.mbarrier_init "
         "also works",
         observer=RaceChecker,
     ),
     Rule(
         name="mbarrier-as-data",
         summary="non-mbarrier access to a live mbarrier object",
-        hint="use separate memory, or mbarrier.inval and bar.sync before reuse",
+        help="use separate memory, or mbarrier.inval and bar.sync before reuse",
         observer=RaceChecker,
     ),
     Rule(
         name="mbarrier-init-race",
         summary="mbarrier used before its initialization is visible",
-        hint="put bar.sync after mbarrier.init; across CTAs fence.mbarrier_init and a cluster barrier",
+        help="put bar.sync after mbarrier.init; across CTAs fence.mbarrier_init and a cluster barrier",
         observer=RaceChecker,
     ),
     Rule(
         name="cluster-cta-not-started",
         summary="access to another CTA of the cluster before that CTA is known to have started",
-        hint="execute barrier.cluster.arrive and .wait before the first access",
+        help="execute barrier.cluster.arrive and .wait before the first access",
         observer=RaceChecker,
     ),
     Rule(
         name="cluster-cta-exited",
         summary="distributed shared memory access after the target CTA may have exited",
-        hint="execute a cluster barrier before exit",
+        help="execute a cluster barrier before exit",
         observer=RaceChecker,
     ),
 )

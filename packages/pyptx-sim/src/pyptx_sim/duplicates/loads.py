@@ -76,7 +76,7 @@ class Uses(FindingLog):
     @classmethod
     def like(cls, log: FindingLog) -> Uses:
         """Return an empty log with the places, origins and rules of another one."""
-        made = cls(log.place_of, log.origins, log.rules)
+        made = cls(log.place_of, log.opcode_of, log.origins, log.rules)
         made.used = False
         return made
 
@@ -137,7 +137,7 @@ def _leaving(operands: Operands, action: Action, loads: RacingLoads, first_warp:
     """Return a load whose results are undefined in the racing lanes."""
     pairs = zip(operands.elements(operands.named("d")), operands.types("d"), strict=True)
     registers = [each for each in (operands.carried(*pair) for pair in pairs) if each is not None]
-    origin = Origin("uninitialized-register", "the value of a racing load", operands.pc, "")
+    origin = Origin("uninitialized-register", "value of a racing load", operands.pc, "")
     guard = operands.unchecked().guard()
     known: dict[int, NDArray[np.bool_]] = {}
 

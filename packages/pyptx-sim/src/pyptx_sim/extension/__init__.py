@@ -28,7 +28,7 @@ from pyptx_sim.extension.registry import (
     rules,
     step_of,
 )
-from pyptx_sim.extension.rule import FindingDetails, Rule, Severity
+from pyptx_sim.extension.rule import FindingDetails, Rule, Severity, explained
 from pyptx_sim.extension.space import ASYNC, Proxy, Space
 from pyptx_sim.extension.stall import Stall
 from pyptx_sim.extension.step import Claims, Converges, Effect, Judge, Step
@@ -86,6 +86,7 @@ __all__ = [
     "Work",
     "descriptor_of",
     "examples",
+    "explained",
     "extensions",
     "meaning_of",
     "mutations",

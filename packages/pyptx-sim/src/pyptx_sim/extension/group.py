@@ -21,7 +21,7 @@ WARPGROUP: Final = 4
 class GroupKind:
     """A kind of async-group; each thread has its own groups of every kind. Manual: "Async-group mechanism".
 
-    - `name`, `operations` ("copies (cp.async)"): text for messages.
+    - `name`, `operations` ("cp.async copies"): text for messages.
     - `unfinished`: rule that a thread breaks if it exits without a wait; the extension must define it.
     - `issued_by`: whether a `lane` or the four warps of a `warpgroup` issue one operation together.
     - `tells`: with `warp`, a wait orders all operations of the warp before the waiting lanes, if all its lanes issue

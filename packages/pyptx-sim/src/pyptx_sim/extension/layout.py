@@ -18,4 +18,4 @@ class Layout:
 
     name: str
     mismatch: str = field(compare=False)
-    user: str = field(default="work", compare=False)
+    user: str = field(default="asynchronous operation", compare=False)

@@ -50,11 +50,11 @@ def extensions() -> Mapping[str, Extension]:
     for row in manager().simulator_extensions():
         loaded = row.load()
         if not isinstance(loaded, Extension):
-            raise PluginError(f"the simulator's extension {row.name!r} loads a {type(loaded).__name__}, no Extension")
+            raise PluginError(f"simulator extension {row.name!r}: expected an Extension, got {type(loaded).__name__}")
         if loaded.version != VERSION:
             raise PluginError(
-                f"the simulator's extension {row.name!r} is for version {loaded.version} of it; this is {VERSION}",
-                hint="install versions of the plugin and of pyptx-sim that go together",
+                f"simulator extension {row.name!r}: expected API version {VERSION}, got {loaded.version}",
+                help="install matching versions of the plugin and of pyptx-sim",
             )
         found[row.name] = loaded
     return found
@@ -108,7 +108,7 @@ def _unique(what: str, rows_of: Callable[[Extension], Mapping[str, T]]) -> dict[
     for name, extension in extensions().items():
         for key, row in rows_of(extension).items():
             if key in found:
-                raise PluginError(f"the simulator's extensions {owners[key]!r} and {name!r} both have {what} {key!r}")
+                raise PluginError(f"simulator extensions {owners[key]!r} and {name!r} both define {what} {key!r}")
             found[key], owners[key] = row, name
     return found
 

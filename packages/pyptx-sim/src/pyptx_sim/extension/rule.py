@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
+    from pathlib import Path
 
     from pyptx_sim.observer import ObserverFactory
 
-__all__ = ["FindingDetails", "Rule", "Severity"]
+__all__ = ["FindingDetails", "Rule", "Severity", "explained"]
 
 Severity: TypeAlias = Literal["error", "warning", "note"]
 
 
 class FindingDetails(TypedDict, total=False):
-    """Optional arguments of `report`: `hint` and `severity` override the rule's; `count` is the number of lanes (1).
+    """Optional arguments of `report`.
+
+    `label` states what the instruction did: the kind of access and its thread (default: the opcode); `other_label` is
+    that of the second instruction. `notes` are facts that explain the fault. `help` and `severity` override the rule's.
+    `count` is the number of lanes (1).
 
     Reports with equal rule and `cause` are merged into one finding, and their counts add up. The default cause is the
     pair of instructions.
     """
 
-    hint: str | None
+    label: str | None
+    other_label: str | None
+    notes: tuple[str, ...]
+    help: str | None
     count: int
     cause: Hashable
     severity: Severity | None
@@ -32,8 +40,9 @@ class FindingDetails(TypedDict, total=False):
 class Rule:
     """A kind of fault that a run can report. `name` is accepted by `checks=`; `summary` is one sentence on the fault.
 
-    `hint` is the help text of findings without their own. `severity`: `error`, the result can be wrong; `warning`,
-    undefined by the manual; `note`, violates the manual but works in practice.
+    `help` is the help of findings without their own: the change that removes the fault. `severity`: `error`, the result
+    can be wrong; `warning`, undefined by the manual; `note`, violates the manual but works in practice. `page` is a
+    Markdown file for `pyptx explain`: why it is a fault, an example with its output, and the example without the fault.
 
     `observer(view)` creates the checker that reports the rule; rules with the same checker share one instance.
     `"races"` is the built-in checker of races and asynchronous operations, which reports the rules named by spaces,
@@ -42,6 +51,12 @@ class Rule:
 
     name: str
     summary: str
-    hint: str | None = None
+    page: Path | None = None
+    help: str | None = None
     severity: Severity = "error"
     observer: ObserverFactory | Literal["races"] | None = None
+
+
+def explained(pages: Path, *rules: Rule) -> tuple[Rule, ...]:
+    """Return rules whose pages are the Markdown files of their names in the folder `pages`."""
+    return tuple(replace(rule, page=pages / f"{rule.name}.md") for rule in rules)

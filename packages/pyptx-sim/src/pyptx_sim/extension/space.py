@@ -33,13 +33,13 @@ class Proxy:
 
     `one_way`: operations only read through the proxy, and its fences are unidirectional. The writing thread releases to
     the proxy (`Turn.release_to`). Then the issuing thread acquires the bytes that are read (`Turn.acquire_through`).
-    `reads` names the object read there, for messages: "the tensor map".
+    `reads` names the object read there, for messages: "tensor map".
     """
 
     name: str
     unfenced: str
     one_way: bool = False
-    reads: str = "what lies at"
+    reads: str = "memory"
 
 
 ASYNC: Final = Proxy(name="async", unfenced="missing-proxy-fence")

@@ -12,12 +12,12 @@ class Stall(Protocol):
 
     @property
     def name(self) -> str:
-        """Name of the awaited object, as in `waits for registers`."""
+        """Name of the awaited object, as in `waiting for registers`."""
         ...
 
     @property
-    def hint(self) -> str | None:
-        """Help text for a wait that never ends; None for the default, to find the missing thread."""
+    def help(self) -> str | None:
+        """Help for a wait that never ends; None for the default."""
         ...
 
     @property
@@ -26,5 +26,5 @@ class Stall(Protocol):
         ...
 
     def describe(self, warp: int) -> str:
-        """Return what a waiting warp of the wave lacks, for the report of a deadlock."""
+        """Return why a warp of the wave is blocked, for the report of a deadlock: "waiting for 4 registers"."""
         ...

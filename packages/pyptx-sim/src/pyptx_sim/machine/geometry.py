@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, SupportsIndex, TypeAlias
 
 import numpy as np
 
+from pyptx_ir.isa.modules.counting import counted
 from pyptx_sim.errors import LaunchError
 from pyptx_sim.extension import WARPGROUP
 from pyptx_sim.machine.lanes import WARP
@@ -41,7 +42,7 @@ def extent_of(value: int | Sequence[int], what: str, least: int = 1) -> Extent:
     """
     counts = tuple(value) if isinstance(value, Iterable) else (value,)
     if not 1 <= len(counts) <= 3 or not all(_is_count(count, least) for count in counts):
-        raise LaunchError(f"{what} is {value!r}", hint=f"give {what} one to three positive integers")
+        raise LaunchError(f"{what} must be one to three positive integers, got {value!r}")
     padded = (*(int(count) for count in counts), 1, 1)
     return padded[0], padded[1], padded[2]
 
@@ -74,29 +75,33 @@ class Configuration:
         """Validate the launch; raise LaunchError for a configuration that no GPU can launch."""
         if volume(self.block) > _MAX_THREADS:
             raise LaunchError(
-                f"block {self.block} has {volume(self.block)} threads",
-                hint=f"a block has at most {_MAX_THREADS} threads",
+                f"block {self.block} has {volume(self.block)} threads, limit {_MAX_THREADS}",
+                help="launch smaller CTAs",
             )
         if volume(self.cluster) > _MAX_CLUSTER:
-            raise LaunchError(f"cluster {self.cluster} has {volume(self.cluster)} CTAs", hint="at most 16 are possible")
+            raise LaunchError(
+                f"cluster {self.cluster} has {volume(self.cluster)} CTAs, limit {_MAX_CLUSTER}",
+                help="launch smaller clusters",
+            )
         if any(count % size for count, size in zip(self.grid, self.cluster, strict=True)):
             raise LaunchError(
-                f"grid {self.grid} is no multiple of cluster {self.cluster}", hint="the grid counts CTAs, not clusters"
+                f"grid {self.grid} is not a multiple of cluster {self.cluster}",
+                help="pass grid= in CTAs, not in clusters",
             )
         if self.shared_bytes < 0:
-            raise LaunchError(f"shared_bytes is {self.shared_bytes}")
+            raise LaunchError(f"shared_bytes must not be negative, got {self.shared_bytes}")
         if self.resident_blocks is not None:
             self._check_resident(self.resident_blocks)
 
     def _check_resident(self, blocks: int) -> None:
         if not _is_count(blocks):
-            raise LaunchError(f"resident_blocks is {blocks!r}", hint="give it a positive integer, or None")
+            raise LaunchError(f"resident_blocks must be a positive integer or None, got {blocks!r}")
         least = self.ctas if self.cooperative else self.cluster_size
         if blocks < least:
-            what = "a cooperative grid" if self.cooperative else "clusters"
+            what = "cooperative grid" if self.cooperative else "cluster"
             raise LaunchError(
-                f"{what} of {least} blocks, of which {blocks} are resident at once (resident_blocks)",
-                hint="launch no more blocks than fit, or let more be resident",
+                f"{what} of {counted(least, 'CTA')}, but resident_blocks={blocks}",
+                help="launch fewer CTAs, or raise resident_blocks",
             )
 
     @property
@@ -234,8 +239,8 @@ class Geometry:
         return f"thread ({number % x}, {number // x % y}, {number // (x * y)}) of {cta}"
 
     def warp_name(self, warp: int) -> str:
-        """Return the CUDA name of a warp: `warp 0 of CTA (1, 0, 0)`."""
-        return f"warp {int(self.warp[warp])} of {self.cta_name(int(self.cta[warp]))}"
+        """Return the CUDA name of a warp: `warp 0, CTA (1, 0, 0)`."""
+        return f"warp {int(self.warp[warp])}, {self.cta_name(int(self.cta[warp]))}"
 
     def cta_name(self, slot: int) -> str:
         """Return the CUDA name of the CTA of a slot: `CTA (1, 0, 0)`."""

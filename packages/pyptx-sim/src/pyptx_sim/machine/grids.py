@@ -31,7 +31,7 @@ class Grids:
     """Dependencies between a grid and its prerequisite and dependent grids; as a `Stall`, `griddepcontrol.wait`."""
 
     name = "the prerequisite grid"
-    hint: str | None = None
+    help: str | None = None
     alone = False
 
     def __init__(self, machine: Machine) -> None:
@@ -113,7 +113,7 @@ class Grids:
     def describe(self, warp: int) -> str:
         """Return the description of a warp's wait."""
         del warp
-        return "waits for the prerequisite grid (griddepcontrol.wait)"
+        return "waiting for the prerequisite grid (griddepcontrol.wait)"
 
     # --- memory changes by other grids ----------------------------------------------------------------
 

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pyptx_sim.operation import Array, Mask
 
 IntArray: TypeAlias = NDArray[np.int64]
@@ -43,6 +45,23 @@ def _one_lane(lane: int) -> tuple[Mask, tuple[IntArray, IntArray]]:
     mask[0, lane] = True
     mask.flags.writeable = False
     return mask, _places(mask)
+
+
+def lane_names(mask: Mask) -> str:
+    """Return the lanes of a mask, `[32]`, for messages: `lane 3`, `lanes 0, 4-7`."""
+    lanes: list[int] = np.flatnonzero(mask).tolist()
+    return f"{'lane' if len(lanes) == 1 else 'lanes'} {in_ranges(lanes)}"
+
+
+def in_ranges(numbers: Iterable[int]) -> str:
+    """Return ascending numbers, for messages: `0, 4-7`."""
+    parts: list[tuple[int, int]] = []
+    for number in numbers:
+        if parts and parts[-1][1] == number - 1:
+            parts[-1] = parts[-1][0], number
+        else:
+            parts.append((number, number))
+    return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in parts)
 
 
 class Lanes:

@@ -257,7 +257,7 @@ class Machine:
             raise SimulationError(f"{type(error).__name__} in the simulator: {error}", where=where) from error
         if self.step_limit is not None and self.steps + wave.steps > self.step_limit:
             raise StepLimitExceeded(
-                f"the kernel is still running after {self.step_limit} steps",
+                f"step limit of {self.step_limit} exceeded",
                 where=self.where(wave.pc),
-                hint="look for a loop that does not end, or raise step_limit",
+                help="check for an infinite loop, or raise step_limit (--steps)",
             )

@@ -50,7 +50,8 @@ def shadow_dtype(width: int) -> DType:
     return bits_dtype(min(width, 8)) if width else np.dtype(np.bool_)
 
 
-NOT_WRITTEN: Final = "write it first; shared and local memory and fresh outputs hold arbitrary bytes"
+NOT_WRITTEN: Final = "write it first: shared memory, local memory and new outputs have undefined contents"
+_UNINITIALIZED: Final = "use of uninitialized register"
 
 
 class UndefinedRegisters(dict[int, Undefined]):
@@ -120,8 +121,7 @@ class UndefinedRegisters(dict[int, Undefined]):
         known = self[slot].origin
         if known is not None:
             return known
-        hint = f"write {name} on every path that leads here"
-        return Origin("uninitialized-register", f"{name}, which the thread never wrote", pc, hint)
+        return Origin("uninitialized-register", name, pc, _help(name), label="read", fault=_UNINITIALIZED)
 
     def used(self, slot: int, name: str, lanes: Lanes, low: int = 0) -> None:
         """Report a use of a register's value, in the active lanes in which it is undefined.
@@ -140,21 +140,41 @@ class UndefinedRegisters(dict[int, Undefined]):
         held = (known for known in self.values() if known.origin is not None and self._is_held(known.bits))
         for origin in {known.origin: None for known in held if known.origin is not None}:
             cause = (origin.pc, origin.rule)
-            self._wave.machine.log.report(origin.rule, origin.what, origin.pc, hint=origin.hint, cause=cause)
+            self._wave.report(
+                origin.rule,
+                origin.message,
+                origin.pc,
+                label=origin.label,
+                notes=origin.notes,
+                help=origin.help,
+                cause=cause,
+            )
 
     def _report(self, slot: int, name: str, lanes: Lanes, where: Mask) -> None:
         wave, origin = self._wave, self[slot].origin
         thread = first_thread(wave, lanes, where)
         count = int(np.count_nonzero(where))
         if origin is None:
-            text = f"{name} is read by {thread}, which never wrote it"
-            hint = f"write {name} on every path that leads here"
-            log = wave.machine.log
-            log.report("uninitialized-register", text, wave.pc, hint=hint, count=count, cause=(slot, None))
+            text, cause = f"{_UNINITIALIZED} {name}", (slot, None)
+            label, rule = f"used by {thread}", "uninitialized-register"
+            wave.report(rule, text, wave.pc, label=label, help=_help(name), count=count, cause=cause)
             return
-        text = f"{name}, which {thread} uses, depends on {origin.what}"
-        log, cause = wave.machine.log, (origin.pc, origin.rule)
-        log.report(origin.rule, text, wave.pc, other_pc=origin.pc, hint=origin.hint, count=count, cause=cause)
+        wave.report(
+            origin.rule,
+            f"{origin.fault}: {name} depends on {origin.what}",
+            wave.pc,
+            other_pc=origin.pc,
+            label=f"used by {thread}",
+            other_label=origin.label,
+            notes=origin.notes,
+            help=origin.help,
+            count=count,
+            cause=(origin.pc, origin.rule),
+        )
+
+
+def _help(register: str) -> str:
+    return f"initialize {register} on every path to this line"
 
 
 def first_thread(wave: Wave, lanes: Lanes, where: Mask) -> str:

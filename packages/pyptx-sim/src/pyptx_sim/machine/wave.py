@@ -140,7 +140,7 @@ class Wave:
     def report(
         self, rule: str, message: str, pc: int, *, other_pc: int | None = None, **details: Unpack[FindingDetails]
     ) -> None:
-        """Report a finding at an instruction, in a checked run. The defaults of hint and severity are the rule's."""
+        """Report a finding at an instruction, in a checked run. The defaults of help and severity are the rule's."""
         if self.machine.checked:
             self.machine.log.report(rule, message, pc, other_pc=other_pc, **details)
 

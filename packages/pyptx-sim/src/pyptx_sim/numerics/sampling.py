@@ -63,7 +63,7 @@ class Sampler:
         asked += [] if self.compare is None else [(self.compare, tuple(COMPARISONS))]
         for word, known in asked:
             if word not in known:
-                raise LaunchError(f"a sampler knows no {word!r}", hint=f"it is one of {', '.join(known)}")
+                raise LaunchError(f"a sampler knows no {word!r}", help=f"it is one of {', '.join(known)}")
 
     def mode(self, axis: int) -> str:
         """Return the address mode of an axis, 0 for x."""

@@ -46,7 +46,7 @@ def _evaluated(operand: Operand, address_of: AddressOf) -> int | float:
             case Apply(function, argument):
                 return _apply(function, argument, address_of)
             case _:
-                raise ProgramError(f"{inner!r} is not a constant expression")
+                raise ProgramError(f"expected a constant expression, got {inner!r}")
 
     value = evaluated(operand, other)
     if value is None:
@@ -67,7 +67,7 @@ def _undeclared(_name: str) -> None:
 
 
 def _placed_nowhere(name: str, _form: Form) -> int:
-    raise ProgramError(f"{name} is no constant")
+    raise ProgramError(f"expected a constant, got {name}")
 
 
 def _apply(function: Operand, inner: Operand, address_of: AddressOf) -> int | float:

@@ -69,7 +69,7 @@ class Numbers:
         """Return the first of `count` fresh register slots."""
         first = self.slots
         if count > MOST_SLOTS - first:
-            raise ProgramError(f"the program declares more than {MOST_SLOTS} registers")
+            raise ProgramError(f"too many registers: limit {MOST_SLOTS}")
         self.slots += count
         return first
 
@@ -159,7 +159,7 @@ class Flattener:
     def _slots(self, name: str, register_type: str, count: int = 1) -> int:
         """Return the first slot of a register declaration."""
         if not is_type(register_type):
-            raise ProgramError(f"the register {name} has the unknown type .{register_type}")
+            raise ProgramError(f"unknown type .{register_type} of register {name}")
         return self._numbers.new_slots(count)
 
     def _registers(self, declaration: RegisterDeclaration, scope: Scope) -> None:

@@ -44,7 +44,7 @@ def symbol_address(binding: object, functions: Mapping[str, int], *, generic: bo
         case Placement(space=space, offset=offset):
             return generic_address(space, offset) if generic else offset
         case _:
-            raise ProgramError(f"{binding!r} has no address")
+            raise ProgramError(f"expected a variable or function, got {binding!r}")
 
 
 class ImageBuilder:
@@ -97,13 +97,13 @@ class ImageBuilder:
             def address_of(name: str, form: Form, scope: Scope = scope) -> int:
                 binding = scope.find(name)
                 if binding is None:
-                    raise ProgramError(f"the initialiser names {name}, which is not declared")
+                    raise ProgramError(f"undeclared name {name} in an initializer")
                 return symbol_address(binding, functions, generic=form == "generic")
 
             with Declaring(variable):
                 image = encode_initializer(declarator.initializer, shape.type, shape.dimensions, address_of)
                 if len(image) > shape.size:
-                    raise ProgramError(f"the initializer of {placement.name} has more elements than the variable")
+                    raise ProgramError(f"too many elements in the initializer of {placement.name}")
             end = placement.offset + len(image)
             data[placement.space][placement.offset : end] = image
         for placement, image in self._reserved:

@@ -43,7 +43,7 @@ class Shape:
 
 
 def _no_symbols(name: str, _form: Form) -> int:
-    raise ProgramError(f"the symbol {name} cannot stand in an array bound")
+    raise ProgramError(f"array size must be a constant, got {name}")
 
 
 def _extent(bound: Operand | None) -> int:
@@ -71,7 +71,7 @@ def shape_of(
         size *= extent
     lanes = int(vector[1:]) if vector is not None else 1
     if alignment is not None and (alignment <= 0 or alignment & (alignment - 1)):
-        raise ProgramError(f"an alignment is a power of two, not {alignment}")
+        raise ProgramError(f"alignment must be a power of two, got {alignment}")
     return Shape(ptx_type, tuple(extents), size, alignment or byte_size(ptx_type) * lanes)
 
 
@@ -98,7 +98,7 @@ def numbered(variable: Variable) -> Iterator[Declarator]:
 def numbered_names(stem: str, count: int) -> Iterator[str]:
     """Return `stem0` to `stem(count-1)`, the variables or labels that `stem<count>` declares."""
     if count > _MOST_NAMES:
-        raise ProgramError(f"{stem}<{count}> declares more than {_MOST_NAMES} names")
+        raise ProgramError(f"too many names in {stem}<{count}>: limit {_MOST_NAMES}")
     return (f"{stem}{number}" for number in range(count))
 
 

@@ -12,6 +12,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from pyptx_ir.isa.modules.counting import counted
 from pyptx_ir.syntax.nodes import Alias, Function, Variable
 from pyptx_sim.errors import Declaring, ProgramError
 from pyptx_sim.program.layout import numbered, parameter_shape, variable_shape
@@ -151,8 +152,8 @@ class _Linker:
         alone = len(self.linked.modules) == 1
         if meant is None and not alone:
             raise ProgramError(
-                f"{declared.name}, which modules[{declared.module}] declares .extern, is defined in no module",
-                hint="link the module that defines it .visible",
+                f"undefined symbol {declared.name}, declared .extern in modules[{declared.module}]",
+                help="link the module that defines it (.visible)",
             )
         meant = meant or declared
         _check_same(declared, meant)
@@ -194,8 +195,8 @@ def _chosen(candidates: list[Declared]) -> Declared:
     for other in ranked[1:]:
         if other.node.linking == "visible":
             raise ProgramError(
-                f"{other.name} is defined in modules[{other.module}], and first in modules[{ranked[0].module}]",
-                hint="let one module define it, and the others declare it .extern",
+                f"duplicate symbol {other.name}: defined in modules[{ranked[0].module}] and modules[{other.module}]",
+                help="define it in one module and declare it .extern in the others",
             )
         _check_same(other, ranked[0])
     return ranked[0]
@@ -209,16 +210,16 @@ def _check_same(declared: Declared, meant: Declared) -> None:
     if declared.kind == meant.kind and (open_size or declared.size == meant.size):
         return
     raise ProgramError(
-        f"modules[{declared.module}] declares {declared.name} otherwise than modules[{meant.module}] defines it: "
-        f"{_described(declared)}, and {_described(meant)}",
-        hint="use one header for both",
+        f"conflicting declarations of {declared.name}: {_described(meant)} in modules[{meant.module}], "
+        f"{_described(declared)} in modules[{declared.module}]",
+        help="use the same declaration in all modules",
     )
 
 
 def _described(each: Declared) -> str:
     node = each.node
     if isinstance(node, Variable):
-        return f".{node.space} of {each.size} bytes"
+        return f".{node.space} of {counted(each.size, 'byte')}"
     returns, parameters = _passed(node.returns), _passed(node.parameters or ())
     return f".func ({', '.join(map(str, returns))}) of ({', '.join(map(str, parameters))}) bytes"
 

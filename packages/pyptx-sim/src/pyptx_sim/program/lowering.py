@@ -140,7 +140,7 @@ class _Lowering:
         try:
             return manager().target(named.names[0]).name
         except TargetError as error:
-            unknown = ProgramError(error.message, hint=error.hint)
+            unknown = ProgramError(error.message, help=error.help)
             unknown.statement = named
             raise unknown from error
 
@@ -188,7 +188,7 @@ class _Lowering:
         operands = (operand for site in self._numbers.sites for operand in site.instruction.operands)
         if not any(isinstance(operand, Register) and operand.name == "%envreg1" for operand in operands):
             return None
-        return self._images.reserve("the grid's workspace", _WORKSPACE)
+        return self._images.reserve("grid workspace", _WORKSPACE)
 
     def _shared_layout(self) -> SharedLayout:
         end = self._shared.static.end
@@ -208,7 +208,7 @@ class _Lowering:
             function = self._linked.functions[self._entry.name].node
             with Declaring(function):
                 raise ProgramError(
-                    f"{function.name} and the functions that it calls need {deepest} bytes of .local memory "
+                    f"{function.name} and its callees need {deepest} bytes of .local memory "
                     f"(limit {MOST_BYTES['local']} per thread)"
                 )
         return size
@@ -225,12 +225,14 @@ def _pick_entry(functions: Mapping[str, LinkedFunction], entry: str | None) -> F
     names = ", ".join(function.name for function in entries) or "none"
     if entry is None:
         if len(entries) != 1:
-            raise ProgramError(f"the module has {len(entries)} entries ({names})", hint="name one with entry=")
+            raise ProgramError(
+                f"expected one entry, got {len(entries)} ({names})", help="select one with entry= (--entry)"
+            )
         return entries[0]
     for function in entries:
         if function.name == entry:
             return function
-    raise ProgramError(f"the module defines no entry named {entry}", hint=f"its entries: {names}")
+    raise ProgramError(f"unknown entry {entry!r}", help=f"use one of: {names}")
 
 
 def _extent(entry: Function, directive: str) -> tuple[int, ...] | None:

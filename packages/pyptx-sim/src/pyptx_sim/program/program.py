@@ -233,7 +233,7 @@ class Program:
         """Return the index of a function's first block."""
         body = self.functions[function].body
         if not body:
-            raise ProgramError(f"the function {function} has no body here, and the simulator knows none of that name")
+            raise ProgramError(f"undefined function {function}")
         return self.block_of[body.start]
 
     def line(self, pc: int) -> int | None:
@@ -245,6 +245,10 @@ class Program:
         """Return the line and the module of an instruction; None if it is not in the source."""
         ordinal = self.sites[pc].ordinal if 0 <= pc < len(self.sites) else -1
         return self._places[ordinal] if ordinal >= 0 else None
+
+    def opcode(self, pc: int) -> str:
+        """Return the opcode of an instruction, with its modifiers; empty for a pc outside the program."""
+        return ".".join(self.sites[pc].instruction.opcode) if 0 <= pc < len(self.sites) else ""
 
     def spell(self, pc: int) -> str:
         """Return the canonical source text of an instruction."""

@@ -27,6 +27,7 @@ WINDOWS: Final = {
     "global": GLOBAL_WINDOW,
 }
 
+
 # CUDA reserves the first KiB of shared memory on sm_90 and later, so no user variable has address 0.
 SHARED_BASE: Final = 0x400
 RANK_SHIFT: Final = 24
@@ -41,6 +42,11 @@ CODE_STRIDE: Final = 16
 def generic_address(space: str, offset: int) -> int:
     """Return the generic address of `offset` in `space`."""
     return WINDOWS[space] + offset
+
+
+def memory_name(space: str) -> str:
+    """Return the name of the memory of a space, for messages: `shared memory`, or the name of an extension's space."""
+    return f"{space} memory" if space in WINDOWS else space
 
 
 def space_of(address: int) -> str | None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 import numpy as np
 
+from pyptx_ir.isa.modules.counting import counted
 from pyptx_sim.arrays import argument_of, is_cpu_array
 from pyptx_sim.errors import LaunchError
 from pyptx_sim.launch import Launch
@@ -67,11 +68,11 @@ def from_cute(compiled: Compiled, grid: Count | None, args: Sequence[object], *,
     """
     text = cast("str | None", compiled.artifacts.MLIR)
     if not text:
-        raise LaunchError("the compiler kept nothing but PTX", hint=_KEPT)
+        raise LaunchError("no compiler artifacts besides PTX", help=_KEPT)
     kernel = _kernel(text, entry)
     facts = {name: (int(x), int(y), int(z)) for name, x, y, z in _FACT.findall(kernel.attributes)}
     if grid is None and "exact_grid_dim" not in facts:
-        raise LaunchError(f"the grid of {kernel.name} depends on what the host is given", hint="pass a grid")
+        raise LaunchError(f"the grid of {kernel.name} depends on arguments of the host function", help="pass grid=")
     return Launch(
         entry=kernel.name,
         grid=facts["exact_grid_dim"] if grid is None else grid,
@@ -97,8 +98,8 @@ def _kernel(text: str, entry: str) -> _Kernel:
     names = [name for name in found if entry in {"", name}]
     if len(names) != 1:
         raise LaunchError(
-            f"there is no kernel {entry}" if entry else f"{len(found)} kernels are launched",
-            hint=f"entry= is one of {', '.join(sorted(found)) or 'none'}",
+            f"unknown kernel {entry!r}" if entry else f"expected one kernel, got {len(found)}",
+            help=f"pass entry=, one of: {', '.join(sorted(found)) or 'none'}",
         )
     parameters, attributes = found[names[0]]
     types = (each.partition(": ")[2] for each in _split(parameters))
@@ -132,9 +133,7 @@ def _shared_bytes(lowered: str, name: str) -> int:
         number = stored and re.search(rf"{stored[1]} = llvm\.mlir\.constant\((\d+) : i64\)", part)
         if number:
             return int(number[1])
-    raise LaunchError(
-        f"how much shared memory {name} gets is not said as this reader knows it", hint="pass all to a Launch"
-    )
+    raise LaunchError(f"cannot read the shared memory size of {name}", help="pass all arguments to a Launch")
 
 
 def _arguments(kernel: _Kernel, sizes: Sequence[int], args: Sequence[object]) -> Iterator[Argument]:
@@ -145,12 +144,12 @@ def _arguments(kernel: _Kernel, sizes: Sequence[int], args: Sequence[object]) ->
     """
     asked = [kind for kind in kernel.parameters if _is_given(kind)]
     if len(asked) != len(args):
-        hint = f"it takes {', '.join(kind[:60] for kind in asked) or 'none'}"
-        raise LaunchError(f"{len(args)} arguments, where {kernel.name} takes {len(asked)}", hint=hint)
+        help = f"pass a value for each of: {', '.join(kind[:60] for kind in asked) or 'none'}"
+        raise LaunchError(f"{kernel.name}: expected {counted(len(asked), 'argument')}, got {len(args)}", help=help)
     products = sum(map(_is_product, kernel.parameters))
     if len(sizes) - len(asked) not in {0, products}:
-        what = f"{kernel.name} has {len(sizes)} parameters, of which {len(asked)} are understood"
-        raise LaunchError(what, hint="pass all to a Launch")
+        what = f"cannot read {len(sizes) - len(asked)} of {counted(len(sizes), 'parameter')} of {kernel.name}"
+        raise LaunchError(what, help="pass all arguments to a Launch")
     flags, given, place = len(sizes) > len(asked), iter(args), iter(sizes)
     for kind in kernel.parameters:
         if _is_given(kind):
@@ -182,7 +181,7 @@ def _structure(kind: str, layout: str, value: object) -> Argument:
     """Return the address of an array, followed by the extents and strides that the compiler did not know."""
     inner: Any = value.array if isinstance(value, DeviceArray | Uninitialised) else value
     if not is_cpu_array(inner):
-        raise LaunchError(f"{type(value).__name__} stands where {kind} is due", hint="pass an array")
+        raise LaunchError(f"expected an array for {kind}, got {type(value).__name__}")
     known = argument_of(inner)
     shape, _, strides = layout.partition(":")
     return (
@@ -197,9 +196,11 @@ def _unknown(kind: str, text: str, numbers: Sequence[int], extents: Sequence[int
     modes = list(_split(text.removeprefix("(").removesuffix(")")))
     plain = len(modes) == len(numbers) and all(map(_LEAF.fullmatch, modes))
     if not plain and "?" in text:
-        raise LaunchError(f"an array does not say what {kind} is", hint="pass the tuple of what the host passes")
+        raise LaunchError(f"cannot derive {kind} from an array", help="pass the tuple of values that the host passes")
     for place, (mode, number) in enumerate(zip(modes, numbers, strict=True) if plain else ()):
         if mode.startswith("?"):
             yield np.int64(number) if "i64" in mode else np.int32(number)
         elif int(mode) != number and (not extents or extents[place] > 1):
-            raise LaunchError(f"{number} stands where {kind} has {mode}", hint="pass an array of this layout")
+            raise LaunchError(
+                f"expected {mode} in the layout of {kind}, got {number}", help="pass an array of this layout"
+            )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 import numpy as np
 
+from pyptx_ir.isa.modules.counting import counted
 from pyptx_ir.plugins.rows import SWIZZLES
 from pyptx_ir.syntax import parse
 from pyptx_ir.syntax.nodes import Function
@@ -83,8 +84,8 @@ def from_triton(compiled: Compiled, grid: Count, args: Sequence[object]) -> Laun
     hidden = parameters - len(given)
     if not 0 <= hidden <= len(_SCRATCH):
         raise LaunchError(
-            f"{metadata.name} has {hidden} parameters behind its {len(given)} arguments, where Triton adds up to two",
-            hint="this version of Triton is not known here; pass all arguments to a Launch",
+            f"{metadata.name}: expected 0 to 2 parameters after its {counted(len(given), 'argument')}, got {hidden}",
+            help="pass all arguments to a Launch: this Triton version is not supported",
         )
     blocks = math.prod(extent) * math.prod(clusters)
     given += [(kind, _scratch(metadata, kind, blocks)) for kind in _SCRATCH[:hidden]]
@@ -147,7 +148,10 @@ class _Reader:
         asked = [(name, kind) for name, kind in zip(names, types, strict=True) if kind != "constexpr"]
         if len(asked) != len(args):
             wanted = ", ".join(f"{name}: {kind}" for name, kind in asked) or "none"
-            raise LaunchError(f"{len(args)} arguments, where the kernel takes {len(asked)}", hint=f"it takes {wanted}")
+            raise LaunchError(
+                f"expected {counted(len(asked), 'argument')}, got {len(args)}",
+                help=f"pass a value for each of: {wanted}",
+            )
         for (name, kind), value in zip(asked, args, strict=True):
             yield from self._one(name, kind, value)
 
@@ -186,9 +190,7 @@ def _tensor(name: str, value: object) -> tuple[Array | DeviceArray, tuple[int, .
         said = argument_of(value.array if isinstance(value, DeviceArray) else value)
         return described, tuple(map(int, said.shape)), tuple(map(int, said.strides)), False, False
     if not hasattr(described, "block_shape"):
-        raise LaunchError(
-            f"{name} is {type(value).__name__}, and no tensor", hint="pass an array or a TensorDescriptor"
-        )
+        raise LaunchError(f"{name} must be an array or a TensorDescriptor, got {type(value).__name__}")
     shape, strides = tuple(map(int, described.shape)), tuple(map(int, described.strides))
     return (
         described.base,
@@ -213,9 +215,9 @@ def _map(
     element = _DESCRIPTOR.match(kind)
     known = offered("TensorMap")
     if element is None or element[1] not in _ELEMENTS or said.get("is_im2col") or said.get("fp4_padded"):
-        raise LaunchError(f"{name} is a {kind}, which is not read here", hint="pass all arguments to a Launch")
+        raise LaunchError(f"{name}: unsupported descriptor {kind}", help="pass all arguments to a Launch")
     if known is None:
-        raise LaunchError(f"nobody makes a {kind}", hint="install the package of the architecture")
+        raise LaunchError(f"no plugin provides descriptor {kind}", help="install the package of the architecture")
     size = int(said["elem_size"])
     made: object = known(
         "tf32" if rounded else _ELEMENTS[element[1]],

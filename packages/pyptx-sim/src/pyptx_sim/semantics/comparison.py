@@ -75,7 +75,7 @@ def _comparison(form: Bound) -> Compare:
         half = PACKED_HALVES[kind] if packed else HALVES[kind]
         return _widened(_FLOAT_OPERATORS[operator], half, packed=packed, ftz=ftz)
     if packed_element(kind):
-        raise NoSemantics(form.instruction, f"elements of .{kind} are not compared yet")
+        raise NoSemantics(form.instruction, f"comparison of .{kind} elements")
     if not is_float(kind):
         return _INTEGER_OPERATORS[operator]
     core = _FLOAT_OPERATORS[operator]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class NoSemantics(MissingSemantics):
     """The instruction matches no form of the manual that is simulated; raised at binding, before anything runs."""
 
-    def __init__(self, instruction: Instruction, reason: str | None = None, hint: str | None = None) -> None:
+    def __init__(self, instruction: Instruction, reason: str | None = None, help: str | None = None) -> None:
         """Name the opcode and modifiers of `instruction`, and the unsupported part."""
         opcode = ".".join(instruction.opcode)
-        super().__init__(f"the simulator has no semantics for {opcode}" + (f": {reason}" if reason else ""), hint=hint)
+        super().__init__(f"no simulator semantics for {opcode}" + (f": {reason}" if reason else ""), help=help)

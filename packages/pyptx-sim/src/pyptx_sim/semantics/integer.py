@@ -99,7 +99,7 @@ def _multiply_add(form: Bound) -> Operation:
 _BY_ZERO = Unspecified(
     lambda _a, b: b == 0,
     "an integer division by zero",
-    "test the divisor first: the result is undefined, and differs between GPUs",
+    "test the divisor first: the result is undefined and differs between GPUs",
 )
 
 

@@ -70,7 +70,7 @@ def _three_inputs(table: int) -> Callable[[Array, Array, Array], Array]:
 def _lookup(form: Bound) -> Operation:
     table = constant(form, "immLut")
     if table is None or not 0 <= table <= 0xFF:
-        raise NoSemantics(form.instruction, "the look-up table must be a literal from 0 to 255")
+        raise NoSemantics(form.instruction, "immLut must be a literal from 0 to 255")
     function = _three_inputs(table)
     if not form.word("boolop"):
         return operation(form, function, unread=("immLut",))

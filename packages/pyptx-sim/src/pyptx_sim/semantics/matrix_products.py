@@ -171,14 +171,14 @@ def _opaque(form: Bound) -> Operation:
     """Bind wmma.mma; its layouts are those of the loads and do not affect the fragments."""
     shares = _shares(form, "wmma")
     if "satfinite" in form.words and shares.types[0] != "s32":
-        raise NoSemantics(form.instruction, "what sums of floats saturate to is not told any more")
+        raise NoSemantics(form.instruction, ".satfinite of floating-point accumulators is undocumented")
     return _product(form, shares)
 
 
 def _sparse(form: Bound) -> Operation:
     shares, selector = _shares(form, "mma.sp"), constant(form, "f")
     if selector is None:
-        raise NoSemantics(form.instruction, "its selector is no constant")
+        raise NoSemantics(form.instruction, "the sparsity selector must be a constant")
     select = selecting(form.word("shape"), shares.types[1], selector)
     sums, exact = _sums(form, shares.types)
     read, write = shares.reading(), shares.writing()

@@ -34,7 +34,7 @@ def operation_of(semantics: Sequence[Semantics], form: Bound) -> Operation:
         return operation(form, _with_words(meant, form))
     found = meant.bind(form)
     if not isinstance(found, Operation):
-        raise ProgramError(f"the semantics of {meant.opcode} bind to {type(found).__name__}, not to an Operation")
+        raise ProgramError(f"semantics of {meant.opcode}: expected an Operation, got {type(found).__name__}")
     return found
 
 
@@ -53,9 +53,7 @@ def _with_words(semantics: Semantics, form: Bound) -> Compute:
     asked = _keyword_only(compute)
     for name in asked:
         if name not in form.words and not _is_slot(name, form.row.opcode):
-            raise MissingSemantics(
-                f"what computes {semantics.opcode} asks for the word of {name}, which is a slot of none of its rows"
-            )
+            raise MissingSemantics(f"semantics of {semantics.opcode}: unknown modifier slot {name!r}")
     return partial(compute, **{name: form.word(name) for name in asked}) if asked else compute
 
 

@@ -22,7 +22,7 @@ def _row(name: str) -> Semantics:
     def bind(form: Bound) -> Operation:
         half = HALVES.get(form.type_of("a"))
         if half is None:
-            raise NoSemantics(form.instruction, "of mixed precision, only scalars are simulated")
+            raise NoSemantics(form.instruction, "only scalar operands are supported")
         widen = half.widen
         core = finished(single(name, form.word("rnd") or "rn"), sat="sat" in form.words)
 

@@ -47,8 +47,8 @@ def _types(form: Bound, names: Iterable[str]) -> tuple[str, ...]:
         types = form.types[name]
         if types is None:
             raise MissingSemantics(
-                f"the row {form.row.syntax!r} does not tell the type of {name}, which is {form.places[name].kind}",
-                hint="bind the instruction to an Operation: Semantics(opcode, bind=...)",
+                f"no type for operand {name} ({form.places[name].kind}) in table row {form.row.syntax!r}",
+                help="bind the instruction to an Operation: Semantics(opcode, bind=...)",
             )
         found += types
     return tuple(found)

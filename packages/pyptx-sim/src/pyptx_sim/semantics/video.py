@@ -142,7 +142,7 @@ def _multiply_add(form: Bound) -> Operation:
     product_negated = is_negated(a_operand) != is_negated(b_operand)
     c_negated, plus_one = is_negated(c_operand), "po" in form.words
     if product_negated and c_negated:
-        raise NoSemantics(form.instruction, "either the product or c is negated")
+        raise NoSemantics(form.instruction, "only one of product and c can be negated")
     signed = "s32" in (form.word("atype"), form.word("btype")) or product_negated or c_negated
     third = _element("s32" if signed else "u32", 4)
     low, high = _bounds("s32" if signed else "u32", 4)

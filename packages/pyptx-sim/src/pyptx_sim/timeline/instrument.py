@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pyptx_sim.findings import FindingLog, heading
+from pyptx_sim.findings import FindingLog
 from pyptx_sim.machine.asynchrony.engine import Engine
 
 if TYPE_CHECKING:
@@ -105,10 +105,10 @@ class WatchedLog(FindingLog):
     @classmethod
     def of(cls, log: FindingLog, recorder: Recorder) -> WatchedLog:
         """Return a log like `log` that notifies `recorder`."""
-        made = cls(log.place_of, log.origins, log.rules)
+        made = cls(log.place_of, log.opcode_of, log.origins, log.rules)
         made.recorder = recorder
         return made
 
     def first(self, finding: Finding, pc: int) -> None:
         """Notify the recorder of a finding."""
-        self.recorder.found(heading(finding.rule, finding.severity, finding.message), pc)
+        self.recorder.found(finding.headline, pc)

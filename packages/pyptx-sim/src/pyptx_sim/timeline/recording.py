@@ -44,11 +44,13 @@ class Recording:
         self._path = Path(path)
         form = _FORMATS.get(self._path.suffix)
         if form is None:
-            raise LaunchError(f"trace={str(path)!r} is neither .json nor .svg", hint='trace="timeline.json"')
+            raise LaunchError(
+                f"trace must be a .json or .svg file, got {str(path)!r}", help='pass trace="timeline.json"'
+            )
         if not self._path.parent.is_dir():
-            raise LaunchError(f"trace={str(path)!r}: there is no such folder", hint="create it first")
+            raise LaunchError(f"trace={str(path)!r}: no such folder", help="create the folder first")
         if ctas is not None and ctas < 1:
-            raise LaunchError(f"trace_blocks={ctas} records nothing", hint="pass a positive number of blocks")
+            raise LaunchError(f"trace_blocks must be positive, got {ctas}", help="pass the number of CTAs to record")
         self._write = form.write
         self._places = Places(machine.program, machine.log.origins)
         self._recorder = self._attached(machine, form.ctas if ctas is None else ctas)

@@ -40,7 +40,7 @@ def _alternatives(body: Body, plan: Plan, jump: Jump) -> Iterator[Claim]:
 
 IF = SugarRule(
     name="if",
-    summary="a branch forward that may fall through, with the other way behind it",
+    summary="a forward branch, with an optional else block",
     before="@%p1 bra $L__BB0_2;\n\tmov.b32 %r1, 7;\n$L__BB0_2:",
     after="with ptx.if_(~p[1]):\n    ptx.inst.mov.b32(r[1], 7)",
     find=find,

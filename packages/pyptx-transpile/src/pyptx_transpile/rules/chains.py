@@ -82,7 +82,7 @@ class Chain:
         """Return the index of the label after a block."""
         jump = body.jump_at(self.conditions[number].at)
         if jump is None:
-            raise TypeError(f"no branch to a label is at {self.conditions[number].at}")
+            raise TypeError(f"no branch to a label at {self.conditions[number].at}")
         return jump.target
 
 
@@ -225,7 +225,7 @@ def _next(body: Body, jump: Jump, join: int) -> Predicate | None:
 
 ELIF = SugarRule(
     name="elif",
-    summary="blocks of which one runs, each behind a condition of its own",
+    summary="a chain of blocks with conditions, of which one runs (if, elif, else)",
     before="@%p1 bra $L1;\n\tmov.b32 %r1, 1;\n\tbra.uni $L3;\n$L1:\n\t@%p2 bra $L2;\n\tmov.b32 %r1, 2;\n\t"
     "bra.uni $L3;\n$L2:\n\tmov.b32 %r1, 3;\n$L3:",
     after='with ptx.if_(~p[1], label="$L1"):\n    ptx.inst.mov.b32(r[1], 1)\n'

@@ -114,7 +114,7 @@ def _claim(predicate: Predicate) -> Claim:
 
 CONDITION = SugarRule(
     name="condition",
-    summary="what computes the predicate of a branch, in its place",
+    summary="the instruction that computes a branch's predicate, written as its condition",
     before="setp.lt.s32 %p1, %r1, 8;\n\t@%p1 ret;",
     after="ptx.inst.ret(pred=ptx.inst.setp.lt.s32(p[1], r[1], 8))",
     find=find,

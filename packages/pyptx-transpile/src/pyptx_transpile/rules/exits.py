@@ -107,7 +107,7 @@ def _exit(body: Body, jump: Jump, predicate: Predicate, function: str, left: Cla
 
 BLOCK = SugarRule(
     name="block",
-    summary="the statements in front of a label that branches leave",
+    summary="the statements before a label that branches exit to",
     before="{\n\t@%p1 bra $L__BB0_2;\n\tmov.b32 %r1, 7;\n\t}\n$L__BB0_2:",
     after='with ptx.block("$L__BB0_2"):\n    with ptx.scope():\n        ptx.break_("$L__BB0_2", pred=p[1])\n'
     "        ptx.inst.mov.b32(r[1], 7)",
@@ -116,7 +116,7 @@ BLOCK = SugarRule(
 
 EXIT = SugarRule(
     name="exit",
-    summary="a branch out of a loop, a block or an `if_`, or to a loop's next turn",
+    summary="a branch out of a loop, a block or an `if_`, or to the next iteration of a loop",
     before="$L__BB0_1:\n\t@%p1 bra $L__BB0_2;\n\tbra.uni $L__BB0_1;\n$L__BB0_2:",
     after="with ptx.loop():\n    ptx.break_(pred=p[1])",
     find=find_exits,

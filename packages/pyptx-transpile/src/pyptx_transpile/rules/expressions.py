@@ -98,7 +98,7 @@ def _width(one: Tree, *, turn: bool) -> int:
 def _claim(body: Body, block: Sequence[int | Tree]) -> Claim:
     first, last = block[0], block[-1]
     if isinstance(first, int) or isinstance(last, int):
-        raise TypeError("a block begins and ends with an expression")
+        raise TypeError("a block must start and end with an expression")
     places = [at for each in block if isinstance(each, Tree) for at in each.temporaries()]
     spelt = any(isinstance(each, Tree) and _has_operator(each) for each in block)
 
@@ -180,7 +180,7 @@ def _operand(printer: BodyPrinter, one: Tree, operand: tree.Operand, *, within: 
 
 EXPRESSION = SugarRule(
     name="expression",
-    summary="instructions in the place of their results, which are used once",
+    summary="instructions whose results are used once, nested into that use",
     before="mul.wide.s32 %rd2, %r1, 4;\n\tadd.s64 %rd3, %rd1, %rd2;\n\tld.global.b32 %r2, [%rd3+8];"
     "\n\tadd.s32 %r3, %r2, 1;",
     after="with ptx.expr(temps=(rd[2], rd[3], r[2]), spelling=SPELLING):\n"

@@ -92,7 +92,7 @@ def _claim(at: int, names: Mapping[tree.Vector, str]) -> Claim:
 
 FRAGMENT = SugarRule(
     name="fragment",
-    summary="names for fragments of matrices that several products have",
+    summary="names for matrix fragments that several MMA instructions use",
     before=".reg .b32 %h<9>;\n\tldmatrix.sync.aligned.m8n8.x4.shared.b16 {%h1, %h2, %h3, %h4}, [%r1];\n\t"
     "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r2, %r3}, {%h1, %h2, %h3, %h4}, {%r4, %r5}, {%r6, %r7};\n\t"
     "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r6, %r7}, {%h1, %h2, %h3, %h4}, {%r4, %r8}, {%r2, %r3};",

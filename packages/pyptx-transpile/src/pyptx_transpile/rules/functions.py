@@ -270,7 +270,7 @@ def _declarations(site: Site, given: Signature) -> list[nodes.RegisterDeclaratio
 
 FUNCTION = SugarRule(
     name="function",
-    summary="a sequence that occurs several times, in scopes of inline assembly for example: a function, and calls",
+    summary="a repeated sequence, for example a scope of inline assembly: a function, and calls",
     before="\n\t".join(
         [
             f"{{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %r{at}, 0;\n\t@p shfl.sync.idx.b32 %r{at}, %r0, 0, 31, -1;\n\t}}"

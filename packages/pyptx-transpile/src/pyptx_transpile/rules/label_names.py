@@ -9,7 +9,7 @@ __all__ = ["LABEL"]
 
 LABEL = SugarRule(
     name="label",
-    summary="labels without names, where the number of the block gives them",
+    summary="labels without names, if the block number determines the name",
     before="@%p1 bra $L__BB0_2;\n\tmov.b32 %r1, 7;\n$L__BB0_2:",
     after="with ptx.if_(~p[1]):\n    ptx.inst.mov.b32(r[1], 7)",
     find=find,

@@ -176,7 +176,7 @@ LOOP = SugarRule(
 
 WHILE = SugarRule(
     name="while",
-    summary="a loop with its test at the end, and the branch around it",
+    summary="a loop with its test at the end, and the branch that skips it",
     before="@%p1 bra $L2;\n$L1:\n\tshr.u32 %r1, %r1, 1;\n\tsetp.ne.b32 %p2, %r1, 0;\n\t@%p2 bra $L1;\n$L2:",
     after='with ptx.while_(lambda: ptx.inst.setp.ne.b32(p[2], r[1], 0), guard=~p[1], label="$L1", end_label="$L2"):\n'
     "    ptx.inst.shr.u32(r[1], r[1], 1)",

@@ -22,7 +22,7 @@ def find(_body: Body, _plan: Plan) -> Iterator[Claim]:
 
 NAMES = SugarRule(
     name="names",
-    summary="names of C++ for mangled ones",
+    summary="C++ names for mangled ones",
     before=".visible .entry _Z5scalePfi()",
     after='def scale() -> None:\n    """C++: scale(float*, int)."""',
     find=find,

@@ -40,7 +40,7 @@ def _claim(outer: Tree) -> Claim:
 
 NESTED = SugarRule(
     name="operand",
-    summary="an instruction in the place of an operand of the next one",
+    summary="an instruction as an operand of the next one",
     before="ld.param.u64 %rd1, [k_param_0];\n\tcvta.to.global.u64 %rd2, %rd1;",
     after='ptx.inst.cvta.to.global_.u64(rd[2], ptx.inst.ld.param.u64(rd[1], ptx.addr("k_param_0")))',
     find=find,

@@ -257,7 +257,7 @@ def _slice(first: str, count: int, step: int) -> str:
 
 PARAMETER = SugarRule(
     name="parameter",
-    summary="loads of parameters, and pointers of global memory, several in a call",
+    summary="loads of parameters and conversions to global pointers, several in one call",
     before="ld.param.u64 %rd1, [k_param_0];\n\tcvta.to.global.u64 %rd2, %rd1;"
     "\n\tld.param.u64 %rd3, [k_param_1];\n\tcvta.to.global.u64 %rd4, %rd3;",
     after='ptx.global_ptrs("k_param_0", "k_param_1", generic=[rd[1], rd[3]], into=[rd[2], rd[4]])',

@@ -76,7 +76,7 @@ def _claim(start: int, end: int) -> Claim:
 
 PREDICATED = SugarRule(
     name="predicated",
-    summary="instructions with the same guard behind each other",
+    summary="consecutive instructions with the same guard",
     before="@%p1 cp.async.cg.shared.global.L2::cache_hint [%r1+128], [%rd1+128], 16, %r2, %rd2;\n\t"
     "@%p1 st.global.b32 [%rd3], %r3;",
     after="with ptx.predicated(p[1]):\n    ptx.inst.cp.async_.cg.shared.global_.L2__cache_hint("

@@ -237,7 +237,7 @@ def _named(row: Row) -> Mapping[str, Constant]:
 
 RANGE = SugarRule(
     name="range",
-    summary="a loop with the step of a counter and its test at the end",
+    summary="a loop with a counter increment and its test at the end",
     before="mov.b32 %r1, 0;\n$L__BB0_1:\n\tshl.b32 %r2, %r2, 1;\n\tadd.s32 %r1, %r1, 1;\n\tsetp.ne.s32 %p1, %r1, 8;"
     "\n\t@%p1 bra $L__BB0_1;",
     after="for _ in counted(0, 8, counter=r[1], pred=p[1]):\n    ptx.inst.shl.b32(r[2], r[2], 1)",

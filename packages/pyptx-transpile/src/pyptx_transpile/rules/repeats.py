@@ -337,7 +337,7 @@ def _print_all(page: Page, turns: Sequence[Page]) -> None:
 
 REPEAT = SugarRule(
     name="repeat",
-    summary="the same statements with other numbers, in steps or by a table",
+    summary="repeated statements with other numbers, in steps or from a table",
     before="add.s32 %r0, %r0, 1;\n\tadd.s32 %r1, %r1, 3;\n\tadd.s32 %r2, %r2, 5;\n\tadd.s32 %r3, %r3, 7;"
     "\n\tadd.s32 %r4, %r4, 9;",
     after="for i in range(5):\n    ptx.inst.add.s32(r[i], r[i], 1 + 2 * i)",

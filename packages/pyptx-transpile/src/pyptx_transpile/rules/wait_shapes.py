@@ -155,9 +155,9 @@ def _polls(found: Found, node: nodes.Statement | None) -> bool:
         words[keyword] = next((word for word in node.opcode if word in values), None)
     if (words["sem"] is None) != (words["scope"] is None) or poll_words(node.opcode[1], **words) != node.opcode:
         return False
-    done, mbar, phase, *hint = node.operands
+    done, mbar, phase, *help = node.operands
     told = found.says(poll=node.opcode[1], **words) and found.has(mbar=mbar, phase=phase)
-    return told and _is_done(found, done) and all(found.has(suspend_time_hint=each) for each in hint)
+    return told and _is_done(found, done) and all(found.has(suspend_time_hint=each) for each in help)
 
 
 def _is_done(found: Found, operand: tree.Operand) -> bool:

@@ -135,7 +135,7 @@ def _partial(shared: Options) -> Expression:
 
 WAIT = SugarRule(
     name="wait",
-    summary="a poll of an mbarrier and the branch back to it, in each of the forms of `ptx.mbarrier.wait`",
+    summary="a spin loop on an mbarrier, in each form of `ptx.mbarrier.wait`",
     before="{\n\t.reg .pred P1;\nLAB_WAIT:\n\tmbarrier.try_wait.parity.shared::cta.b64 P1, [%r1], %r2;\n\t"
     "@P1 bra DONE;\n\tbra LAB_WAIT;\nDONE:\n\t}",
     after='ptx.mbarrier.wait(r[1], r[2], form="scoped_done", label="LAB_WAIT", past_label="DONE", done="P1")',

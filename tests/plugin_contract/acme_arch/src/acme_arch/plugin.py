@@ -187,8 +187,8 @@ def pyptx_memories() -> Sequence[Memory]:
     """Return the vault: 4 KiB per CTA of acme_1, with integer addresses."""
     from pyptx_ir.isa.memory_rows import Memory
 
-    hint = "keep less of it at a time"
-    return (Memory("vault", "vault", lambda row: 4096 if row is ACME_1 else 0, alignment=64, hint=hint),)
+    help = "keep less of it at a time"
+    return (Memory("vault", "vault", lambda row: 4096 if row is ACME_1 else 0, alignment=64, help=help),)
 
 
 @hookimpl

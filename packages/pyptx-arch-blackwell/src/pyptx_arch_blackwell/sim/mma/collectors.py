@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 __all__ = ["Collectors", "collecting"]
 
 _RULE: Final = "tcgen05-collector"
-_HINT: Final = "fill it first (.collector::…::fill), by a product with the same matrix"
 _READS: Final = ("use", "lastuse")
 _KEEPS: Final = ("fill", "use")
 
@@ -50,16 +49,18 @@ class Collectors:
                 factor, extent = (products.a, plan.a) if buffer == "a" else (products.b, plan.b)
                 now = _Kept(int(factor[number]), extent, turn.pc)
                 if does in _READS:
-                    self._expect(now, self._kept.get((block, buffer)), buffer)
+                    self._expect(now, self._kept.get((block, buffer)), buffer, does)
                 if does in _KEEPS:
                     self._kept[block, buffer] = now
                 else:
                     self._kept.pop((block, buffer), None)
 
-    def _expect(self, now: _Kept, kept: _Kept | None, buffer: str) -> None:
+    def _expect(self, now: _Kept, kept: _Kept | None, buffer: str, does: str) -> None:
+        """Report a use of a buffer that does not hold the matrix of the MMA."""
+        use = f".collector::{buffer}::{does}, but the collector buffer"
+        help = f"issue an MMA with .collector::{buffer}::fill and the same matrix first"
         if kept is None:
-            message = f"a product takes its matrix from the collector {buffer}, which holds none"
-            self._wave.report(_RULE, message, now.pc, hint=_HINT)
+            self._wave.report(_RULE, f"{use} is empty", now.pc, help=help)
         elif kept[:2] != now[:2]:
-            message = f"a product takes its matrix from the collector {buffer}, which holds another one"
-            self._wave.report(_RULE, message, now.pc, other_pc=kept.pc, hint=_HINT)
+            message, label = f"{use} holds another matrix", "MMA with that matrix"
+            self._wave.report(_RULE, message, now.pc, other_pc=kept.pc, other_label=label, help=help)

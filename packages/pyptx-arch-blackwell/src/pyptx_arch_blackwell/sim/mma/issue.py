@@ -46,7 +46,7 @@ def opcode_of(operands: Operands) -> Opcode:
     words = operands.opcode
     kind = next(word for word in words if word.startswith("kind::")).removeprefix("kind::")
     if kind == "ti16" or "decompress::lut::b" in words:
-        operands.fail("the simulator does not know what products of sm_107 compute")
+        operands.fail("no simulator semantics for tcgen05.mma of sm_107")
     return Opcode(
         kind=kind,
         blocks=blocks_of(operands),
@@ -149,8 +149,11 @@ def _plan(turn: Turn, opcode: Opcode, bits: int) -> Plan | None:
     try:
         return plan_of(opcode, bits)
     except ValueError as error:
-        message = f"the instruction descriptor {bits:#010x} does not fit: {said(error)}"
-        turn.fault(_RULE, message, "make it of types and sizes: ptx.tcgen05", turn.count)
+        message, notes = said(error)
+        if not message.startswith("invalid"):
+            message = f"invalid instruction descriptor: {message}"
+        help = "build it with InstructionDescriptor, or call ptx.tcgen05.mma without idesc"
+        turn.fault(_RULE, message, help, turn.count, notes=(*notes, f"instruction descriptor {bits:#010x}"))
         return None
 
 
@@ -168,7 +171,14 @@ def _sound(turn: Turn, products: Products) -> bool:
             sound &= all(_readable(turn, plan, each, name, extent) for each in dict.fromkeys(bits.tolist()))
     it = plan.descriptor
     for name, bits, blocks, extent in _read_shared(products) if sound and turn.checked else ():
-        unwritten(turn, bits, blocks, extent, "a product", used=used_bytes(it.kind, it.a if name == "a" else it.b))
+        unwritten(
+            turn,
+            bits,
+            blocks,
+            extent,
+            f"tcgen05.mma, operand {name.upper()}",
+            used=used_bytes(it.kind, it.a if name == "a" else it.b),
+        )
     return sound
 
 
@@ -176,20 +186,21 @@ def _judge_threads(turn: Turn, products: Products) -> None:
     """Report threads that issue one MMA together; several threads may issue MMAs with different accumulators."""
     _, sharing = np.unique(np.stack([products.blocks, products.d]), axis=1, return_counts=True)
     if count := int(sharing[sharing > 1].sum()):
-        message = f"{count} threads issue a product where one should: each of them computes it"
-        turn.report(_RULE, message, hint="let one thread issue it: elect.sync", count=count)
+        message = f"tcgen05.mma issued by {count} threads: each performs the MMA"
+        turn.report(_RULE, message, help="issue from one thread (elect.sync)", count=count)
 
 
 def _judge_alignment(turn: Turn, products: Products) -> None:
     """Report matrices that start at another lane than the accumulator. Manual: "Alignment restriction"."""
     opcode, lanes = products.plan.opcode, lanes_of(products.d)
-    held = {"a": products.a.astype(np.int64)} if opcode.in_tensor else {}
-    held |= {"the metadata": products.further[-1]} if opcode.sparse else {}
+    held = {"operand A": products.a.astype(np.int64)} if opcode.in_tensor else {}
+    held |= {"sparsity metadata": products.further[-1]} if opcode.sparse else {}
     for name, addresses in held.items():
         if turn.checked and (lanes_of(addresses) != lanes).any():
             other = lanes_of(addresses)[0]
-            message = f"a product with {name} from lane {other} and d from lane {lanes[0]} of tensor memory on"
-            turn.report(_RULE, message, hint="let a, d and the metadata of a begin at the same lane", count=turn.count)
+            message = f"{name} starts at tensor memory lane {other}, the accumulator at lane {lanes[0]}"
+            help = "start A, D and the metadata at the same lane"
+            turn.report(_RULE, message, help=help, count=turn.count)
 
 
 def _matrices(products: Products) -> Iterator[tuple[Sequence[Rectangle], IntArray]]:
@@ -210,8 +221,8 @@ def _holds(turn: Turn, products: Products, rectangles: Sequence[Rectangle], addr
         for other in {each.block for each in rectangles}:
             sound &= allocation.judge_columns(turn, int(block) + other, int(column), end)
         if lane + low > LANES or lane % (PARTITION // 2):
-            turn.fault(_RULE, f"a product with a matrix of tensor memory from lane {lane} on",
-                       "it begins at lane 0; with M = 64 it may begin at lane 16", turn.count)  # fmt: skip
+            message = f"tcgen05.mma operand at tensor memory lane {lane}: must be 0, or 16 if M = 64"
+            turn.fault(_RULE, message, "clear the lane field (bits 31-16) of the address", turn.count)
             return False
     return sound
 
@@ -222,8 +233,8 @@ def _apart(turn: Turn, products: Products) -> None:
     (_, end), d = sums
     for (first, last), at in read:
         if ((at + first < d + end) & (d < at + last)).any():
-            message = "a product writes its sums to columns that it reads"
-            turn.report(_RULE, message, hint="give the sums columns of their own", count=turn.count)
+            message = "accumulator columns overlap an input of tcgen05.mma"
+            turn.report(_RULE, message, help="use separate columns for the accumulator", count=turn.count)
 
 
 def _span(rectangles: Sequence[Rectangle]) -> tuple[int, int]:
@@ -233,13 +244,15 @@ def _span(rectangles: Sequence[Rectangle]) -> tuple[int, int]:
 
 def _readable(turn: Turn, plan: Plan, bits: int, name: str, extent: Extent) -> bool:
     """Report a descriptor of a matrix that an MMA cannot read; return whether it can be read anyway."""
-    if not readable(turn, bits, f"{name} of a product", extent):
+    if not readable(turn, bits, name.upper(), extent):
         return False
     matrix = matrix_of(bits)
     try:
         check_swizzle(plan.descriptor.kind, extent.major, matrix.swizzle if matrix.swizzle > CHUNK else 0, matrix.atom)
     except ValueError as error:
-        turn.report(RULE, f"the descriptor {bits:#018x} of {name} does not fit: {said(error)}", count=turn.count)
+        message, notes = said(error)
+        message = f"invalid shared memory descriptor of {name.upper()}: {message}"
+        turn.report(RULE, message, notes=(*notes, f"descriptor {bits:#018x}"), count=turn.count)
     return True
 
 
@@ -262,7 +275,8 @@ def _touches(products: Products) -> Iterator[Touch]:
     for _, bits, blocks, extent in _read_shared(products):
         matrices = located(bits, blocks, stride)
         where, size = pieces(matrices, extent)
-        owners, layout = np.repeat(np.arange(n), where.shape[1]), swizzle(matrices[0][0].swizzle, matrices[0][0].atom)
+        owners, first = np.repeat(np.arange(n), where.shape[1]), matrices[0][0]
+        layout = swizzle(first.swizzle, first.atom, "tcgen05.mma")
         yield Touch("shared", writes=False, offsets=where.reshape(-1), size=size, owners=owners, layout=layout)
     for number, (rectangles, addresses) in enumerate(_matrices(products)):
         yield touch(products.blocks, addresses, rectangles, writes=not number)

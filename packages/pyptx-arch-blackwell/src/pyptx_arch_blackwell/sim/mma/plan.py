@@ -139,11 +139,11 @@ def plan_of(opcode: Opcode, bits: int) -> Plan:
     """Return the plan of an instruction descriptor's bits; raise ValueError for an invalid MMA."""
     descriptor = InstructionDescriptor.decode(opcode.kind, bits)
     if descriptor.sparse != opcode.sparse:
-        says, lacks = ("a sparse", "no .sp") if descriptor.sparse else ("a dense", ".sp")
-        raise ValueError(f"the instruction descriptor says {says} product, and the opcode has {lacks}")
+        kind, opcode_has = ("sparse", "no .sp") if descriptor.sparse else ("dense", ".sp")
+        raise ValueError(f"the MMA is {kind}, but the opcode has {opcode_has}")
     products.check(descriptor, cta_group=opcode.blocks, ws=opcode.stationary)
     if opcode.in_tensor and descriptor.a_major == "MN":
-        raise ValueError("a in tensor memory is K-major, and the instruction descriptor says MN-major")
+        raise ValueError("A is MN-major, must be K-major in tensor memory")
     plan = Plan(opcode, descriptor)
     plan.check()
     return plan

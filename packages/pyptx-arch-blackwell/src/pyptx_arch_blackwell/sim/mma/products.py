@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["Products"]
 
 _HALF = 0xFFFF
-_HINT = "write it first: the first product of a sum must not add to what is there (its predicate)"
+_HELP = "clear the enable-input-d predicate for the first MMA of an accumulation"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -88,9 +88,9 @@ class Products(Piped):
             a = sparse.dense(self, a, self.further[-1])
         return (a, b, *scales_of(self)) if self.plan.opcode.scaled else (a, b)
 
-    def report(self, rule: str, message: str, hint: str, count: int = 1) -> None:
+    def report(self, rule: str, message: str, help: str, count: int = 1) -> None:
         """Report a finding at the MMA's instruction."""
-        self.wave.report(rule, message, self.pc, hint=hint, count=count)
+        self.wave.report(rule, message, self.pc, help=help, count=count)
 
     def _addend(self) -> Array:
         """Return the addend: the old accumulator, or zeros."""
@@ -100,8 +100,8 @@ class Products(Piped):
         half = plan.descriptor.d == "f16"
         unknown = self.tensor.unknown(self.blocks[adds], self.d[adds], plan.d, _HALF if half else 0xFFFFFFFF)
         if unknown is not None:
-            message = "a product adds to cells of tensor memory that nothing has written"
-            self.report("uninitialized-memory", message, _HINT, int(np.count_nonzero(unknown)))
+            message = "tcgen05.mma accumulates into uninitialized tensor memory"
+            self.report("uninitialized-memory", message, _HELP, int(np.count_nonzero(unknown)))
         words = self.tensor.read(self.blocks, self.d, plan.d)
         values = WIDEN[plan.descriptor.d](words.astype(np.uint16) if half else words)
         if self.divisor:
@@ -128,18 +128,18 @@ class Products(Piped):
         plan, addresses = self.plan, self.a.astype(np.int64)
         first, *others = (self._copy_of_a(addresses, copy) for copy in plan.a_copies)
         if any(not np.array_equal(first, other) for other in others):
-            message = "a product reads rows of a of which groups of lanes have different copies"
-            hint = "write the rows to all groups of lanes that compute columns of them"
-            self.report("tcgen05-mma", message, hint)
+            message = "operand A differs between lane groups that compute the same rows"
+            help = "write the same rows to all lane groups that compute columns of them"
+            self.report("tcgen05-mma", message, help)
         words = shifted(first) if plan.opcode.shifted else first
         return plan.decoder("a")(words.view(np.uint8))
 
     def _copy_of_a(self, addresses: IntArray, copy: Sequence[Rectangle]) -> Words:
         unknown = self.tensor.unknown(self.blocks, addresses, copy)
         if unknown is not None:
-            message = "a product reads a matrix in tensor memory of which nothing has written all"
-            hint = "write it first: tcgen05.st and its wait, or tcgen05.cp"
-            self.report("uninitialized-memory", message, hint, int(np.count_nonzero(unknown)))
+            message = "tcgen05.mma reads uninitialized tensor memory as operand A"
+            help = "write it first: tcgen05.st and tcgen05.wait::st, or tcgen05.cp"
+            self.report("uninitialized-memory", message, help, int(np.count_nonzero(unknown)))
         return self.tensor.read(self.blocks, addresses, copy)
 
     @property

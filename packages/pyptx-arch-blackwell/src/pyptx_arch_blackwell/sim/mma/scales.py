@@ -45,7 +45,7 @@ def scales_of(products: Products) -> tuple[Array, Array]:
     codes_a = np.concatenate(parts, axis=1)
     copies = [_codes(products, "b", of_b, products.further[1], block) for block in range(both)]
     if any(not np.array_equal(copies[0], other) for other in copies[1:]):
-        _differ(products, "b", "the blocks of the pair")
+        _differ(products, "b", "the two CTAs of the pair")
     return scales(codes_a, element), scales(copies[0], element)
 
 
@@ -59,15 +59,15 @@ def _codes(products: Products, name: str, factors: ScaleFactors, addresses: IntA
     if known is not None:
         missing = int(np.count_nonzero(known.take(at) != 0xFF))
         if missing:
-            message = f"a product reads scales of {name} that nothing has written to tensor memory"
-            hint = "tcgen05.cp them in front of the product, to all four quarters of the lanes (.warpx4)"
-            products.report("uninitialized-memory", message, hint, missing)
+            message = f"tcgen05.mma reads uninitialized scale factors of {name.upper()}"
+            help = "copy them with tcgen05.cp (.warpx4) before the MMA"
+            products.report("uninitialized-memory", message, help, missing)
         elif (copies != copies[:, :1]).any():
-            _differ(products, name, "the quarters of the lanes")
+            _differ(products, name, "the four lane quarters")
     return copies[:, 0]
 
 
 def _differ(products: Products, name: str, among: str) -> None:
-    message = f"a product reads scales of {name} of which {among} have different ones"
-    hint = "copy them with .warpx4, in both CTAs of a pair"
-    products.report(_RULE, message, hint)
+    message = f"scale factors of {name.upper()} differ between {among}"
+    help = "copy them with .warpx4, in both CTAs of a pair"
+    products.report(_RULE, message, help)

@@ -51,8 +51,8 @@ def dense(products: Products, stored: Array, addresses: IntArray) -> Array:
         known = ", ".join(f"{code:#06b}" for code in CODES[kind])
         products.report(
             "tcgen05-mma",
-            f"the metadata of a sparse matrix say {int(codes[meaningless][0]):#06b}, which means nothing",
-            f"of kind::{kind} there is {known}",
+            f"invalid sparsity metadata {int(codes[meaningless][0]):#06b} for kind::{kind}",
+            f"use one of {known}",
             int(np.count_nonzero(meaningless)),
         )
     inside = _positions(kind)[codes]  # [n, m, chunks, stored in a chunk]
@@ -74,10 +74,11 @@ def _codes(products: Products, metadata: Metadata, addresses: IntArray) -> IntAr
         found = tensor.words.reshape(-1).take(at) >> shifts & np.uint32(_CODES - 1)
         known = tensor.arena.written(at * WORD, WORD)
         if known is not None and not known.all():
-            message, hint = "a product reads metadata that nothing has written to tensor memory", "tcgen05.cp it first"
-            products.report("uninitialized-memory", message, hint, int(np.count_nonzero(~known)))
+            message = "tcgen05.mma reads uninitialized sparsity metadata"
+            help = "copy it with tcgen05.cp before the MMA"
+            products.report("uninitialized-memory", message, help, int(np.count_nonzero(~known)))
         elif (found != found[:, :1]).any():
-            message = "a product reads metadata of which groups of lanes have different copies"
-            products.report("tcgen05-mma", message, "write it to all groups of lanes that compute columns of a row")
+            message = "sparsity metadata differs between lane groups that compute the same rows"
+            products.report("tcgen05-mma", message, "write the same metadata to all lane groups of a row")
         parts.append(found[:, 0].astype(np.int64))
     return np.concatenate(parts, axis=1)

@@ -95,13 +95,6 @@ class Descriptor:
         """Bytes that a copy occupies in shared memory, including padding."""
         return self.bytes if self.packing is None else self.bytes * self.packing.room // self.packing.dense
 
-    @cached_property
-    def swizzle(self) -> int:
-        """Row bytes within which the swizzle permutes 16-byte chunks: 16 for none, 0 for larger atoms."""
-        if self.map.atom:
-            return 0
-        return int(self.map.swizzle_name.partition("B")[0]) if self.map.swizzle else _CHUNK
-
     def fill(self, unit: int) -> Array:
         """Return the fill value for `unit` bytes out of bounds."""
         return _filling(FILLS[self.map.fill], unit)
@@ -133,7 +126,8 @@ class Descriptor:
         """Return the fault of coordinates of packed elements, and the remedy; None if they are valid."""
         step = 1 if self.packing is None else self.packing.step
         if coordinates[0] % step:
-            return f"coordinate 0 is {coordinates[0]} in a tensor of packed elements", f"use multiples of {step}"
+            message = f"coordinate 0 of packed elements is {coordinates[0]}, must be a multiple of {step}"
+            return message, f"start the box at a multiple of {step} elements"
         return None
 
     def misplaced(self, corner: tuple[int, ...]) -> tuple[str, str] | None:
@@ -141,12 +135,16 @@ class Descriptor:
         record = self.map
         per_slice = record.slice_bytes // record.itemsize
         if per_slice and corner[0] % per_slice:
-            return f"channel {corner[0]} begins no slice of {per_slice}", "copy whole slices of an interleaved tensor"
+            message = f"coordinate 0 is {corner[0]}, must be a multiple of {per_slice}, the channels of a slice"
+            return message, "copy whole slices of an interleaved tensor"
         for axis in range(1, record.rank - 1) if record.columns else ():
             low, high = self._bounds(axis)
             if not low <= corner[axis] <= high:
-                message = f"coordinate {axis} is {corner[axis]}, outside of the bounding box from {low} to {high}"
-                return message, "begin inside of the box that the map's corners leave; offsets come on top"
+                message = f"coordinate {axis} is {corner[axis]}, outside the bounding box ({low} to {high})"
+                return (
+                    message,
+                    "start inside the bounding box that the map's corners define; add im2col offsets to that",
+                )
         return None
 
     @cached_property
@@ -333,10 +331,10 @@ def decode(data: bytes, address: int | None = None) -> Descriptor | tuple[str, s
     """
     record = unpack(data)
     if record is None:
-        return "no tensor map", "pass the map of this tensor"
+        return "operand is not a valid tensor map", "pass the tensor map of this tensor"
     if address is not None:
         record = replace(record, address=address)
     fault = record.fault()
     if fault is not None:
-        return f"a tensor map with {fault[0]}", fault[1]
+        return f"invalid tensor map: {fault[0]}", fault[1]
     return Descriptor(record.in_bytes(), record.packing)

@@ -38,15 +38,15 @@ class Unknown:
 class Elements:
     """Elements of an arena, in order: `index` counts elements of `dtype` from its start.
 
-    `swizzle` is the width of the swizzle of a box in shared memory, 16 for none; None for other elements. Each
-    `together` consecutive elements are distinct and occupy contiguous bytes, in any order.
+    `swizzle` is the swizzle mode of a box in shared memory; None for other elements. Each `together` consecutive
+    elements are distinct and occupy contiguous bytes, in any order.
     """
 
     space: str
     arena: Arena
     dtype: DType
     index: IntArray
-    swizzle: int | None = None
+    swizzle: str | None = None
     together: int = 1
 
     @property

@@ -33,7 +33,7 @@ def compile_cp(operands: Operands) -> Action:
         return operands.nothing()
     word = operands.word("report") or operands.word("disabled")
     if word:
-        raise MissingSemantics(f"the simulator has no semantics for bulk copies with .{word}")
+        raise MissingSemantics(f"no simulator semantics for bulk copies with .{word}")
     if operands.word("tensor"):
         return tensor_copy.compile_tensor_copy(operands)
     return operands.action(_Contiguous(operands).execute)
@@ -65,10 +65,11 @@ class _Extent(NamedTuple):
     def fault(self) -> tuple[str, str, str] | None:
         """Return the violated rule, the fault and the remedy; None for a valid extent."""
         if self.size % _CHUNK:
-            return "misaligned", f"{self.size} bytes", f"the size must be a multiple of {_CHUNK}"
+            message = f"invalid bulk copy size {self.size}: must be a multiple of {_CHUNK} bytes"
+            return "misaligned", message, "round up the size"
         if max(self.left, self.right) >= _CHUNK:
-            what = f"{self.size} bytes that ignores {self.left} and {self.right}"
-            return "out-of-bounds", what, f"less than {_CHUNK} bytes can be ignored at each end"
+            message = f"bulk copy ignores {self.left} and {self.right} bytes at its ends: at most {_CHUNK - 1} each"
+            return "out-of-bounds", message, "shorten the copy by the 16-byte chunks that are ignored as a whole"
         return None
 
 
@@ -100,7 +101,7 @@ class _Contiguous:
     def _copy(self, turn: Turn, extent: _Extent) -> None:
         wrong = extent.fault()
         if wrong is not None:
-            turn.misuse(wrong[0], f"a bulk copy of {wrong[1]}", wrong[2])
+            turn.misuse(*wrong)
             return
         spots = [
             turn.offsets(self._into, extent.size, "write", space=self._spaces[0], alignment=_CHUNK),
@@ -130,8 +131,8 @@ class _Contiguous:
         inner = turn.offsets(self._from, extent.kept, space=space, alignment=1, behind=extent.left)
         spots = inner - extent.left
         if (spots[spots >= 0] % _CHUNK).any():
-            hint = "the source must be aligned to 16 bytes, ignored bytes included"
-            turn.misuse("misaligned", "a bulk copy from between two pieces of 16 bytes", hint)
+            help = "align the source, including the ignored bytes, to 16 bytes"
+            turn.misuse("misaligned", "cp.async.bulk source is not 16-byte aligned", help)
         return spots
 
     def _thread(

@@ -8,10 +8,10 @@ from pyptx_sim.extension import GroupKind
 
 BULK: Final = GroupKind(
     name="bulk",
-    operations="bulk copies that read its block's shared memory",
+    operations="bulk copies from shared memory",
     unfinished="unfinished-copy",
     tells="lanes",
     reads=True,
-    wait="cp.async.bulk.wait_group (with .read for what it reads), and then a barrier",
+    wait="cp.async.bulk.wait_group (.read for the source alone), then a barrier",
     severity="note",  # libraries end kernels this way; the manual does not state whether shared memory outlives the CTA
 )

@@ -9,6 +9,7 @@ import numpy as np
 from pyptx_arch_hopper.sim.tma.bulk import BulkCopy, Narrowing
 from pyptx_arch_hopper.sim.tma.groups import BULK
 from pyptx_arch_hopper.sim.tma.touches import touches
+from pyptx_ir.isa.modules.counting import counted
 from pyptx_sim.extension import ASYNC
 
 if TYPE_CHECKING:
@@ -104,8 +105,9 @@ def _check_barrier(turn: Turn, target: Elements, barriers: tuple[int, ...], *, p
         return
     turn.report(
         "mbarrier-wrong-cta",
-        f"a bulk copy of {_name(turn)} goes to one block, and tells {turn.mbarrier_name(barriers[0])} of another",
-        hint="name an mbarrier of the block that the copy writes to, or with .cta_group::2 one of its pair",
+        f"bulk copy destination and {turn.mbarrier_name(barriers[0])} are in different CTAs",
+        label=f"copy issued by {_name(turn)}",
+        help="use an mbarrier of the destination CTA (with .cta_group::2, of its CTA pair)",
     )
 
 
@@ -115,7 +117,7 @@ def _judge_undefined(turn: Turn, transfer: Transfer) -> Origin | None:
     sides = (
         {"read": transfer.source}
         if transfer.update is None
-        else {"read": transfer.source, "added to": transfer.targets[0]}
+        else {"read": transfer.source, "reduction": transfer.targets[0]}
     )
     for done, every in sides.items():
         side, into = (each if known is None else each.chosen(known) for each in (every, transfer.targets[0]))
@@ -125,12 +127,16 @@ def _judge_undefined(turn: Turn, transfer: Transfer) -> Origin | None:
         missing = bits.any(axis=1)
         seen = missing & turn.host_sees(into.space, into.offsets)
         first = int(side.offsets[int((seen if seen.any() else missing).argmax())])
-        where = turn.memory(side.space).describe_offset(first)
-        place = f"{side.space} memory at {where}, {done} by a bulk copy of {_name(turn)}"
+        what, label = _described(turn, side, first), f"{done} by bulk copy of {_name(turn)}"
         if seen.any():
-            turn.undefined(side.space, first, place, int(np.count_nonzero(seen)))
-        origin = turn.origin(side.space, first, place)
+            turn.undefined(side.space, first, what, int(np.count_nonzero(seen)), label=label)
+        origin = turn.origin(side.space, first, what, label=label)
     return origin
+
+
+def _described(turn: Turn, side: Elements, offset: int) -> str:
+    """Return the element at an offset of one side, for messages."""
+    return f"{counted(side.dtype.itemsize, 'byte')} at {turn.memory(side.space).describe_offset(offset)}"
 
 
 def _check_written(turn: Turn, source: Elements) -> None:
@@ -138,6 +144,6 @@ def _check_written(turn: Turn, source: Elements) -> None:
     bits = source.undefined()
     if bits is not None:
         missing = source.offsets[bits.any(axis=1)]
-        where = turn.memory(source.space).describe_offset(int(missing[0]))
-        message = f"a bulk copy of {_name(turn)} reads {source.space} memory at {where}"
-        turn.undefined(source.space, int(missing[0]), message, len(missing))
+        what = _described(turn, source, int(missing[0]))
+        label = f"read by bulk copy of {_name(turn)}"
+        turn.undefined(source.space, int(missing[0]), what, len(missing), label=label)

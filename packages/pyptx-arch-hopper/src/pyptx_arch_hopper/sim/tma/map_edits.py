@@ -34,20 +34,19 @@ def _compile_replace(operands: Operands) -> Action:
     ordinal = operands.number("ordinal") if field in _LISTS else 0
     value = operands.names[-1]
     if field in _MODES and operands.number(value) >= _MODES[field]:
-        raise MissingSemantics(f"the simulator has no {field} {operands.number(value)}")
+        raise MissingSemantics(f"no simulator semantics for tensor maps with .{field} {operands.number(value)}")
     place, new = operands.place("addr"), operands.source(value, operands.word("b64") or "b32")
     if (field, ordinal) not in FIELDS:
-        message, hint = (
-            f"no tensor map has {field} {ordinal}",
-            "the outermost dimension of five has no stride of its own",
-        )
-        return operands.action(lambda turn: turn.misuse("tensor-map", message, hint))
+        last = max(number for name, number in FIELDS if name == field)
+        message = f"invalid ordinal {ordinal} of .{field}: must be 0 to {last}"
+        help = "use the ordinal of a dimension; .global_stride has none for the innermost one"
+        return operands.action(lambda turn: turn.misuse("tensor-map", message, help))
 
     def replace(turn: Turn) -> None:
         for part, memory, addresses in turn.by_memory(place):
             if memory not in _SPACES:
-                where = f"a field of a tensor map in {memory} memory is replaced"
-                part.misuse("tensor-map", where, "copy the map to global or shared memory first")
+                message = f"tensormap.replace of a tensor map in {memory} memory"
+                part.misuse("tensor-map", message, "copy the map to global or shared memory first")
                 continue
             found = _accessed(part, memory, addresses, "read", "write")
             if found is None:
@@ -73,9 +72,9 @@ def _edit(turn: Turn, memory: str, offset: int, change: tuple[str, int, int]) ->
     arena = turn.memory(memory).arena
     edited = replaced(arena.bytes_at(offset, SIZE), *change)
     if edited is None:
-        message = f"no tensor map lies where the {change[0]} of one is replaced"
-        hint = "store zeros there, or copy a map that the host has encoded; its fields are then replaced one by one"
-        turn.misuse("tensor-map", message, hint)
+        message = f"tensormap.replace.{change[0]} of 128 bytes that are not a valid tensor map"
+        help = "copy an encoded tensor map there first, or zero the 128 bytes and replace every field"
+        turn.misuse("tensor-map", message, help)
         return
     arena.set_bytes(offset, edited)
     turn.changed()
@@ -109,8 +108,8 @@ def map_fence(operands: Operands) -> Action:
     def acquire(turn: Turn) -> None:
         for part, memory, addresses in turn.by_memory(place):
             if memory != "global":
-                where = f"a tensor map is acquired in {memory} memory"
-                part.misuse("tensor-map", where, "only maps in global memory are written by kernels")
+                message = f"fence.proxy.tensormap acquire of a tensor map in {memory} memory"
+                part.misuse("tensor-map", message, "acquire only maps in global memory, which kernels can modify")
                 continue
             found = part.located(memory, addresses, SIZE, alignment=ALIGNMENT)
             if found is not None:

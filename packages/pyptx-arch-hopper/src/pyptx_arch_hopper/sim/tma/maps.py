@@ -183,29 +183,39 @@ class Record:
 
     def fault(self) -> tuple[str, str] | None:
         """Return the fault of an invalid map, and the remedy; None for a valid map."""
-        return next(((message, hint) for wrong, message, hint in self._rules() if wrong), None)
+        return next(((message, help) for wrong, message, help in self._rules() if wrong), None)
 
     def _rules(self) -> Iterator[tuple[bool, str, str]]:
-        yield bool(self.invalid), f"no valid {', '.join(self.invalid)}", "give every field a value that it can hold"
+        yield (
+            bool(self.invalid),
+            f"no valid value for {', '.join(self.invalid)}",
+            "set every field to a value in its range",
+        )
         modes = (self.element, ELEMENTS), (self.swizzle, SWIZZLES), (self.atom, ATOMS), (self.interleave, INTERLEAVES)
         unknown = any(value >= len(known) for value, known in modes)
-        yield unknown, "elements, or a swizzle, that came later", "not simulated; use those of sm_90"
+        yield unknown, "element type, swizzle or interleave is not simulated", "use the values of sm_90"
         least = 3 if self.columns or self.interleave else 1
-        yield not least <= self.rank <= RANKS, f"rank {self.rank}", f"it must be from {least} to {RANKS}"
+        wrong = not least <= self.rank <= RANKS
+        yield wrong, f"rank {self.rank}, must be {least} to {RANKS}", "merge or add dimensions"
         packing = self.packing
         padded = packing is not None and packing.padded
         unit = 32 if padded or self.interleave == INTERLEAVES.index("32B") else 16
         strides, steps = self.strides[1 : self.rank], self.steps[: self.rank]
         extents = self.extents[: self.rank]
-        yield not all(0 < extent < _EXTENTS_END for extent in extents), f"shape {extents[::-1]}", "from 1 to 2^32 each"
+        wrong = not all(0 < extent < _EXTENTS_END for extent in extents)
+        yield wrong, f"shape {extents[::-1]}, extents must be 1 to 2^32", "pass the extents of the tensor"
         wrong = any(step % unit or step >= _STRIDES_END for step in strides)
-        yield wrong, f"strides {strides[::-1]}", f"multiples of {unit} bytes below 2^40"
-        yield self.address % unit != 0, f"address {self.address:#x}", f"it must be a multiple of {unit}"
+        message = f"strides {strides[::-1]}, must be multiples of {unit} bytes below 2^40"
+        yield wrong, message, f"pad the rows of the tensor to multiples of {unit} bytes"
+        message = f"address {self.address:#x}, must be a multiple of {unit}"
+        yield self.address % unit != 0, message, f"align the tensor to {unit} bytes"
         wrong = not all(1 <= step <= _MOST_STEP for step in steps) or steps[0] != 1
-        yield wrong, f"element strides {steps[::-1]}", f"1 for the innermost dimension, at most {_MOST_STEP} for others"
-        yield bool(self.atom) and self.swizzle != SWIZZLES.index("128B"), f"swizzle {self.swizzle_name}", "use 128B"
+        message = f"element strides {steps[::-1]}, must be 1 to {_MOST_STEP}, the innermost 1"
+        yield wrong, message, "describe a larger distance by the tensor's strides"
+        wrong = bool(self.atom) and self.swizzle != SWIZZLES.index("128B")
+        yield wrong, f"swizzle {self.swizzle_name}: atoms over 16 bytes need 128B", "use swizzle 128B"
         nan = self.fill == FILLS.index("nan") and (packing is not None or self.type[0] in "us")
-        yield nan, f"nan to fill up elements of .{self.type}", "only floating-point types have it"
+        yield nan, f"fill nan for elements of .{self.type}, needs a floating-point type", "use fill zeros"
         yield from self._column_rules() if self.columns else self._box_rules()
         if packing is not None:
             yield from self._packed_rules(packing)
@@ -214,51 +224,62 @@ class Record:
     def _packed_rules(self, packing: Packing) -> Iterator[tuple[bool, str, str]]:
         """Rules for packed elements. CUDA driver API: cuTensorMapEncodeTiled, "packed data types"."""
         step, what = packing.step, f"elements of .{self.type}"
-        yield self.extents[0] % step != 0, f"{self.extents[0]} {what}", f"a multiple of {step} along the innermost"
+        message = f"innermost extent of {self.extents[0]} {what}, must be a multiple of {step}"
+        yield self.extents[0] % step != 0, message, "pad the innermost dimension"
         if not packing.padded:
             return
         inner = self.channels if self.columns else self.box[0]
-        yield inner != _PADDED_BOX, f"{inner} {what} along a box", f"{_PADDED_BOX} of them are copied"
-        yield self.swizzle_name not in _PADDED_SWIZZLES, f"swizzle {self.swizzle_name} of {what}", "use none, or 128B"
+        message = f"box rows of {inner} {what}, must be {_PADDED_BOX}"
+        yield inner != _PADDED_BOX, message, f"copy {_PADDED_BOX} elements per row"
+        message = f"swizzle {self.swizzle_name} of {what}, must be {', '.join(_PADDED_SWIZZLES)}"
+        yield self.swizzle_name not in _PADDED_SWIZZLES, message, "use swizzle none or 128B"
 
     def _box_rules(self) -> Iterator[tuple[bool, str, str]]:
         box = self.box[: self.rank]
-        yield not all(1 <= extent <= 256 for extent in box), f"box {box[::-1]}", "from 1 to 256 each"
+        message = f"box {box[::-1]}, extents must be 1 to 256"
+        yield not all(1 <= extent <= 256 for extent in box), message, "copy the tile as several boxes"
 
     def _column_rules(self) -> Iterator[tuple[bool, str, str]]:
-        yield not 1 <= self.channels <= _MOST_CHANNELS, f"{self.channels} channels", f"at most {_MOST_CHANNELS}"
-        yield not 1 <= self.pixels <= _MOST_PIXELS, f"{self.pixels} pixels", f"at most {_MOST_PIXELS}"
+        help = "copy the tile in several parts"
+        message = f"{self.channels} channels per pixel, must be 1 to {_MOST_CHANNELS}"
+        yield not 1 <= self.channels <= _MOST_CHANNELS, message, help
+        message = f"{self.pixels} pixels per column, must be 1 to {_MOST_PIXELS}"
+        yield not 1 <= self.pixels <= _MOST_PIXELS, message, help
         corners = (*self.lower[: self.rank - 2], *self.upper[: self.rank - 2])
         bound = _CORNERS_END.get(self.rank, 0)
         beyond = not all(-bound <= offset < bound for offset in corners)
-        yield beyond, f"corners {corners[::-1]}", f"offsets from {-bound} to {bound - 1} for rank {self.rank}"
+        message = f"corners {corners[::-1]}, must be {-bound} to {bound - 1} for rank {self.rank}"
+        yield beyond, message, "use a tensor of lower rank for larger offsets"
         spatial = range(self.rank - 2)
         empty = any(self.extents[axis + 1] + self.upper[axis] <= self.lower[axis] for axis in spatial)
-        yield empty, "corners that leave no pixel", "lower may not lie behind the extent plus upper"
+        message = "corners leave no pixel: lower must be less than extent + upper"
+        yield empty, message, "choose corners with at least one pixel between them"
 
     def _row_rules(self) -> Iterator[tuple[bool, str, str]]:
         """Rules for contiguous runs in shared memory: the innermost extent of a box, or the channels of a pixel."""
         count, packing = (self.channels if self.columns else self.box[0]), self.packing
         inner = count * self.itemsize if packing is None else packing.bytes(count) * packing.room // packing.dense
-        yield inner % 16 != 0, f"{inner} bytes along the innermost box", "it must be a multiple of 16"
+        message = f"{inner}-byte box rows, must be a multiple of 16"
+        yield inner % 16 != 0, message, "pad or widen the box"
         if self.interleave:
             needs = self.interleave == INTERLEAVES.index("32B") and self.swizzle_name != "32B"
-            yield needs, f"swizzle {self.swizzle_name} with interleave 32B", "use swizzle 32B"
+            yield needs, f"swizzle {self.swizzle_name} with interleave 32B, must be 32B", "use swizzle 32B"
             # The manual does not define the layout of several slices of one box in shared memory.
             one = inner == self.slice_bytes
             yield (
                 not one,
-                f"{inner} bytes of channels in a box of slices",
-                f"not simulated; copy one slice: {self.slice_bytes} bytes",
+                f"{inner} bytes of channels are not simulated: several slices",
+                f"copy one slice of {self.slice_bytes} bytes",
             )
             return
         span = _SWIZZLE_BYTES[self.swizzle]
-        yield inner > span > 0, f"{inner} bytes along a box with swizzle {self.swizzle_name}", f"at most {span} fit"
+        along = f"{inner}-byte box rows with swizzle {self.swizzle_name}"
+        yield inner > span > 0, f"{along}, must be at most {span}", "split the box along the innermost dimension"
         # Nor the layout of rows narrower than the swizzle.
         yield (
             inner < span,
-            f"{inner} bytes along a box with swizzle {self.swizzle_name}",
-            f"not simulated; fill its {span} bytes",
+            f"{along} are not simulated",
+            f"use a box of {span} bytes, or a narrower swizzle",
         )
 
 
@@ -308,20 +329,21 @@ def encode(described: TensorMap, address: int) -> bytes:
     """Return the bytes of a map of a tensor at `address`; LaunchError for a map that no driver encodes."""
     element = _AS_BITS.get(described.dtype, described.dtype)
     for word, known, what in (
-        (element, ELEMENTS, "elements of ."),
-        (described.swizzle, tuple(_SWIZZLE_NAMES), "swizzle "),
-        (described.interleave, INTERLEAVES, "interleave "),
-        (described.fill, FILLS, "fill "),
-        (described.l2_promotion, L2_PROMOTIONS, "promotion "),
+        (element, ELEMENTS, "element type"),
+        (described.swizzle, tuple(_SWIZZLE_NAMES), "swizzle"),
+        (described.interleave, INTERLEAVES, "interleave"),
+        (described.fill, FILLS, "fill"),
+        (described.l2_promotion, L2_PROMOTIONS, "L2 promotion"),
     ):
         if word not in known:
-            raise LaunchError(f"no tensor map has {what}{word}", hint=f"one of {', '.join(known)}")
+            raise LaunchError(f"unknown {what} {word!r} of a tensor map", help=f"use one of {', '.join(known)}")
     if not 1 <= len(described.shape) <= RANKS:
-        raise LaunchError(f"no tensor map has rank {len(described.shape)}", hint=f"it must be from 1 to {RANKS}")
+        message = f"invalid tensor map: rank {len(described.shape)}, must be 1 to {RANKS}"
+        raise LaunchError(message, help="merge or add dimensions")
     record = _record(described, element, address)
     fault = record.fault()
     if fault is not None:
-        raise LaunchError(f"no tensor map has {fault[0]}", hint=fault[1])
+        raise LaunchError(f"invalid tensor map: {fault[0]}", help=fault[1])
     return record.pack()
 
 

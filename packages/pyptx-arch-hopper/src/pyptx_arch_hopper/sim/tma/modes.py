@@ -30,9 +30,14 @@ class Rows(Descriptor):
 
     def unfit(self) -> tuple[str, str] | None:
         """Return why the mode cannot use a map, and the remedy; None if it can."""
-        if self.map.interleave or self.map.box[1] != 1:
-            what = "an interleaved tensor" if self.map.interleave else f"boxes of {self.map.box[1]} rows"
-            return f"a tensor map of {what}", "encode the map for boxes of one row"
+        if self.map.interleave:
+            return (
+                "tensor map is interleaved, but .tile::gather4 and ::scatter4 need none",
+                "encode it without interleave",
+            )
+        if self.map.box[1] != 1:
+            message = f"tensor map has boxes of {self.map.box[1]} rows, but .tile::gather4 and ::scatter4 need 1"
+            return message, "encode the map with boxes of one row"
         return None
 
     def origin(self, corner: tuple[int, ...]) -> int | None:
@@ -65,14 +70,16 @@ class PixelRows(Descriptor):
 
     def unfit(self) -> tuple[str, str] | None:
         """Return why the mode cannot use a map, and the remedy; None if it can."""
-        return ("a tensor map of an interleaved tensor", "such copies have none") if self.map.interleave else None
+        if self.map.interleave:
+            return "tensor map is interleaved, but .im2col::w needs none", "encode it without interleave"
+        return None
 
     def misplaced(self, corner: tuple[int, ...]) -> tuple[str, str] | None:
         """Return the fault of a copy's coordinates, and the remedy; None if they are valid."""
         _, high = self._bounds(1)
         if corner[1] > high:
-            message = f"coordinate 1 is {corner[1]}, behind the bounding box, which ends at {high}"
-            return message, "begin inside of the box that the map's corners leave, or to the left of it"
+            message = f"coordinate 1 is {corner[1]}, past the end of the bounding box ({high})"
+            return message, "start inside the bounding box that the map's corners define, or left of it"
         return None
 
     def units(self, corner: tuple[int, ...], offsets: tuple[int, ...], unit: int) -> tuple[IntArray, Mask | None]:
@@ -80,7 +87,7 @@ class PixelRows(Descriptor):
         assert unit == self.itemsize  # noqa: S101 - im2col copies move single elements
         halo, shift = offsets
         if halo:
-            raise MissingSemantics("the simulator has no semantics for tensor copies by im2col::w with a halo")
+            raise MissingSemantics("no simulator semantics for tensor copies with .im2col::w and a halo")
         record, last = self.map, self.rank - 1
         low, high = self._bounds(1)
         place, image = walk(

@@ -14,6 +14,7 @@ from pyptx_arch_hopper.sim.tma.issue import aims, issue, mask_of, prepare, signa
 from pyptx_arch_hopper.sim.tma.map_fields import SIZE
 from pyptx_arch_hopper.sim.tma.maps import ALIGNMENT
 from pyptx_arch_hopper.sim.tma.modes import MODES, walked
+from pyptx_ir.isa.modules.counting import counted
 from pyptx_ir.syntax.operands import Address, TensorAddress
 from pyptx_sim.errors import MissingSemantics
 from pyptx_sim.extension import MBARRIER_BYTES
@@ -59,7 +60,7 @@ def compile_tensor_copy(operands: Operands) -> Action:
     """Issue a box or im2col copy for each thread."""
     word = next((word for word in operands.words.values() if word.startswith(_UNSUPPORTED)), None)
     if word is not None:
-        raise MissingSemantics(f"the simulator has no semantics for tensor copies with .{word}")
+        raise MissingSemantics(f"no simulator semantics for tensor copies with .{word}")
     return operands.action(_Boxes(operands).execute)
 
 
@@ -74,7 +75,7 @@ class _Boxes:
     def __init__(self, operands: Operands) -> None:
         names, box = operands.names, operands.named("box")
         if not isinstance(box, TensorAddress):
-            operands.fail("a tensor copy needs a tensor map with coordinates")
+            operands.fail("expected a tensor map with coordinates: [map, {x, y}]")
         place, *moved, corner = box.elements
         self._map = operands.place(Address(place), "generic")
         self._corner = _readers(operands, corner, "s32")
@@ -140,8 +141,8 @@ class _Boxes:
         maps: dict[tuple[int, int], tuple[bytes, int | None]] = {}
         for part, memory, addresses in turn.by_memory(self._map):
             if memory not in _MAP_SPACES:
-                where = f"the tensor map lies in {memory} memory"
-                _misuse(part, where, "it must lie in global memory, among the parameters, or in constant memory")
+                message = f"tensor map is in {memory} memory"
+                _misuse(part, message, "put it in global memory, in constant memory or in a kernel parameter")
                 continue
             found = part.located(memory, addresses, SIZE, alignment=ALIGNMENT)
             if found is None:
@@ -196,25 +197,29 @@ class _Boxes:
         """Return the thread's map; None if it does not match the instruction."""
         found = decode(thread.map, thread.address)
         if not isinstance(found, Descriptor):
-            _misuse(turn, f"{found[0]} lies where .{self._rank}d needs one", found[1])
+            _misuse(turn, *found)
             return None
         record, found = found.map, walked(found, self._mode)
         wrong: tuple[str, str] | None = None
         if record.rank != self._rank:
-            wrong = (f"a tensor map of rank {record.rank}", "pass the map of this tensor")
+            message = f"tensor map has rank {record.rank}, but .{self._rank}d needs rank {self._rank}"
+            wrong = (message, "pass the tensor map of this tensor")
         elif bool(record.columns) != self._columns:
-            mode = "im2col" if record.columns else "tiled"
-            wrong = (f"a tensor map of {mode} mode", "encode the map for the mode of the instruction")
+            modes = ("im2col", "tiled") if record.columns else ("tiled", "im2col")
+            message = f"tensor map is for {modes[0]} mode, but the copy uses {modes[1]} mode"
+            wrong = (message, "encode the map for the mode of the instruction")
         wrong = wrong or found.unfit()
         if wrong is None and self._barrier is None and found.packing is not None and not found.packing.stores:
-            wrong = ("a tensor map of .b4x16_p64", "no copy out of shared memory takes its padding away")
+            message = "tensor map of .b4x16_p64, which copies from shared memory do not support"
+            wrong = (message, "use a tensor map of .b4x16 for stores")
         if wrong is not None:
-            mode = " in im2col mode" if self._columns else ""
-            _misuse(turn, f"{wrong[0]} lies where .{self._rank}d{mode} needs one", wrong[1])
+            _misuse(turn, *wrong)
             return None
         if self._operation and record.type not in _REDUCED[self._operation]:
-            _misuse(turn, f"no reduction by .{self._operation} is for a tensor of .{record.type}",
-                    f"it is for {', '.join(sorted(_REDUCED[self._operation]))}")  # fmt: skip
+            known = ", ".join(sorted(_REDUCED[self._operation]))
+            _misuse(
+                turn, f"reduction .{self._operation} does not support a tensor of .{record.type}", f"use one of {known}"
+            )
             return None
         misplaced = found.misaligned(thread.corner) or found.misplaced(found.corner(thread.corner))
         if misplaced is not None:
@@ -222,8 +227,13 @@ class _Boxes:
         return found if misplaced is None else None
 
 
-def _misuse(turn: Turn, message: str, hint: str) -> None:
-    turn.misuse("tensor-map", message, hint)
+def _misuse(turn: Turn, message: str, help: str) -> None:
+    turn.misuse("tensor-map", message, help, label=_label(turn))
+
+
+def _label(turn: Turn) -> str:
+    warps, lanes = turn.threads
+    return f"tensor copy issued by {turn.thread_name(int(warps[0]), int(lanes[0]))}"
 
 
 def _tensor(turn: Turn, described: Descriptor, thread: _Thread, step: int) -> tuple[Elements | None, Mask | None]:
@@ -244,8 +254,9 @@ def _tensor(turn: Turn, described: Descriptor, thread: _Thread, step: int) -> tu
             first = int(sound[int(outside.argmax())])
             turn.misuse(
                 "out-of-bounds",
-                f"a tensor copy touches {memory.describe(first)}",
-                "the tensor map's shape and strides do not fit the tensor",
+                f"invalid global access of a tensor copy: {memory.describe(first)}",
+                "make the tensor map's shape and strides match the tensor",
+                label=_label(turn),
             )
             return None, inside
     index = (addresses if inside is None else np.where(inside, addresses, 0)) // step
@@ -259,10 +270,11 @@ def _box(turn: Turn, described: Descriptor, shared: int, step: int) -> Elements 
     if start + described.room > memory.end:
         turn.misuse(
             "out-of-bounds",
-            f"a box of {described.room} bytes at {memory.describe_offset(shared)} ends past the shared memory",
-            "give the box as much shared memory as it has bytes",
+            f"TMA box of {counted(described.room, 'byte')} at {memory.describe_offset(shared)} exceeds shared memory",
+            "allocate all bytes of the box in shared memory",
+            label=_label(turn),
         )
         return None
     index = described.shared_index(start, base, step)
     together = len(index) if described.gapless else 1
-    return Elements("shared", memory.arena, dtype_of_unit(step), index, described.swizzle, together)
+    return Elements("shared", memory.arena, dtype_of_unit(step), index, described.map.swizzle_name, together)

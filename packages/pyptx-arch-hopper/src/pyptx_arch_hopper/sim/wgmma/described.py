@@ -40,8 +40,8 @@ class WarpgroupProduct:
 
 WGMMA: Final = GroupKind(
     name="wgmma",
-    operations="products (wgmma)",
+    operations="wgmma groups",
     unfinished="unfinished-wgmma",
     issued_by="warpgroup",
-    wait="wgmma.wait_group in all four warps, and then an order of the threads",
+    wait="wgmma.wait_group in all four warps, then a barrier",
 )

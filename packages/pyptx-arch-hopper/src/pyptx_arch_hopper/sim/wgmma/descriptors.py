@@ -68,8 +68,8 @@ def _check_uniform(turn: Turn, warpgroups: Warpgroups, values: Array) -> None:
     if (all_values != all_values[:, :1]).any():
         turn.fault(
             "wgmma-descriptor",
-            "threads of one warpgroup hold different descriptors",
-            "compute the descriptor of values that all 128 threads share",
+            "matrix descriptor is not uniform across the warpgroup",
+            "compute the descriptor from values shared by all 128 threads",
         )
 
 
@@ -79,8 +79,8 @@ def _is_sound(turn: Turn, matrix: SharedMatrix, extent: Extent) -> bool:
     problem = _problem(memory.start, memory.end, matrix, extent)
     if problem is None:
         return True
-    rule, message, hint, usable = problem
-    turn.fault(rule, message, hint, turn.count)
+    rule, message, help, usable = problem
+    turn.fault(rule, message, help, turn.count)
     return usable
 
 
@@ -90,20 +90,20 @@ def _problem(start: int, end: int, matrix: SharedMatrix, extent: Extent) -> tupl
     where = places(matrix, extent)
     low, high = int(where.min()), int(where.max()) + CHUNK
     if low < start or high > end:
-        message = f"a matrix of {extent.mn} x {extent.k} at {matrix.start:#x} reaches from {low:#x} to {high:#x}"
-        hint = f"shared memory lies from {start:#x} to {end:#x}; look at the descriptor's address and strides"
-        return "out-of-bounds", message, hint, False
+        message = (
+            f"{extent.mn} x {extent.k} matrix covers {low:#x} to {high - 1:#x}, "
+            f"outside shared memory ({start:#x} to {end - 1:#x})"
+        )
+        return "out-of-bounds", message, "check the descriptor's address and strides", False
     rows = matrix.swizzle // CHUNK
     row = matrix.start // 128 % rows
     if row != matrix.base % rows:
-        message = (
-            f"a matrix with a swizzle of {matrix.swizzle} bytes begins in row {row} of its pattern, and its descriptor "
-            f"says {matrix.base} (base offset)"
-        )
+        message = f"invalid matrix descriptor: base offset is {matrix.base}, matrix starts at swizzle row {row}"
         return "wgmma-descriptor", message, f"align the matrix to {rows * 128} bytes", True
     if np.unique(where).size != where.size:
         message = (
-            f"a matrix of {extent.mn} x {extent.k} overlaps itself: leading {matrix.leading}, stride {matrix.stride}"
+            f"invalid matrix descriptor: {extent.mn} x {extent.k} matrix overlaps itself "
+            f"(LBO {matrix.leading}, SBO {matrix.stride})"
         )
-        return "wgmma-descriptor", message, "take the strides from the layout of the tile: SharedTile", True
+        return "wgmma-descriptor", message, "build the descriptor and the TMA box from one SharedTile", True
     return None

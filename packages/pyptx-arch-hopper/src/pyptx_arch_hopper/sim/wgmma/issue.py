@@ -15,7 +15,7 @@ from pyptx_arch_hopper.sim.wgmma.products import Plan, Products
 from pyptx_arch_hopper.sim.wgmma.register_order import RegisterOrder
 from pyptx_arch_hopper.sim.wgmma.undefined_sums import UndefinedSums
 from pyptx_sim.extension import ASYNC, Claims, Touch
-from pyptx_sim.extension.shared_matrices import Extent, pieces
+from pyptx_sim.extension.shared_matrices import CHUNK, Extent, pieces
 from pyptx_sim.numerics.elements import unpacking
 from pyptx_sim.numerics.factors import WIDEN
 
@@ -130,7 +130,8 @@ def _touches(products: Products) -> Iterator[Touch]:
         matrices = located(bits, products.blocks)
         where, size = pieces(matrices, extent)
         owners = np.repeat(np.arange(len(products)), where.shape[1])
-        layout = swizzle(matrices[0][0].swizzle, "a product")
+        width = matrices[0][0].swizzle
+        layout = swizzle(f"{width}B" if width > CHUNK else "none", "wgmma.mma_async")
         yield Touch("shared", writes=False, offsets=where.reshape(-1), size=size, owners=owners, layout=layout)
 
 

@@ -21,40 +21,46 @@ if TYPE_CHECKING:
 
 FENCE_RULE = "missing-wgmma-fence"
 WAIT_RULE = "wgmma-register-before-wait"
-_FENCE_HINT = "put wgmma.fence behind the last access to its registers, in front of the product"
-_WAIT = "commit the group of the wgmma.mma_async and wait for it (wgmma.wait_group) before the access"
+_FENCE_HELP = "put wgmma.fence between the register access and wgmma.mma_async"
+_FIRST_FENCE_HELP = "put wgmma.fence before the first wgmma.mma_async"
+_WAIT = "wgmma.commit_group and wgmma.wait_group before the access"
 _ADDS = 1
 _READS = 2
 
 
 class _Hazard(NamedTuple):
-    """A kind of access to a register of an outstanding MMA: severity, message and help."""
+    """A kind of access to a register of an outstanding MMA: severity, message, label of the access, and help."""
 
     severity: Severity
     message: str
-    hint: str
+    label: str
+    help: str
 
 
 # ptxas 12.9, 13.0 and 13.5: docs/hopper.md, "Registers of outstanding MMAs".
 _OVERWRITTEN = _Hazard(
     "error",
-    "overwrites {} while an outstanding wgmma.mma_async uses it",
+    "write to {} while a wgmma.mma_async that uses it is in flight",
+    "write",
     f"{_WAIT}, or write to another register: ptxas does not insert a wait in a loop",
 )
 _USED_OTHERWISE = _Hazard(
     "error",
-    "issues wgmma.mma_async with {}, which an outstanding one uses with another shape or role",
-    f"{_WAIT}: ptxas does not insert a wait if there is a wgmma.fence between the two",
+    "{} is in use by an in-flight wgmma with another shape or role",
+    "wgmma.mma_async",
+    f"{_WAIT}; ptxas does not insert a wait if there is a wgmma.fence between the two",
 )
 _READ = _Hazard(
     "warning",
-    "reads the accumulator {} of an outstanding wgmma.mma_async",
-    f"{_WAIT}: otherwise ptxas inserts a wait for all of them (C7517), or serializes them (C7510, C7514)",
+    "read of accumulator {} while wgmma.mma_async is in flight",
+    "read",
+    f"{_WAIT}; otherwise ptxas inserts a wait (C7517) or serializes the WGMMAs (C7510, C7514)",
 )
 _READ_OPERAND = _Hazard(
     "note",
-    "reads {}, operand A of an outstanding wgmma.mma_async",
-    f"{_WAIT}: the result is undefined by the manual, although wgmma.mma_async does not write operand A",
+    "read of {}, operand A of an in-flight wgmma.mma_async",
+    "read",
+    f"{_WAIT}; otherwise the value is undefined by the manual, although the MMA does not write operand A",
 )
 
 
@@ -150,13 +156,15 @@ class RegisterOrder:
             return
         register, warp = self._first((rows, warps), late)
         name, touched = self._names[register], int(self._touched_at[register, warp])
+        earlier = "without wgmma.fence after the earlier access" if touched else "without a preceding wgmma.fence"
         self._wave.report(
             FENCE_RULE,
-            f"{self._wave.geometry.warp_name(warp)} issues wgmma.mma_async with {name}, "
-            "and no wgmma.fence orders earlier accesses before it",
+            f"wgmma.mma_async uses {name} {earlier}",
             turn.pc,
             other_pc=touched or None,
-            hint=_FENCE_HINT,
+            label=f"wgmma.mma_async by {self._wave.geometry.warp_name(warp)}",
+            other_label="register access" if touched else None,
+            help=_FENCE_HELP if touched else _FIRST_FENCE_HELP,
             count=int(np.count_nonzero(late)),
             cause=turn.pc,
         )
@@ -182,10 +190,12 @@ class RegisterOrder:
         issued = int(self._issued_at[register, warp])
         self._wave.report(
             WAIT_RULE,
-            f"{self._wave.geometry.warp_name(warp)} {hazard.message.format(self._names[register])}",
+            hazard.message.format(self._names[register]),
             turn.pc,
             other_pc=issued or None,
-            hint=hazard.hint,
+            label=f"{hazard.label} by {self._wave.geometry.warp_name(warp)}",
+            other_label="wgmma.mma_async in flight" if issued else None,
+            help=hazard.help,
             count=int(np.count_nonzero(bad)),
             cause=(issued, hazard.severity),  # one finding per outstanding MMA and severity
             severity=hazard.severity,

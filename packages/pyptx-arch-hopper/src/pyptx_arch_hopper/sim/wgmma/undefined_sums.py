@@ -93,6 +93,7 @@ def _stored(turn: Turn, bits: Bits, blocks: IntArray, extent: Extent) -> tuple[M
     if written is None or written.all() or memory.arena.shadow is None:
         return None
     first = int(where[~written][0])
-    origin = turn.origin("shared", first, f"shared memory at {memory.describe_offset(first)}, read by a product")
+    message = f"{CHUNK} bytes at {memory.describe_offset(first)}"
+    origin = turn.origin("shared", first, message, label="read by wgmma.mma_async")
     defined = gather(memory.arena.shadow, matrices, extent, np.dtype(f"<u{max(extent.bits // 8, 1)}"))
     return (defined != ~defined.dtype.type(0)).any(axis=-1), origin

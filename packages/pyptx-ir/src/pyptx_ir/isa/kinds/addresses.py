@@ -64,11 +64,11 @@ def _mismatch_made(argument: str, shape: Shape, use: Use) -> Mismatch | None:
     traits, named = _TRAITS.intersection(argument.split()), spaces_named(use)
     if shape[1] == "literal":
         fits = shape[2] == "int" and (_CONSTANT in traits or named == {"local"})
-        return None if fits else Mismatch("an address in a register, or a variable; only .local memory takes a number")
+        return None if fits else Mismatch("an address in a register, or a variable (a number only in .local memory)")
     narrow = SIZES.get(str(shape[1]), use.address_size) < use.address_size
     if narrow and _SIZED in traits and named <= {"global"}:
         where = ".global" if named else "generic"
-        wanted = f"a {where} address in a register of {use.address_size} bits, as .address_size says"
+        wanted = f"a {where} address in a {use.address_size}-bit register (.address_size)"
         return Mismatch(wanted, OPERAND_TYPE)
     return None
 
@@ -139,7 +139,7 @@ def _mismatch_handle(shape: Shape) -> Mismatch | None:
     """Check the handle of a tensor map, texture or surface: a variable, or a 64-bit register."""
     if shape[0] == "symbol" or (shape[0] == "register" and shape[1] in ("b64", "u64", "s64", "")):
         return None
-    return Mismatch("a variable or a 64-bit register in front of the coordinates", OPERAND_TYPE)
+    return Mismatch("a variable or a 64-bit register before the coordinates", OPERAND_TYPE)
 
 
 KINDS = (

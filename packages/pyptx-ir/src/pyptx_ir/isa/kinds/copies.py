@@ -160,7 +160,7 @@ KINDS = (
     ),
     Kind(
         "box",
-        "a tensor map, what overrides its fields, and coordinates",
+        "a tensor map, overrides of its fields, and coordinates",
         _mismatch_box,
         lambda argument, use, _index: _bracket(_inside(use, use.count(argument)), "%u64_9"),
     ),
@@ -174,7 +174,7 @@ KINDS = (
     Kind("words", "a vector of 32-bit registers, enough for {}", _mismatch_words, _examples_of_words),
     Kind(
         "handle",
-        "a logical endpoint and offsets there",
+        "a logical endpoint and offsets in it",
         _mismatch_handle,
         lambda argument, _use, _index: _bracket([("endpoint", 0), ("offset", 0), ("counter", 0)][: int(argument)]),
     ),

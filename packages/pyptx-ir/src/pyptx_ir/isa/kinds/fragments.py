@@ -202,7 +202,7 @@ KINDS = (
     ),
     Kind(
         "fragment",
-        "a vector of registers, a thread's share of a matrix ({})",
+        "a vector of registers, the thread's fragment of a matrix ({})",
         _mismatch_fragment,
         _examples_of_fragment,
         types=_types_of_fragment,

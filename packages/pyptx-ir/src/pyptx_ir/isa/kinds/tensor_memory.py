@@ -35,7 +35,7 @@ def _mismatch_registers(argument: str, shape: Shape, use: Use) -> Mismatch | Non
         return mismatch or Mismatch(f"{use.count(argument)} registers in braces")
     elements = cast("tuple[Shape, ...]", shape[1:])
     if any(element[0] == "sink" for element in elements):
-        return Mismatch("a register in every place, not the sink")
+        return Mismatch("registers only, not the sink")
     if all(element[0] == "literal" for element in elements):
         return Mismatch("registers, not constants alone")
     return None

@@ -51,7 +51,7 @@ def _mismatch_texture(argument: str, shape: Shape, use: Use) -> Mismatch | None:
         return Mismatch("a texture and coordinates: [texture, {x, y}] or [texture, sampler, {x, y}]")
     sampler = _mismatch_handle(".samplerref", parts[1]) if len(parts) == 3 else None
     if len(parts) == 3 and parts[2][0] != "vector":
-        return Mismatch("coordinates in braces behind a sampler")
+        return Mismatch("coordinates in braces after a sampler")
     return _mismatch_handle(".texref", parts[0]) or sampler or _mismatch_coordinates(argument, parts[-1], use)
 
 
@@ -68,7 +68,7 @@ def _mismatch_handle(kind: str, shape: Shape) -> Mismatch | None:
         return None
     if shape[0] == "register" and shape[1] in _HANDLES:
         return None
-    return Mismatch(f"a {kind} variable or a 64-bit register in front of the coordinates", OPERAND_TYPE)
+    return Mismatch(f"a {kind} variable or a 64-bit register before the coordinates", OPERAND_TYPE)
 
 
 def _mismatch_coordinates(argument: str, shape: Shape, use: Use) -> Mismatch | None:
@@ -86,7 +86,7 @@ def _mismatch_coordinates(argument: str, shape: Shape, use: Use) -> Mismatch | N
 
 
 def _vector(count: int) -> str:
-    return f"{count or 1} coordinates in braces" + (" (or more, which are not read)" if count < _LENGTHS[-1] else "")
+    return f"{count or 1} coordinates in braces" + (" (further ones are ignored)" if count < _LENGTHS[-1] else "")
 
 
 def _mismatch_element(type_name: str, shape: Shape) -> Mismatch | None:
@@ -164,7 +164,7 @@ def _numbers(type_name: str, count: int) -> tuple[str, ...]:
 KINDS = (
     Kind("texture", "a texture (and sampler) with coordinates", _mismatch_texture, _textures),
     Kind("surface", "a surface with coordinates", _mismatch_surface, _surfaces),
-    Kind("texels", "{}, or a vector of as many as the modifier v2 or v4 says", _mismatch_texels, _VEC.examples),
+    Kind("texels", "{}, or a vector of 2 or 4 of them (.v2, .v4)", _mismatch_texels, _VEC.examples),
     Kind("opaque", "the handle of a {}", _mismatch_opaque, lambda argument, _u, _i: (_opaque(argument), "[%u64_9]")),
     Kind(
         "texture_offsets",

@@ -58,7 +58,7 @@ def _mismatch_elements(length: int, inner: str, shape: Shape, use: Use) -> Misma
     if not present:
         return Mismatch("a vector with a register")
     if not present or (len(present) < length and not use.place.written):
-        return Mismatch("a vector of registers; the sink may stand for some of those that are written")
+        return Mismatch("a vector of registers; the sink can replace some of the written ones")
     if _are_mixed(present):
         return Mismatch("a vector of one kind of elements: all integer, or all floating-point", OPERAND_TYPE)
     mismatches = (_mismatch_element(inner, element, use) for element in present)
@@ -119,7 +119,7 @@ def _types_of_times(argument: str, use: Use) -> tuple[str, ...] | None:
 KINDS = (
     Kind(
         "vec",
-        "a vector of as many as the modifier v2, v4 or v8 says, each {}",
+        "a vector of 2, 4 or 8 elements (.v2, .v4, .v8), each {}",
         _mismatch_vec,
         _examples_of_vec,
         types=_types_of_vec,

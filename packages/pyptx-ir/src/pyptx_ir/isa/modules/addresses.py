@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
 
 _CONSTANTS = (Binary, Ternary, Unary, Parenthesized)
-_NO_OPERATOR = "a constant expression may contain numbers, and the address of a variable as its first summand"
+_NO_OPERATOR = "invalid constant expression: expected numbers, or variable + numbers"
 _SUM = "write variable+n, or compute the value with instructions"
-_FORM = "an address is [register], [register+constant], [variable] or [variable+constant]"
+_FORM = "write [register], [register+constant], [variable] or [variable+constant]"
 _DECIMAL = re.compile(r"-?[0-9.]+[eE][+-]?[0-9]+")
 _SUBTRACTION = re.compile(r"\s*\[\s*[\w$%]+\s*-")
-_NO_INDEX = "this can't be the index of an element"
-_INDEX = "an index is a register, an integer constant, or register+constant"
-_NO_BASE = "this can't be the base of an address"
+_NO_INDEX = "invalid element index"
+_INDEX = "use a register, an integer constant, or register+constant"
+_NO_BASE = "invalid base of an address"
 
 
 def is_suspect(operand: Operand) -> bool:
@@ -77,11 +77,13 @@ def fault_in(node: Instruction, index: int, operand: Operand) -> Finding | None:
             return _fault_of_index(constant, index) if constant is not operand else _fault_of_sum(operand, index)
         kind, fault = of_value(constant, {})
         if kind == FLOAT and constant is not operand:
-            fault = "the index of an element is an integer"
+            fault = "element index must be an integer"
         return Finding("operand-kind", fault, "correct the constant expression", operand=index) if fault else None
     if isinstance(operand, Immediate):
         _, fault = of_literal(operand.text)
-        return Finding("operand-kind", fault, "write what the type can hold", operand=index) if fault else None
+        return (
+            Finding("operand-kind", fault, "use a value that the type can represent", operand=index) if fault else None
+        )
     if isinstance(operand, Unified):
         return fault_in(node, index, operand.address)
     return _fault_of_address(node, index, operand) if isinstance(operand, Address) else None
@@ -89,15 +91,18 @@ def fault_in(node: Instruction, index: int, operand: Operand) -> Finding | None:
 
 def _fault_of_address(node: Instruction, index: int, operand: Address) -> Finding | None:
     message = _fault_of_base(operand.base)
-    hint = _FORM
+    help = _FORM
     if not message and operand.offset is not None:
         kind, _ = of_value(operand.offset, {})
         if kind != INTEGER:
-            message = "the offset of an address is an integer constant"
-            hint = f"{_FORM}; add the rest beforehand"
+            message = "address offset must be an integer constant"
+            help = f"{_FORM}; add other terms to a register first"
         elif isinstance(operand.base, Register | Symbol) and _is_subtracted(node, index):
-            message, hint = "ptxas reads no '-' behind the base of an address", "write +- for -, as in [register+-4]"
-    return Finding("operand-kind", message, hint, operand=index) if message else None
+            message, help = (
+                "'-' after the base of an address: ptxas does not accept it",
+                "write +- instead of -, as in [register+-4]",
+            )
+    return Finding("operand-kind", message, help, operand=index) if message else None
 
 
 def _fault_of_sum(operand: Operand, index: int) -> Finding | None:

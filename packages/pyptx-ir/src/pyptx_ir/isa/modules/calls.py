@@ -58,17 +58,15 @@ def call(walk: Walk, node: Instruction) -> None:
 
 def _misspelt(node: Instruction, parts: _Call) -> Finding | None:
     unknown = [word for word in node.opcode[1:] if word != "uni"]
-    hint = f"the form is {_DIRECT}"
+    help = f"use the form {_DIRECT}"
     if unknown:
-        return Finding("modifier", f"call has no modifier .{unknown[0]}", hint, word=f".{unknown[0]}")
+        return Finding("modifier", f"call has no modifier .{unknown[0]}", help, word=f".{unknown[0]}")
     if parts.callee is None:
-        return Finding("operand-count", "call names no function", hint)
+        return Finding("operand-count", "call without a function", help)
     if parts.surplus:
-        return Finding("operand-count", "the parts of this call are not those of any call", hint)
+        return Finding("operand-count", "call with unexpected operands", help)
     if not isinstance(parts.callee, Register | Symbol) or "." in parts.callee.name:
-        return Finding(
-            "operand-kind", "what is called is a function, or a pointer to one", hint, operand=parts.callee_at
-        )
+        return Finding("operand-kind", "callee must be a function or a pointer to one", help, operand=parts.callee_at)
     return None
 
 
@@ -76,7 +74,7 @@ def _by_name(walk: Walk, parts: _Call, name: str) -> Finding | None:
     """Check a call by the kind of its callee."""
     kind = walk.scope[name]
     if kind == ".func" and parts.prototype:
-        message = f"'{name}' is a function of this module, and is called without a prototype"
+        message = f"direct call of '{name}' with a prototype: only indirect calls take one"
         return Finding("operand-count", message, f"remove '{parts.prototype}'", word=parts.prototype)
     if kind == ".func":
         if walk.routine is not None:
@@ -85,20 +83,22 @@ def _by_name(walk: Walk, parts: _Call, name: str) -> Finding | None:
         return None
     if kind not in _POINTERS:
         what = "an entry" if kind == ".entry" else "neither a function nor a pointer to one"
-        hint = "move the code into a .func that both use" if kind == ".entry" else f"the form is {_DIRECT}"
-        return Finding("call-target", f"'{name}' is {what}: only a .func can be called", hint, word=name)
+        help = (
+            "move the shared code into a .func and call it from both" if kind == ".entry" else f"use the form {_DIRECT}"
+        )
+        return Finding("call-target", f"'{name}' is {what}: only a .func can be called", help, word=name)
     return _through_pointer(walk, parts, name)
 
 
 def _through_pointer(walk: Walk, parts: _Call, name: str) -> Finding | None:
-    hint = f"the form is {_INDIRECT}"
+    help = f"use the form {_INDIRECT}"
     if not parts.prototype:
-        message = f"a call through a pointer, as '{name}' is, says with which parameters"
-        return Finding("operand-count", message, hint, word=name)
+        message = f"indirect call through '{name}' without a .callprototype or .calltargets"
+        return Finding("operand-count", message, help, word=name)
     named = walk.scope.list_of(parts.prototype)
     if isinstance(named, BranchTargets) or walk.scope[parts.prototype] not in (".targets", UNKNOWN):
-        message = f"'{parts.prototype}' is no label of a .callprototype or .calltargets"
-        return Finding("operand-kind", message, hint, word=parts.prototype)
+        message = f"'{parts.prototype}' is not the label of a .callprototype or .calltargets"
+        return Finding("operand-kind", message, help, word=parts.prototype)
     for wanted in _wanted(walk, named):
         _compare(walk, parts, wanted, parts.prototype)
     return None
@@ -143,16 +143,16 @@ def _compare(walk: Walk, parts: _Call, wanted: Function | CallPrototype, name: s
     ):
         if len(given) != len(expected):
             message = f"'{name}' has {counted(len(expected), what)}; this call has {len(given)}"
-            hint = f"it is declared as {_signature(wanted)}"
-            walk.report(Finding("call-arguments", message, hint, operand=at))
+            help = f"match the declaration: {_signature(wanted)}"
+            walk.report(Finding("call-arguments", message, help, operand=at))
             continue
         _note_narrow(walk, expected, name, what, at)
         for argument, parameter in zip(given, expected, strict=True):
             fault = _fault(walk, argument, parameter, what)
             if fault:
                 word = argument.name if isinstance(argument, Register | Symbol) else ""
-                hint = f"'{name}' is declared as {_signature(wanted)}"
-                walk.report(Finding("call-argument", fault, hint, operand=at, word=word))
+                help = f"match the declaration of '{name}': {_signature(wanted)}"
+                walk.report(Finding("call-argument", fault, help, operand=at, word=word))
 
 
 def _note_narrow(walk: Walk, expected: tuple[Parameter, ...], name: str, what: str, at: int) -> None:
@@ -160,9 +160,9 @@ def _note_narrow(walk: Walk, expected: tuple[Parameter, ...], name: str, what: s
     small = next((one for one in expected if one.type in _UNPASSED and not one.dimensions and not one.vector), None)
     if small is None or walk.routine is None:
         return
-    message = f"a .{small.type} is no {what} of a call: '{name}' takes or returns one"
-    hint = "declare it .b32, or an array"
-    walk.routine.narrow_calls += (Finding("call-argument", message, hint, operand=at, at=walk.at),)
+    message = f"{what} of '{name}' has type .{small.type}, which calls cannot pass"
+    help = "declare it .b32, or an array"
+    walk.routine.narrow_calls += (Finding("call-argument", message, help, operand=at, at=walk.at),)
 
 
 def narrow(walk: Walk) -> None:
@@ -186,9 +186,9 @@ def _fault(walk: Walk, argument: Operand, parameter: Parameter, what: str) -> st
     if isinstance(argument, Register | Symbol):
         return _named_fault(walk, argument.name, parameter, wanted, what)
     if isinstance(argument, Sink):
-        return "" if what == _RESULT else "an argument has a value; only a return value can be dropped with _"
+        return "" if what == _RESULT else "'_' as an argument: only return values can be discarded"
     if isinstance(argument, Vector):
-        return "a vector register is passed by its name, not by its components in braces"
+        return "vector argument in braces: pass the vector register by its name"
     shape = shape_of(argument, walk.scope.__getitem__)
     if shape[0] != "literal":
         return "expected a register, a .param variable or a constant"
@@ -198,7 +198,7 @@ def _fault(walk: Walk, argument: Operand, parameter: Parameter, what: str) -> st
 def _constant_fault(kind: str, parameter: Parameter, wanted: Storage, what: str) -> str:
     """Return the fault of a constant. ptxas accepts floating-point constants for return values, and drops the value."""
     if wanted.is_array:
-        return "a literal is no array"
+        return "expected an array, got a literal"
     if kind == "int" and what == _RESULT:
         return "expected a register or a .param variable for a return value, got an integer constant"
     if parameter.vector:
@@ -207,7 +207,7 @@ def _constant_fault(kind: str, parameter: Parameter, wanted: Storage, what: str)
         is_pattern = kind == "single" and parameter.type == _PACKED
         fits = is_pattern or is_bits(parameter.type) or (is_integer if kind == "int" else is_float)(parameter.type)
     given = "an integer" if kind == "int" else "a floating-point"
-    return "" if fits else f"the parameter is .{parameter.type}, got {given} constant"
+    return "" if fits else f"expected .{parameter.type}, got {given} constant"
 
 
 def _named_fault(walk: Walk, name: str, parameter: Parameter, wanted: Storage, what: str) -> str:
@@ -222,25 +222,25 @@ def _named_fault(walk: Walk, name: str, parameter: Parameter, wanted: Storage, w
     if kind is None:
         return f"'{name}' is a special register: copy it with mov first"
     if kind.startswith("."):
-        return f"'{name}' is no register and no .param variable"
+        return f"expected a register or a .param variable, got '{name}'"
     return _register_fault(name, kind, parameter, wanted, what) if kind else ""
 
 
 def _register_fault(name: str, kind: str, parameter: Parameter, wanted: Storage, what: str) -> str:
     vector, _, element = kind.rpartition(".")
     if vector and not parameter.vector:
-        return f"'{name}' is a vector register, and the parameter is not one"
+        return f"expected a scalar, got the vector register '{name}'"
     passed, taken = vector, parameter.vector or ""
     if what == _RESULT:
         passed, taken = taken, passed
     if (parameter.vector and not vector) or passed < taken:  # v4.u16 passes for v2.u32; the reverse crashes ptxas
-        return f"'{name}' is a .{kind} register, and the parameter is a .{parameter.vector} vector"
+        return f"expected a .{parameter.vector} vector, got the .{kind} register '{name}'"
     if not vector and _differ(element, parameter.type, is_array=False):
-        return f"'{name}' is a .{kind} register, and the parameter is .{parameter.type}"
+        return f"expected .{parameter.type}, got the .{kind} register '{name}'"
     is_other = "pred" in (kind, parameter.type) and kind != parameter.type
     if is_other or wanted.is_array or type_bytes(element, vector or None) != wanted.size:
-        described = "is a predicate" if parameter.type == "pred" else _described(wanted)
-        return f"'{name}' is a .{kind} register, and the parameter {described}"
+        described = "a predicate" if parameter.type == "pred" else _described(wanted)
+        return f"expected {described}, got the .{kind} register '{name}'"
     return ""
 
 
@@ -254,19 +254,19 @@ def _differ(given: str, wanted: str, *, is_array: bool) -> bool:
 def _memory_fault(name: str, storage: Storage, wanted: Storage) -> str:
     """Return the fault of a variable as an argument; a parameter array without size accepts any."""
     if storage.header:
-        return f"'{name}' is a parameter of this function, which can't be handed on as it is"
+        return f"'{name}' is a parameter of this function: copy it to a local .param variable"
     if storage.is_array != wanted.is_array or (wanted.size and storage.size != wanted.size):
-        return f"'{name}' {_described(storage)}, and the parameter {_described(wanted)}"
+        return f"expected {_described(wanted)}, got '{name}', {_described(storage)}"
     if storage.type and wanted.type and _differ(storage.type, wanted.type, is_array=wanted.is_array):
-        return f"'{name}' is .{storage.type}, and the parameter .{wanted.type}"
+        return f"expected .{wanted.type}, got '{name}' of type .{storage.type}"
     if storage.alignment != wanted.alignment:
-        return f"'{name}' is aligned to {storage.alignment} bytes, and the parameter to {wanted.alignment}"
+        return f"expected an alignment of {wanted.alignment} bytes, got {storage.alignment} ('{name}')"
     return ""
 
 
 def _described(storage: Storage) -> str:
-    what = "is an array" if storage.is_array else "is a scalar"
-    return what if storage.size is None else f"{what} of {storage.size} bytes"
+    what = "an array" if storage.is_array else "a scalar"
+    return what if storage.size is None else f"{what} of {counted(storage.size, 'byte')}"
 
 
 def _signature(wanted: Function | CallPrototype) -> str:

@@ -93,7 +93,7 @@ def _modules(module: Module) -> Iterator[Sequence[Statement]]:
 
 
 def _syntax(error: PtxSyntaxError) -> Diagnostic:
-    return Diagnostic(error.line, error.column, ERROR, "syntax", error.message, error.hint or "", error.span)
+    return Diagnostic(error.line, error.column, ERROR, "syntax", error.message, error.help or "", error.span)
 
 
 def _sorted(found: list[Diagnostic]) -> tuple[Diagnostic, ...]:

@@ -50,8 +50,8 @@ def _rules() -> tuple[CheckRule, ...]:
         unknown = sorted(rule.codes - codes().keys())
         if unknown:
             raise PluginError(
-                f"the rule {rule.name!r} of pyptx check reports {', '.join(unknown)}, which is no code",
-                hint="hand its row in by the hook pyptx_check_codes",
+                f"unknown code {' and '.join(map(repr, unknown))} in the pyptx check rule {rule.name!r}",
+                help="provide its row with the hook pyptx_check_codes",
             )
     return rules
 

@@ -5,69 +5,79 @@ An error is rejected by ptxas or forbidden by the manual; a warning assembles, b
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Final
+
 from pyptx_ir.isa.check_rows import CheckCode
 from pyptx_ir.isa.modules.diagnostic import ERROR, WARNING
 from pyptx_ir.plugins.caches import until_plugins_change
 
+_PAGES: Final = Path(__file__).with_name("pages")
+
+
+def _code(name: str, severity: str, meaning: str) -> CheckCode:
+    return CheckCode(name, severity, meaning, _PAGES / f"{name}.md")
+
+
 CODES: tuple[CheckCode, ...] = (
-    CheckCode("syntax", ERROR, "text that is not PTX"),
-    CheckCode("outside-function", ERROR, "code outside any function"),
-    CheckCode("empty-statement", ERROR, "a ';' that ends nothing"),
+    _code("syntax", ERROR, "syntax error"),
+    _code("outside-function", ERROR, "code outside any function"),
+    _code("empty-statement", ERROR, "empty statement"),
     # The header
-    CheckCode("missing-version", ERROR, "a module does not begin with .version"),
-    CheckCode("missing-target", ERROR, "a module does not name its target"),
-    CheckCode("unknown-version", ERROR, "a PTX version that does not exist"),
-    CheckCode("newer-version", WARNING, "a PTX version that is newer than the instruction table"),
-    CheckCode("unknown-target", ERROR, "a target, or an option of .target, that does not exist"),
-    CheckCode("retired-target", WARNING, "a target that is older than the instruction table"),
-    CheckCode("target-version", ERROR, "a target that is newer than the module's version"),
+    _code("missing-version", ERROR, "missing .version directive"),
+    _code("missing-target", ERROR, "missing .target directive"),
+    _code("unknown-version", ERROR, "unknown PTX version"),
+    _code("newer-version", WARNING, "PTX version newer than the instruction table"),
+    _code("unknown-target", ERROR, "unknown target or .target option"),
+    _code("retired-target", WARNING, "target no longer supported"),
+    _code("target-version", ERROR, "target newer than the module's PTX version"),
     # Directives
-    CheckCode("misplaced-directive", ERROR, "a directive where it can't stand"),
-    CheckCode("directive-argument", ERROR, "a directive with wrong numbers"),
-    CheckCode("directive-conflict", ERROR, "directives that exclude or need each other"),
-    CheckCode("ignored-directive", WARNING, "a directive that ptxas ignores"),
+    _code("misplaced-directive", ERROR, "directive not allowed here"),
+    _code("directive-argument", ERROR, "invalid directive argument"),
+    _code("directive-conflict", ERROR, "conflicting or missing directives"),
+    _code("ignored-directive", WARNING, "directive ignored by ptxas"),
     # Names
-    CheckCode("undefined-register", ERROR, "a register that is not declared where it is used"),
-    CheckCode("undefined-variable", ERROR, "a name that is not declared where it is used"),
-    CheckCode("undefined-label", ERROR, "a branch to a label that can't be seen from there"),
-    CheckCode("undefined-function", ERROR, "a function that is not declared above its use"),
-    CheckCode("redefined-register", ERROR, "a register declared twice in one scope"),
-    CheckCode("redefined-variable", ERROR, "a variable or parameter declared twice in one scope"),
-    CheckCode("redefined-label", ERROR, "a label that stands twice in one scope, or is also something else"),
-    CheckCode("redefined-function", ERROR, "a function defined twice, or declared differently each time"),
-    CheckCode("redefined-file", ERROR, "two .file directives of one number"),
+    _code("undefined-register", ERROR, "register not declared in scope"),
+    _code("undefined-variable", ERROR, "name not declared in scope"),
+    _code("undefined-label", ERROR, "label not in scope"),
+    _code("undefined-function", ERROR, "function not declared before its use"),
+    _code("redefined-register", ERROR, "duplicate register in one scope"),
+    _code("redefined-variable", ERROR, "duplicate variable or parameter in one scope"),
+    _code("redefined-label", ERROR, "duplicate label"),
+    _code("redefined-function", ERROR, "function defined twice, or declared differently"),
+    _code("redefined-file", ERROR, "duplicate .file number"),
     # Declarations
-    CheckCode("declaration", ERROR, "a type, vector, alignment or size that the state space can't hold"),
-    CheckCode("initializer", ERROR, "an initialiser of the wrong shape or type, or where there can't be one"),
-    CheckCode("section-data", ERROR, "data of a debugging section that its type can't hold"),
-    CheckCode("constant-memory", ERROR, "more than 64 KiB of constants"),
+    _code("declaration", ERROR, "invalid declaration for this state space"),
+    _code("initializer", ERROR, "invalid initializer"),
+    _code("section-data", ERROR, "section data out of range of its type"),
+    _code("constant-memory", ERROR, "more than 64 KiB of .const variables"),
     # Functions and memory
-    CheckCode("call-target", ERROR, "a call of an entry"),
-    CheckCode("call-arguments", ERROR, "a call with the wrong number of arguments or return values"),
-    CheckCode("call-argument", ERROR, "an argument of another size or kind than the parameter"),
-    CheckCode("parameter-space", ERROR, "more parameters than a launch can pass"),
-    CheckCode("parameter-write", ERROR, "a store into an input parameter"),
-    CheckCode("parameter-bounds", WARNING, "an access beyond the end of a parameter"),
-    CheckCode("parameter-alignment", WARNING, "an access that a parameter is not aligned for"),
-    CheckCode("shared-memory", ERROR, "more static shared memory than the target has"),
+    _code("call-target", ERROR, "callee is not a .func or a function pointer"),
+    _code("call-arguments", ERROR, "wrong number of call arguments or return values"),
+    _code("call-argument", ERROR, "call argument does not match the parameter"),
+    _code("parameter-space", ERROR, "entry parameters exceed the launch limit"),
+    _code("parameter-write", ERROR, "store to an input parameter"),
+    _code("parameter-bounds", WARNING, "parameter access out of bounds"),
+    _code("parameter-alignment", WARNING, "parameter access exceeds its alignment"),
+    _code("shared-memory", ERROR, "static shared memory exceeds the target's limit"),
     # Control
-    CheckCode("guard", ERROR, "a guard that is no predicate register"),
-    CheckCode("unreachable", WARNING, "an instruction that control never reaches"),
-    CheckCode("cta-group", ERROR, "tcgen05 for single CTAs and for pairs in one kernel"),
-    CheckCode("ignored-setmaxnreg", WARNING, "a setmaxnreg that ptxas drops"),
+    _code("guard", ERROR, "guard is not a predicate register"),
+    _code("unreachable", WARNING, "unreachable instruction"),
+    _code("cta-group", ERROR, "different tcgen05 .cta_group values in one kernel"),
+    _code("ignored-setmaxnreg", WARNING, "setmaxnreg ignored by ptxas"),
     # Instructions
-    CheckCode("unknown-instruction", WARNING, "an instruction that the table does not know"),
-    CheckCode("modifier", ERROR, "a modifier that the instruction does not have, or not with the others"),
-    CheckCode("missing-modifier", ERROR, "an instruction without a modifier that it needs"),
-    CheckCode("operand-count", ERROR, "too few or too many operands"),
-    CheckCode("operand-kind", ERROR, "a register, literal, address or vector where another of them belongs"),
-    CheckCode("operand-type", ERROR, "a register or literal of another type than the instruction's"),
-    CheckCode("vector-length", ERROR, "a vector of the wrong number of elements"),
-    CheckCode("immediate-range", ERROR, "a constant outside its range"),
-    CheckCode("address-space", ERROR, "a variable in another state space than the instruction's"),
-    CheckCode("target", ERROR, "what the target does not have"),
-    CheckCode("version", ERROR, "what the module's PTX version does not have yet"),
-    CheckCode("removed", ERROR, "what the module's PTX version no longer has"),
+    _code("unknown-instruction", WARNING, "unknown instruction"),
+    _code("modifier", ERROR, "invalid modifier, or invalid combination"),
+    _code("missing-modifier", ERROR, "missing modifier"),
+    _code("operand-count", ERROR, "wrong number of operands"),
+    _code("operand-kind", ERROR, "wrong operand kind"),
+    _code("operand-type", ERROR, "wrong operand type"),
+    _code("vector-length", ERROR, "wrong vector length"),
+    _code("immediate-range", ERROR, "constant out of range"),
+    _code("address-space", ERROR, "wrong state space"),
+    _code("target", ERROR, "not supported on this target"),
+    _code("version", ERROR, "not supported in this PTX version"),
+    _code("removed", ERROR, "removed in this PTX version"),
 )
 
 

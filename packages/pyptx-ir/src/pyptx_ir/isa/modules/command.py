@@ -53,17 +53,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help=INPUTS)
     parser.add_argument("--arch", metavar="sm_XY", help=ARCH)
-    parser.add_argument("--target", metavar="sm_XY", help="judge as if .target said this")
+    parser.add_argument("--target", metavar="sm_XY", help="check for this target instead of .target")
     parser.add_argument(
         "--format",
         choices=("text", "json", "ndjson"),
         default="text",
-        help="json: one list when all is done; ndjson: an object a line for each file, as soon as it is judged",
+        help="json: one list at the end; ndjson: one object per file and line, as soon as the file is checked",
     )
     parser.add_argument(
-        "-j", "--jobs", type=jobs, default=1, metavar="N", help="judge N files at a time, 0 for one per processor"
+        "-j", "--jobs", type=jobs, default=1, metavar="N", help="check N files in parallel (0: one per processor)"
     )
-    parser.add_argument("--portability", action="store_true", help="say for each target whether the module is legal")
+    parser.add_argument("--portability", action="store_true", help="list for each target whether the module is valid")
     return parser
 
 

@@ -26,9 +26,9 @@ INTEGER, FLOAT, ADDRESS, FUNCTION, MASKED = "integer", "float", "address", "func
 _ZERO = re.compile(r"[-+]?[0.]*(?:[eE].*)?")
 _COMPARISONS = frozenset(("<", ">", "<=", ">=", "==", "!="))
 _OF_FLOATS = frozenset(("+", "-", "*", "/")) | _COMPARISONS
-_NO_INTEGER = "expected an integer here in a constant expression"
-_MIXED = "integers and floating-point numbers do not mix in a constant expression"
-_ADDRESS_FORM = "an address in an initialiser is variable, variable+n, generic(variable) or generic(variable)+n"
+_NO_INTEGER = "expected an integer in a constant expression"
+_MIXED = "constant expression mixes integers and floating-point numbers"
+_ADDRESS_FORM = "expected variable{+n} or generic(variable){+n}"
 _BYTE, _MOST_BYTES = 0xFF, 8
 
 
@@ -45,7 +45,7 @@ def of_literal(text: str) -> Judged:
         return FLOAT, ""
     value = float(text)
     if math.isinf(value) or (value == 0 and not _ZERO.fullmatch(text)):
-        return "", f"{text} is out of the range of .f64"
+        return "", f"{text} is out of range for .f64"
     return FLOAT, ""
 
 
@@ -92,7 +92,7 @@ def _address(value: Operand, kinds: dict[str, str]) -> Judged:
         case Symbol(name):
             what = kinds.get(name, "")
             if what == ".shared":
-                return "", f"'{name}' lies in shared memory, whose addresses no initialiser knows"
+                return "", f"the address of shared variable '{name}' is not a constant"
             return (FUNCTION if what in (".func", ".entry") else ADDRESS), ""
         case Apply(Symbol("generic"), Symbol() as inner):
             kind, fault = _address(inner, kinds)
@@ -105,7 +105,7 @@ def _masked(mask: str, inner: Judged) -> Judged:
     """Check `0xFF00(address)`: one of the eight bytes of an address."""
     value = constant_value(Immediate(mask))
     if value not in [_BYTE << 8 * byte for byte in range(_MOST_BYTES)]:
-        return "", f"{mask} is no mask: it takes one whole byte of an address, 0xFF, 0xFF00, …"
+        return "", f"mask {mask} must select one byte of an address (0xFF, 0xFF00, …)"
     return (inner[0] if inner[0] in ("", INTEGER) else MASKED), inner[1]
 
 
@@ -132,7 +132,7 @@ def _pattern(operand: Operand) -> str:
 
 
 def _no_operator(pattern: str) -> str:
-    return f"{pattern} is a bit pattern of .f32, and takes no operator"
+    return f"operator applied to the .f32 bit pattern {pattern}"
 
 
 def _signed(op: str, inner: Operand) -> Judged:
@@ -151,7 +151,7 @@ def _combined(op: str, sides: tuple[Judged, Judged], right: Operand) -> Judged:
     if sides[0][0] != sides[1][0]:
         return "", _MIXED
     if op in ("/", "%") and constant_value(right) == 0:
-        return "", "a constant is divided by zero"
+        return "", "division by zero in a constant expression"
     if sides[0][0] == FLOAT and op not in _OF_FLOATS:
         return "", _NO_INTEGER
     return (INTEGER, "") if op in _COMPARISONS else sides[0]

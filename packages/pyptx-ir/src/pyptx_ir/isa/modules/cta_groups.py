@@ -34,6 +34,6 @@ def one_granularity(walk: Walk) -> None:
             if at in reported:
                 continue
             reported.add(at)
-            message = f"'{entry.node.name}' uses another .cta_group at line {{line}}: all of its tcgen05 use the same"
-            hint = "choose .cta_group::1 for single CTAs, or .cta_group::2 for pairs, throughout the kernel"
-            walk.report(Finding("cta-group", message, hint, word=f".{group}", at=at, other=min(first.values())))
+            message = f"'{entry.node.name}' uses different .cta_group values: the other one is at line {{line}}"
+            help = "use .cta_group::1 (single CTAs) or .cta_group::2 (CTA pairs) in the whole kernel"
+            walk.report(Finding("cta-group", message, help, word=f".{group}", at=at, other=min(first.values())))

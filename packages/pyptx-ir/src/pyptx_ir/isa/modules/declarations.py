@@ -25,7 +25,7 @@ _NO_NAMES = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"[^\"\n]*\"", re.DOTALL)
 def registers(walk: Walk, node: RegisterDeclaration) -> None:
     """Declare the names of a `.reg`."""
     if _is_misplaced(walk):
-        message = "registers are declared inside functions"
+        message = "register declared outside a function"
         walk.report(Finding("misplaced-directive", message, "move the .reg into the function that uses it"))
     kind = f"{node.vector}.{node.type}" if node.vector else node.type
     for name in node.names:
@@ -46,7 +46,7 @@ def _is_misplaced(walk: Walk) -> bool:
 def variable(walk: Walk, node: Variable) -> None:
     """Declare the names of a variable."""
     if node.space in ("local", "param") and _is_misplaced(walk):
-        message = f".{node.space} variables are declared inside functions"
+        message = f".{node.space} variable declared outside a function"
         walk.report(Finding("misplaced-directive", message, "move it into the function that uses it"))
     _linked(walk, node)
     space = node.space.partition("::")[0].partition("[")[0]
@@ -70,19 +70,25 @@ def variable(walk: Walk, node: Variable) -> None:
 def _linked(walk: Walk, node: Variable) -> None:
     """Reject invalid linking and spaces, as ptxas does: no linking inside functions, and .common only with .global."""
     if node.linking and walk.routine is not None:
-        message, hint = f".{node.linking} goes with what a module declares", "move the declaration out of the function"
+        message, help = (
+            f".{node.linking} inside a function: only module-level declarations can have it",
+            "move the declaration out of the function",
+        )
     elif node.linking == "common" and node.type in OPAQUE and not all(one.dimensions for one in node.declarators):
-        message, hint = f".common goes with numbers, not with .{node.type}", "remove it"
+        message, help = f".common is not allowed on a .{node.type} variable", "remove .common"
     elif node.linking == "common" and node.space != "global":
-        message, hint = f".common goes with .global variables, not with .{node.space}", "remove it"
+        message, help = f".common is not allowed on a .{node.space} variable, only on .global", "remove .common"
     elif "::" in node.space:
         base = node.space.partition("::")[0]
-        message, hint = f"variables are declared in .{base}; .{node.space} is for instructions", f"write .{base}"
+        message, help = (
+            f"invalid variable state space .{node.space}: only instructions use it",
+            f"write .{base}",
+        )
     elif "[" in node.space and walk.judged_version >= _NO_BANKS:
-        message, hint = "banks of constants are gone from PTX 2.2 on", "write .const"
+        message, help = "constant banks were removed in PTX 2.2", "write .const"
     else:
         return
-    walk.report(Finding("misplaced-directive", message, hint, word=f".{node.linking or node.space}"))
+    walk.report(Finding("misplaced-directive", message, help, word=f".{node.linking or node.space}"))
 
 
 def _declare_variable(walk: Walk, node: Variable, name: str, kind: str, storage: Storage) -> int | None:
@@ -121,8 +127,8 @@ def targets(walk: Walk, node: BranchTargets | CallTargets | CallPrototype) -> No
     for entry in node.targets:
         name = _missing_of_family(walk, entry) if "<" in entry else entry
         if name and walk.scope[name] not in (*wanted, UNKNOWN):
-            what = "label of this function, in this block or around it" if is_branch else "function declared above"
-            walk.report(Finding(code, f"'{name}' is no {what}", "declare it, or correct the name", word=name))
+            what = "label of this or an enclosing block" if is_branch else "function declared above"
+            walk.report(Finding(code, f"'{name}' is not a {what}", "declare it, or correct the name", word=name))
 
 
 def _missing_of_family(walk: Walk, entry: str) -> str:
@@ -144,6 +150,6 @@ def unreadable(walk: Walk, node: Invalid) -> None:
 
 
 def _redefined(walk: Walk, code: str, name: str, before: int) -> None:
-    message = f"'{name}' is declared already, at line {{line}}"
-    hint = "remove one of the two, or give it another name"
-    walk.report(Finding(code, message, hint, word=name, other=before))
+    message = f"'{name}' is already declared at line {{line}}"
+    help = "remove or rename one of the two"
+    walk.report(Finding(code, message, help, word=name, other=before))

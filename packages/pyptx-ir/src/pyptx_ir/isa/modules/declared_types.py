@@ -56,7 +56,7 @@ def registers(walk: Walk, node: RegisterDeclaration) -> None:
     _report(walk, _fault(_Declared("reg", node.type, node.vector, node.alignment)), f".{node.type}")
     for name in node.names:
         if (name.count or 0) > _WORD:
-            message = f"the number of registers of '{name.name}' is one of 32 bits"
+            message = f"register count of '{name.name}' exceeds 32 bits"
             walk.report(Finding("declaration", message, "declare as many as the function uses", word=name.name))
 
 
@@ -67,9 +67,9 @@ def variable(walk: Walk, node: Variable) -> None:
         declared = _Declared(space, node.type, node.vector, node.alignment, walk.routine is None, entry.dimensions)
         _report(walk, _fault(declared), f".{node.type}")
         if node.linking != "extern" and _is_incomplete(entry.dimensions, initialized=entry.initializer is not None):
-            message = f"the size of '{entry.name}' is not known"
-            hint = "give it a size, or an initialiser; only what is .extern may do without"
-            walk.report(Finding("declaration", message, hint, word=entry.name))
+            message = f"unknown size of '{entry.name}'"
+            help = "give it a size or an initializer; only .extern variables can omit both"
+            walk.report(Finding("declaration", message, help, word=entry.name))
 
 
 def parameters(walk: Walk, node: Function) -> None:
@@ -88,9 +88,9 @@ def parameters(walk: Walk, node: Function) -> None:
         _report(walk, _fault(declared), parameter.name or f".{parameter.type}")
     _report_shape(walk, node, is_entry=is_entry)
     if len(node.returns) > 1 and any(parameter.space == "param" for parameter in node.returns):
-        message = f"'{node.name}' returns several values; only registers can be several"
-        hint = "return one array, and let the caller take it apart"
-        walk.report(Finding("declaration", message, hint, word=node.returns[1].name))
+        message = f"'{node.name}' returns several values in .param space: only .reg values can be several"
+        help = "return one array and unpack it in the caller"
+        walk.report(Finding("declaration", message, help, word=node.returns[1].name))
 
 
 def _report_shape(walk: Walk, node: Function, *, is_entry: bool) -> None:
@@ -111,25 +111,28 @@ def _faults_of_parameter(parameter: _InHeader) -> Iterator[tuple[str, str]]:
     """Yield message and hint for each fault of a parameter apart from its type; only the first is reported."""
     is_entry, is_result, space, named, dimensions, pointer, is_last = parameter
     if is_entry and space != "param":
-        yield "the parameters of an entry are in .param space", "declare it .param, and load it with ld.param"
+        yield f"entry parameter in .{space}: it must be in .param", "declare it .param and load it with ld.param"
     if space not in ("param", "reg"):
-        yield f"a parameter lies in .param space or a register, not in .{space}", "declare it .param"
+        yield f"parameter in .{space}: it must be in .param or .reg", "declare it .param"
     if not named or (named == "_" and not is_entry):
-        yield "a parameter needs a name; only prototypes do without", "name it"
+        yield "parameter without a name: only a .callprototype allows it", "give it a name"
     if space == "reg" and dimensions:
-        yield "a register is no array", "declare it .param"
+        yield "register parameter declared as an array", "declare it .param"
     if len(dimensions) > 1:
-        yield "a parameter has one dimension", "declare it with the product of the dimensions"
+        yield (
+            f"parameter array has {len(dimensions)} dimensions: only one is allowed",
+            "declare one dimension, the product of all",
+        )
     if None in dimensions and not is_last:
-        yield "only the last parameter of a .func may be an array without a size", "give it a size"
+        yield "array parameter without a size: only the last one of a .func can omit it", "give it a size"
     if (is_entry or is_result) and value_of(next(iter(dimensions), None)) == 0:
-        yield "a result, or a parameter of an entry, must not be an array of 0 bytes", "give it a size"
+        yield f"{'return value' if is_result else 'entry parameter'} is an array of 0 bytes", "give it a size"
     if any((plain_number(size) or 0) > _WORD for size in dimensions):
-        yield "the size of a parameter is a number of 32 bits", "pass a pointer to a buffer instead"
+        yield "parameter size exceeds 32 bits", "pass a pointer to a buffer instead"
     if pointer is not None and not is_entry:
-        yield ".ptr goes with the parameters of an entry", "remove it, and what stands behind it"
+        yield ".ptr is allowed only on entry parameters", "remove .ptr, its state space and its .align"
     if pointer is not None and pointer.alignment is not None and not _is_alignment(pointer.alignment):
-        yield f"an alignment is a power of two, not {pointer.alignment}", "correct it"
+        yield f"alignment must be a power of two, got {pointer.alignment}", "use a power of two"
 
 
 @lru_cache(maxsize=1 << 10)
@@ -142,34 +145,46 @@ def _faults(declared: _Declared) -> Iterator[tuple[str, str]]:
     name, space = declared.type, declared.space
     if name not in SIZES and name != "pred" and name not in OPAQUE:
         held = " or ".join(f".{other}" for other in HELD_BY.get(name, ("b32",)))
-        yield f".{name} is no type of registers and variables", f"declare it {held}"
+        yield f".{name} is not a type of registers or variables", f"declare it {held}"
     if declared.alignment is not None and not _is_alignment(declared.alignment):
-        yield f"an alignment is a power of two, not {declared.alignment}", "correct it"
+        yield f"alignment must be a power of two, got {declared.alignment}", "use a power of two"
     if name == "pred" and (space != "reg" or declared.vector):
-        yield "predicates are single registers", "keep a predicate in memory as an integer: selp.u32 %r, 1, 0, %p"
+        yield (
+            ".pred is allowed only for scalar registers",
+            "keep a predicate in memory as an integer: selp.u32 %r, 1, 0, %p",
+        )
     if declared.vector not in _VECTORS:
-        yield f"no variable is a .{declared.vector}", "declare an array, aligned as the vector is"
+        yield (
+            f"invalid vector type .{declared.vector}: it must be .v2 or .v4",
+            "declare an array with the vector's alignment",
+        )
     if name in OPAQUE and declared.vector:
-        yield f".{name} makes no vectors", "declare one each"
+        yield f"vector of .{name}: opaque types have no vectors", "declare separate variables"
     if name in OPAQUE and space not in ("global", "param") and not declared.dimensions:
-        yield f".{name} lies in .global space", "declare it .global"
+        yield f".{name} variable in .{space}: it must be in .global", "declare it .global"
     unsized = next((size for size in declared.dimensions if size is not None and plain_number(size) is None), None)
     if unsized is not None:
-        yield "the size of an array is a plain number", "write the number, without a sign and operators"
+        yield "array size must be a plain number", "write the number without sign and operators"
     if space == "param" and not declared.at_top and (declared.alignment or 1) > _MOST_ALIGNMENT:
-        yield f"a parameter of a function is aligned to {_MOST_ALIGNMENT} bytes at most", "lower the alignment"
+        yield (
+            f"alignment of {declared.alignment} bytes exceeds the limit of a parameter, {_MOST_ALIGNMENT}",
+            "lower the alignment",
+        )
     if name in OPAQUE and not declared.at_top:
-        yield f".{name} stands at the top of a module, or among the parameters of an entry", "move it up"
+        yield f".{name} is allowed only at module level and as an entry parameter", "move it to module level"
     size = type_bytes(name, declared.vector)
     if size is not None and declared.vector and size > _MOST_VECTOR_BYTES:
         yield (
             f".{declared.vector} .{name} is wider than {_MOST_VECTOR_BYTES} bytes",
-            "take a shorter vector, or an array",
+            "use a shorter vector or an array",
         )
     if space == "param" and declared.vector:
-        yield "a parameter is no vector", "declare an array, aligned as the vector is: .align 16 .b8 x[16]"
+        yield (
+            f"parameter has the vector type .{declared.vector}",
+            "declare an array with its alignment: .align 16 .b8 x[16]",
+        )
     if space == "param" and name == "f16x2" and not declared.dimensions:
-        yield "a parameter has no packed type", "declare it .b32"
+        yield "parameter has the packed type .f16x2", "declare it .b32"
 
 
 def _report(walk: Walk, fault: tuple[str, str] | None, word: str) -> None:

@@ -15,7 +15,7 @@ ERROR, WARNING = "error", "warning"
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """A fault (`message`), its position, its severity (`"error"` or `"warning"`), and a `hint`, which may be empty.
+    """A fault (`message`), its position, its severity (`"error"` or `"warning"`), and a `help`, which may be empty.
 
     `line` and `column` count from 1, in characters; `span` covers the fault in the module's text. `code` is the kind of
     error; `docs/check-codes.md` explains each.
@@ -26,7 +26,7 @@ class Diagnostic:
     severity: str
     code: str
     message: str
-    hint: str
+    help: str
     span: Span = field(compare=False, repr=False)
 
     @property
@@ -42,14 +42,14 @@ class Diagnostic:
             "severity": self.severity,
             "code": self.code,
             "message": self.message,
-            "hint": self.hint,
+            "help": self.help,
         }
 
 
 def shown(diagnostic: Diagnostic, source: Source) -> str:
-    """Return `FILE:LINE:COLUMN: error[code]: message`, the line with a caret below the fault, and the hint."""
+    """Return `FILE:LINE:COLUMN: error[code]: message`, the line with a caret below the fault, and the help."""
     place, _, picture = source.caret(diagnostic.span).partition("\n")
     lines = [f"{place}: {diagnostic.severity}[{diagnostic.code}]: {visible(diagnostic.message)}", picture]
-    if diagnostic.hint:
-        lines.append(f"hint: {visible(diagnostic.hint)}")
+    if diagnostic.help:
+        lines.append(f"help: {visible(diagnostic.help)}")
     return "\n".join(lines)

@@ -56,7 +56,7 @@ def directive(walk: Walk, node: Statement) -> None:
     for name, word in _used(node):
         if name in walk.early:
             finding = walk.early[name]
-            walk.report(Finding(finding.code, finding.message, finding.hint, word=word))
+            walk.report(Finding(finding.code, finding.message, finding.help, word=word))
 
 
 def header(walk: Walk, node: Function) -> None:
@@ -68,24 +68,24 @@ def header(walk: Walk, node: Function) -> None:
     for found in node.directives:
         row = rows().get(found.name)
         if row is not None and row.on and row.on != node.kind:
-            message = f".{found.name} goes with .{row.on}, and '{node.name}' is .{node.kind}"
+            message = f".{found.name} is allowed only on .{row.on}; '{node.name}' is .{node.kind}"
             walk.report(Finding("misplaced-directive", message, "remove it", word=f".{found.name}"))
         _arguments(walk, found)
     _order(walk, node)
     _returns(walk, node, given)
     for first, second in _CONFLICTS:
         if first in given and second in given:
-            message = f".{first} and .{second} exclude each other"
+            message = f".{first} and .{second} are mutually exclusive"
             walk.report(Finding("directive-conflict", message, "remove one of them", word=f".{second}"))
     for name, needed in _NEEDS:
         missing = [f".{other}" for other in needed if other not in given]
         if name in given and missing:
-            message = f".{name} needs {' and '.join(missing)} beside it"
+            message = f".{name} requires {' and '.join(missing)}"
             walk.report(Finding("directive-conflict", message, f"add {' and '.join(missing)}", word=f".{name}"))
     if "minnctapersm" in given and not given.keys() & {"maxntid", "reqntid"} and node.kind == "entry":
-        message = "ptxas ignores .minnctapersm where neither .maxntid nor .reqntid is given"
-        hint = "add .maxntid N, 1, 1, the most threads that a block will have"
-        walk.report(Finding("ignored-directive", message, hint, word=".minnctapersm"))
+        message = "ptxas ignores .minnctapersm without .maxntid or .reqntid"
+        help = "add .maxntid N, 1, 1 (maximum number of threads per CTA)"
+        walk.report(Finding("ignored-directive", message, help, word=".minnctapersm"))
 
 
 def of_prototype(walk: Walk, node: CallPrototype) -> None:
@@ -93,7 +93,7 @@ def of_prototype(walk: Walk, node: CallPrototype) -> None:
     for found in node.directives:
         row = rows().get(found.name)
         if row is not None and row.on == "entry":
-            message = f".{found.name} goes with .entry, and this is a .callprototype"
+            message = f".{found.name} is allowed only on .entry, not on a .callprototype"
             walk.report(Finding("misplaced-directive", message, "remove it", word=f".{found.name}"))
         _arguments(walk, found)
     _order(walk, node)
@@ -107,20 +107,27 @@ def _order(walk: Walk, node: Function | CallPrototype) -> None:
         if row is None or row.on != "func":
             continue
         if name in names[:i]:
-            message = f".{name} is given twice"
+            message = f"duplicate .{name}"
             walk.report(Finding("directive-conflict", message, "remove one of the two", word=f".{name}"))
         elif name == "noreturn" and i > 0:
-            walk.report(Finding("directive-conflict", ".noreturn stands first", "move it up", word=".noreturn"))
+            walk.report(
+                Finding(
+                    "directive-conflict",
+                    ".noreturn must precede the other directives",
+                    "move it to the front",
+                    word=".noreturn",
+                )
+            )
 
 
 def _returns(walk: Walk, node: Function, given: dict[str, HeaderDirective]) -> None:
     """Reject values returned by an entry, or by a `.noreturn` function."""
     if node.kind == "entry" and node.returns:
         word = node.returns[0].name or f".{node.returns[0].type}"
-        message, hint = "an entry returns nothing", "pass a pointer, and store the value there"
-        walk.report(Finding("misplaced-directive", message, hint, word=word))
+        message, help = "entry with a return value", "pass a pointer and store the result through it"
+        walk.report(Finding("misplaced-directive", message, help, word=word))
     elif node.returns and "noreturn" in given:
-        message = f"'{node.name}' returns a value, and .noreturn says that it never returns"
+        message = f"'{node.name}' is .noreturn but has a return value"
         walk.report(Finding("directive-conflict", message, "remove one of the two", word=".noreturn"))
 
 
@@ -129,18 +136,20 @@ def attributes(walk: Walk, node: Function | Variable) -> None:
     is_global = isinstance(node, Variable) and node.space == "global"
     for attribute in node.attributes:
         if attribute.name not in _ATTRIBUTES:
-            message, hint = f"there is no attribute .{attribute.name}", "the attributes are .managed and .unified"
+            message, help = f"unknown attribute .{attribute.name}", "use .managed or .unified"
         elif attribute.name == "managed" and not is_global:
-            message, hint = ".managed goes with .global variables", "remove it"
+            message, help = ".managed is allowed only on .global variables", "remove it"
         elif isinstance(node, Function) and node.kind == "entry":
-            message, hint = "an entry has no attributes", f"remove .{attribute.name}"
+            message, help = f".{attribute.name} is not allowed on an entry", f"remove .{attribute.name}"
         elif [plain_number(value) is None for value in attribute.arguments] != [False] * _ATTRIBUTES[attribute.name]:
             count = _ATTRIBUTES[attribute.name]
-            message = f".{attribute.name} takes {counted(count, 'number') if count else 'nothing'} in parentheses"
-            hint = "write .unified(1, 2), the two halves of a number of 128 bits" if count else "write .managed"
+            message = (
+                f".{attribute.name} takes {counted(count, 'number') + ' in parentheses' if count else 'no arguments'}"
+            )
+            help = "write .unified(1, 2), the two halves of a 128-bit number" if count else "write .managed"
         else:
             continue
-        walk.report(Finding("directive-argument", message, hint, word=f".{attribute.name}"))
+        walk.report(Finding("directive-argument", message, help, word=f".{attribute.name}"))
 
 
 def positions(walk: Walk, node: Loc | File) -> None:
@@ -154,8 +163,11 @@ def positions(walk: Walk, node: Loc | File) -> None:
         _of_32_bits(walk, *around)
         if around not in walk.places:
             place = " ".join(map(str, around))
-            message, hint = f"no .loc above is at {place}", f"write .loc {place} above"
-            walk.report(Finding("directive-argument", message, hint, word="inlined_at"))
+            message, help = (
+                f"inlined_at refers to {place}, but no earlier .loc has this position",
+                f"put .loc {place} before it",
+            )
+            walk.report(Finding("directive-argument", message, help, word="inlined_at"))
     place_here = (node.file, node.line, node.column)
     _of_32_bits(walk, *place_here)
     walk.places.add(place_here)
@@ -164,8 +176,8 @@ def positions(walk: Walk, node: Loc | File) -> None:
 def _of_32_bits(walk: Walk, *numbers: int) -> None:
     for number in numbers:
         if number > _MOST_OF_PLACE:
-            message = f"{number} is no number of a file, a line or a column: these have 32 bits"
-            walk.report(Finding("directive-argument", message, "correct it", word=str(number)))
+            message = f"file, line or column number {number} exceeds 32 bits"
+            walk.report(Finding("directive-argument", message, "use a 32-bit number", word=str(number)))
 
 
 def _arguments(walk: Walk, found: HeaderDirective) -> None:
@@ -177,17 +189,17 @@ def _arguments(walk: Walk, found: HeaderDirective) -> None:
     values = [plain_number(value) for value in found.arguments]
     numbers = [value for value in values if value is not None]
     if not least <= len(values) <= most:
-        wanted = f"{least}" if least == most else f"{least} to {most}"
-        message = f".{found.name} takes {wanted} numbers, and has {len(values)}"
+        wanted = counted(least, "number") if least == most else f"{least} to {most} numbers"
+        message = f".{found.name} takes {wanted}, got {len(values)}"
     elif len(numbers) < len(values):
-        message = f".{found.name} takes numbers, without signs and operators"
+        message = f"arguments of .{found.name} must be plain numbers"
     elif not all(smallest <= value <= largest for value in numbers):
-        wanted = "positive, and of 32 bits" if row.values == POSITIVE else f"{smallest} to {largest}"
-        message = f"the numbers of .{found.name} are {wanted}"
+        wanted = "positive 32-bit numbers" if row.values == POSITIVE else f"{smallest} to {largest}"
+        message = f"arguments of .{found.name} must be {wanted}"
     else:
         return
     fitting = str(min(128, largest))
-    example = f"write .{found.name} {', '.join([fitting, '1', '1'][:most])}" if most else "remove them"
+    example = f"write .{found.name} {', '.join([fitting, '1', '1'][:most])}" if most else "remove the arguments"
     walk.report(Finding("directive-argument", message, example, word=f".{found.name}"))
 
 
@@ -207,13 +219,13 @@ def early(target: str | None, version: tuple[int, int]) -> dict[str, Finding]:
         if version < row.since:
             need = f"{row.since[0]}.{row.since[1]}"
             message = f"{name} needs PTX {need}; this module is version {have}"
-            found[row.name] = Finding("version", message, f"write .version {need}, or leave it out")
+            found[row.name] = Finding("version", message, f"write .version {need}, or remove it")
         elif row.before is not None and version >= row.before:
-            message = f"{name} is gone from PTX {row.before[0]}.{row.before[1]} on; this module is version {have}"
+            message = f"{name} was removed in PTX {row.before[0]}.{row.before[1]}; this module is version {have}"
             found[row.name] = Finding("removed", message, "remove it")
         elif row.target and target is not None and not includes(target, row.target):
             message = f"{name} needs {row.target} or later; the target is {target}"
-            found[row.name] = Finding("target", message, f"write .target {row.target}, or leave it out")
+            found[row.name] = Finding("target", message, f"write .target {row.target}, or remove it")
     return found
 
 

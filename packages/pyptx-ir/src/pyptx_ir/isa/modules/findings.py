@@ -28,12 +28,12 @@ class Finding:
 
     `operand` is the index of the faulty operand, `word` the text above the caret (inside that operand, if both are
     given). With neither, the caret is under the statement's first word. `at` is the statement (None: the current one of
-    the walk). `other` is a second statement, whose line replaces `{line}` in message and hint.
+    the walk). `other` is a second statement, whose line replaces `{line}` in message and help.
     """
 
     code: str
     message: str
-    hint: str = ""
+    help: str = ""
     word: str = ""
     operand: int | None = None
     at: int | None = None
@@ -54,9 +54,9 @@ def _located(finding: Finding, entries: list[tuple[Statement, Span]], at: int, s
         place = Span(span.start + start, span.start + end)
     else:
         place = Span(0, 0)
-    message, hint = finding.message, finding.hint
+    message, help = finding.message, finding.help
     if finding.other is not None:
         line = str(source.line_column(entries[finding.other][1].start)[0])
-        message, hint = message.replace("{line}", line), hint.replace("{line}", line)
+        message, help = message.replace("{line}", line), help.replace("{line}", line)
     row, column = source.line_column(place.start)
-    return Diagnostic(row, column, codes()[finding.code].severity, finding.code, message, hint, place)
+    return Diagnostic(row, column, codes()[finding.code].severity, finding.code, message, help, place)

@@ -23,9 +23,9 @@ def instruction(walk: Walk, node: Instruction) -> None:
         if node.guard is None:
             routine.ended = True
     elif routine.ended:
-        message = f"{'.'.join(node.opcode)} is never reached: the instruction before it does not continue"
-        hint = "remove it, put a label in front of it, or guard the instruction before it"
-        walk.report(Finding("unreachable", message, hint))
+        message = f"unreachable {'.'.join(node.opcode)}: the preceding instruction never continues"
+        help = "remove it, put a label before it, or guard the preceding instruction"
+        walk.report(Finding("unreachable", message, help))
         routine.ended = False  # one warning per unreachable sequence
 
 

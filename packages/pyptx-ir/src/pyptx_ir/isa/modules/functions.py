@@ -28,12 +28,16 @@ def function(walk: Walk, node: Function) -> None:
     if earlier is not None:
         _compare(walk, node, *earlier)
     elif before is not None:
-        message = f"'{node.name}' is declared already, at line {{line}}"
-        hint = "give the function another name"
-        walk.report(Finding("redefined-function", message, hint, word=node.name, other=before))
+        message = f"'{node.name}' is already declared at line {{line}}"
+        help = "rename the function"
+        walk.report(Finding("redefined-function", message, help, word=node.name, other=before))
     if node.linking == "extern" and node.body is not None:
-        message = f"'{node.name}' is .extern, defined in another module, and has a body"
-        walk.report(Finding("redefined-function", message, "write .visible, or remove the body", word=".extern"))
+        message = f"'{node.name}' is .extern but has a body"
+        walk.report(
+            Finding(
+                "redefined-function", message, "write .visible instead of .extern, or remove the body", word=".extern"
+            )
+        )
     walk.module_scope.declare(node.name, f".{node.kind}", walk.at)
     walk.functions[node.name] = (node, walk.at)
     if node.kind == "entry":
@@ -47,23 +51,23 @@ def _compare(walk: Walk, node: Function, earlier: Function, before: int) -> None
     name = node.name
     linking = (earlier.linking, node.linking)
     if earlier.body is not None:
-        message = f"'{name}' is defined already, at line {{line}}"
-        hint = "remove one of the two; a declaration stands above the definition"
+        message = f"'{name}' is already defined at line {{line}}"
+        help = "remove one of the two; put a declaration before the definition"
     elif earlier.kind != node.kind:
-        message = f"'{name}' is .{node.kind} here, and .{earlier.kind} at line {{line}}"
-        hint = "give one of them another name"
+        message = f"'{name}' is .{node.kind} here, but .{earlier.kind} at line {{line}}"
+        help = "rename one of them"
     elif linking[0] == "extern" != linking[1]:
-        message = f"'{name}' is .extern at line {{line}}, and not here"
-        hint = f"drop the .extern at line {{line}}: a function that this module defines is declared .visible {name}"
+        message = f"'{name}' is .extern at line {{line}}, but not here"
+        help = f"write .visible instead of .extern at line {{line}} if this module defines '{name}'"
     elif linking[1] is not None and linking[1] != linking[0]:
-        message = f"'{name}' is .{linking[1]} here, and {'.' + linking[0] if linking[0] else 'not'} at line {{line}}"
-        hint = "declare it with the same linking directive each time"
+        message = f"'{name}' is .{linking[1]} here, but {'.' + linking[0] if linking[0] else 'not'} at line {{line}}"
+        help = "declare it with the same linking directive each time"
     elif (differing := _difference(node, earlier)) is not None:
         message = f"'{name}' is declared differently at line {{line}}: {differing}"
-        hint = "a declaration has the parameters of the definition"
+        help = "give the declaration the parameters of the definition"
     else:
         return
-    walk.report(Finding("redefined-function", message, hint, word=name, other=before))
+    walk.report(Finding("redefined-function", message, help, word=name, other=before))
 
 
 def _difference(node: Function, earlier: Function) -> str | None:
@@ -107,8 +111,8 @@ def _parameters(walk: Walk, node: Function) -> None:
             )
         before = scope.declare(name, kind, walk.at)
         if before is not None:
-            message, hint = f"two parameters are called '{name}'", "rename one of them"
-            walk.report(Finding("redefined-variable", message, hint, word=name))
+            message, help = f"duplicate parameter '{name}'", "rename one of them"
+            walk.report(Finding("redefined-variable", message, help, word=name))
 
 
 def _parameter_space(walk: Walk, node: Function) -> None:
@@ -120,20 +124,20 @@ def _parameter_space(walk: Walk, node: Function) -> None:
         end = -(-end // storage.alignment) * storage.alignment + (storage.size or 0)
     if end <= limit:
         return
-    hint = "pass a pointer to a buffer instead"
+    help = "pass a pointer to a buffer instead"
     if limit < _PARAMETER_LIMITS[0][1] and end <= _PARAMETER_LIMITS[0][1]:
-        hint = f"from .version 8.1 on, {_PARAMETER_LIMITS[0][1]} bytes are allowed"
-    message = f"the parameters of '{node.name}' take {end} bytes; an entry may have {limit}"
-    walk.report(Finding("parameter-space", message, hint, word=node.name))
+        help = f"write .version 8.1 or later, which allows {_PARAMETER_LIMITS[0][1]} bytes"
+    message = f"parameters of '{node.name}' take {end} bytes; the limit is {limit}"
+    walk.report(Finding("parameter-space", message, help, word=node.name))
 
 
 def undefined(walk: Walk) -> None:
     """Reject functions declared without `.extern` that are not defined."""
     for name, (node, at) in walk.functions.items():
         if node.body is None and node.linking != "extern" and name not in walk.aliased and not walk.unreadable:
-            message = f"'{name}' is declared, and neither defined in this module nor .extern"
-            hint = f"write .extern .{node.kind} if another module defines it" if node.kind == "func" else "define it"
-            walk.report(Finding("undefined-function", message, hint, word=name, at=at))
+            message = f"'{name}' is declared but neither defined in this module nor .extern"
+            help = f"write .extern .{node.kind} if another module defines it" if node.kind == "func" else "define it"
+            walk.report(Finding("undefined-function", message, help, word=name, at=at))
 
 
 def alias(walk: Walk, node: Alias) -> None:
@@ -141,22 +145,25 @@ def alias(walk: Walk, node: Alias) -> None:
     walk.aliased.add(node.name)
     for name in (node.name, node.aliasee):
         if name not in walk.functions:
-            message, hint = f"'{name}' is no function declared above", "declare both functions above the .alias"
-            walk.report(Finding("undefined-function", message, hint, word=name))
+            message, help = f"'{name}' is not a function declared above", "declare both functions above the .alias"
+            walk.report(Finding("undefined-function", message, help, word=name))
             return
     (alias, at), (aliasee, _) = walk.functions[node.name], walk.functions[node.aliasee]
     differing = _difference(alias, aliasee)
     if "entry" in (alias.kind, aliasee.kind):
-        message, hint = "an entry has one name: only functions have an alias", "make both a .func"
+        message, help = "alias of an entry: only a .func can have one", "make both a .func"
     elif aliasee.linking == "extern":
-        message, hint = f"'{node.aliasee}' is .extern, and can have no other name", "define it in this module"
+        message, help = f"alias of '{node.aliasee}', which is .extern", "define it in this module"
     elif alias.body is not None:
-        message, hint = f"'{node.name}' is defined at line {{line}}, and can't be another name", "remove one of the two"
+        message, help = (
+            f"alias '{node.name}' is already defined as a function at line {{line}}",
+            "remove one of the two",
+        )
     elif aliasee.linking == "weak":
-        message, hint = f"'{node.aliasee}' is .weak, and can have no other name", "make it .visible"
+        message, help = f"alias of '{node.aliasee}', which is .weak", "make it .visible"
     elif differing is not None:
         message = f"'{node.name}' and '{node.aliasee}' differ: {differing}".replace("there", f"in '{node.aliasee}'")
-        hint = "declare both with the same parameters"
+        help = "declare both with the same parameters"
     else:
         return
-    walk.report(Finding("redefined-function", message, hint, word=node.name, other=at))
+    walk.report(Finding("redefined-function", message, help, word=node.name, other=at))

@@ -35,10 +35,12 @@ def read_header(walk: Walk, statements: Sequence[Statement]) -> int:
     head = statements[:count]
     first = walk.at + 1
     if not any(isinstance(node, Version) for node in head):
-        walk.report(Finding("missing-version", "a module begins with .version", "add .version 9.0", at=first))
+        walk.report(
+            Finding("missing-version", "missing .version at the start of the module", "add .version 9.0", at=first)
+        )
     if not any(isinstance(node, Target) for node in head):
-        hint = "add .target sm_90a behind the .version"
-        walk.report(Finding("missing-target", "a module names its target behind .version", hint, at=first))
+        help = "add .target sm_90a after .version"
+        walk.report(Finding("missing-target", "missing .target after .version", help, at=first))
     for i, node in enumerate(head):
         _read(walk, node, first + i, head[:i])
     return count
@@ -48,19 +50,19 @@ def _read(walk: Walk, node: Statement, at: int, above: Sequence[Statement]) -> N
     seen = {type(other) for other in above}
     if isinstance(node, Version):
         if Version in seen:
-            walk.report(Finding("misplaced-directive", ".version stands only once in a module", "remove it", at=at))
+            walk.report(Finding("misplaced-directive", "duplicate .version", "remove it", at=at))
             return
         if above:
-            walk.report(Finding("misplaced-directive", ".version stands above everything else", "move it up", at=at))
+            walk.report(Finding("misplaced-directive", ".version must precede everything else", "move it up", at=at))
         _read_version(walk, node, at)
     elif isinstance(node, Target):
         if AddressSize in seen:
-            walk.report(Finding("misplaced-directive", ".target stands above .address_size", "move it up", at=at))
+            walk.report(Finding("misplaced-directive", ".target must precede .address_size", "move it up", at=at))
         _read_target(walk, node, at)
     elif isinstance(node, AddressSize) and AddressSize in seen:
-        walk.report(Finding("misplaced-directive", ".address_size stands only once in a module", "remove it", at=at))
+        walk.report(Finding("misplaced-directive", "duplicate .address_size", "remove it", at=at))
     elif isinstance(node, AddressSize) and node.bits not in (32, 64):
-        message = f".address_size is 32 or 64, not {node.bits}"
+        message = f".address_size must be 32 or 64, got {node.bits}"
         walk.report(Finding("directive-argument", message, "write .address_size 64", word=str(node.bits), at=at))
     elif isinstance(node, AddressSize):
         walk.address_size = node.bits
@@ -71,7 +73,7 @@ def late(walk: Walk, node: Statement) -> None:
     if walk.at < walk.header_end:
         return
     name = "version" if isinstance(node, Version) else "target" if isinstance(node, Target) else "address_size"
-    message = f".{name} stands at the beginning of a module, above everything else"
+    message = f".{name} must be at the start of the module"
     walk.report(Finding("misplaced-directive", message, "move it up, or remove it"))
 
 
@@ -79,13 +81,15 @@ def _read_version(walk: Walk, node: Version, at: int) -> None:
     version = (node.major, node.minor)
     spelt = f"{node.major}.{node.minor}"
     if version > NEWEST:
-        hint = f"what PTX {spelt} adds is unknown here and may be reported; the newest known is {NEWEST[0]}.{NEWEST[1]}"
+        help = f"write .version {NEWEST[0]}.{NEWEST[1]}, the newest known; later additions may be reported as errors"
         message = f"PTX {spelt} is newer than the instruction table"
-        walk.report(Finding("newer-version", message, hint, word=spelt, at=at))
+        walk.report(Finding("newer-version", message, help, word=spelt, at=at))
     elif node.minor > _LAST_MINOR.get(node.major, -1):
         last = _LAST_MINOR.get(node.major)
-        hint = f"the last version {node.major} is {node.major}.{last}" if last is not None else "write .version 9.0"
-        walk.report(Finding("unknown-version", f"there is no PTX {spelt}", hint, word=spelt, at=at))
+        help = (
+            f"write .version {node.major}.{last}, the last {node.major}.x" if last is not None else "write .version 9.0"
+        )
+        walk.report(Finding("unknown-version", f"unknown PTX version {spelt}", help, word=spelt, at=at))
         return
     walk.version = version
     if walk.forced is not None:
@@ -96,25 +100,25 @@ def _read_target(walk: Walk, node: Target, at: int) -> None:
     named = [name for name in node.names if name not in _OPTIONS]
     first = node.names[0] if node.names else ""
     if first in _OPTIONS and walk.target is None:
-        message, hint = (
-            f"a device stands in front of the option {first}",
-            "write .target sm_90a, and the options behind",
+        message, help = (
+            f".target must begin with a device, got option {first}",
+            "write .target sm_90a, then the options",
         )
-        walk.report(Finding("directive-argument", message, hint, word=first, at=at))
+        walk.report(Finding("directive-argument", message, help, word=first, at=at))
     if _MAPPED in node.names and any(name not in _RETIRED for name in named):
-        message, hint = f"{_MAPPED} is for devices without .f64, which are gone", "remove it"
-        walk.report(Finding("directive-argument", message, hint, word=_MAPPED, at=at))
+        message, help = f"{_MAPPED} is only for retired devices without .f64", "remove it"
+        walk.report(Finding("directive-argument", message, help, word=_MAPPED, at=at))
     for name in named:
         if name in _RETIRED:
             if walk.forced is None:
                 message = f"{name} is older than the instruction table"
-                hint = "its instructions are not judged; give --target sm_75 to judge them for a present device"
-                walk.report(Finding("retired-target", message, hint, word=name, at=at))
+                help = "pass --target sm_75 to check its instructions; they are not checked for a retired target"
+                walk.report(Finding("retired-target", message, help, word=name, at=at))
             continue
         try:
             find_target(name)
         except TargetError as error:
-            walk.report(Finding("unknown-target", error.message, error.hint or "", word=name, at=at))
+            walk.report(Finding("unknown-target", error.message, error.help or "", word=name, at=at))
             continue
         if walk.forced is None:
             walk.target = name
@@ -122,7 +126,7 @@ def _read_target(walk: Walk, node: Target, at: int) -> None:
     modes = [name for name in node.names if name.startswith("texmode_")]
     walk.independent_textures |= INDEPENDENT in modes
     if len(set(modes)) > 1:
-        message = "a module has one texture mode: texmode_unified or texmode_independent"
+        message = "conflicting texture modes texmode_unified and texmode_independent"
         walk.report(Finding("directive-conflict", message, "remove one of them", word=modes[1], at=at))
 
 

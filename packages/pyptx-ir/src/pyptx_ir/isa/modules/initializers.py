@@ -38,12 +38,12 @@ def initializer(walk: Walk, node: Variable) -> None:
         names = names_of(entry.initializer)
         for name in names:
             if walk.scope[name] == UNDECLARED and name != entry.name:
-                message = f"'{name}' is not declared above the variable that it initialises"
+                message = f"'{name}' is not declared before its use in an initializer"
                 walk.report(Finding("undefined-variable", message, "declare it above, or correct the name", word=name))
         message = _fault(node, entry, {name: walk.scope[name] or "" for name in names})
         if message:
-            hint = "correct the initialiser, or store the values from the program"
-            walk.report(Finding("initializer", message, hint, word=entry.name))
+            help = "correct the initializer, or store the values in the kernel"
+            walk.report(Finding("initializer", message, help, word=entry.name))
 
 
 def _fault(node: Variable, entry: Declarator, kinds: dict[str, str]) -> str:
@@ -51,15 +51,15 @@ def _fault(node: Variable, entry: Declarator, kinds: dict[str, str]) -> str:
     if value is None:
         return ""
     if entry.count is not None:
-        return f"'{entry.name}<{entry.count}>' declares several variables, which have no initialiser"
+        return f"initializer of '{entry.name}<{entry.count}>': several variables cannot have one"
     if node.type in OPAQUE:
         return fault_of_fields(value, node.type, entry.name)
     if node.space.partition("[")[0] not in _SPACES or node.linking == "extern":
-        where = "an .extern variable" if node.linking == "extern" else f".{node.space} memory"
-        return f"'{entry.name}' can't be initialised: {where} has no contents of its own"
+        where = "is .extern" if node.linking == "extern" else f"is in .{node.space}"
+        return f"'{entry.name}' can't be initialized: it {where}"
     if node.type in ("f16", "f16x2"):
         bits = "b16" if node.type == "f16" else "b32"
-        return f"'{entry.name}' can't be initialised: ptxas has no literals of .{node.type}; declare it .{bits}"
+        return f"'{entry.name}' can't be initialized: ptxas has no .{node.type} literals; declare it .{bits}"
     # A first dimension of 0 is like an empty one.
     sizes: list[int | None] = [value_of(size) or (None if i == 0 else 0) for i, size in enumerate(entry.dimensions)]
     if node.vector:
@@ -70,19 +70,19 @@ def _fault(node: Variable, entry: Declarator, kinds: dict[str, str]) -> str:
 def _shape(value: Operand, sizes: list[int | None], name: str, *, is_vector: bool) -> str:
     """Compare one level of braces with one dimension; the last dimension of a vector must be full."""
     if not sizes:
-        return f"'{name}' has more braces than dimensions" if isinstance(value, Vector) else ""
+        return f"initializer of '{name}' has more braces than dimensions" if isinstance(value, Vector) else ""
     if not isinstance(value, Vector):
-        return f"'{name}' is an array: its initialiser stands in braces, one pair for each dimension"
+        return f"'{name}' is an array: its initializer needs one pair of braces per dimension"
     count = len(value.elements)
     if sizes[0] is not None and count > sizes[0]:
-        return f"'{name}' has {sizes[0]} elements, and its initialiser {count}"
+        return f"too many initializer values for '{name}': expected {sizes[0]}, got {count}"
     if len(sizes) > 1:
         inner = (_shape(element, sizes[1:], name, is_vector=is_vector) for element in value.elements)
         return next((fault for fault in inner if fault), "")
     if is_vector and count != sizes[0]:
-        return f"'{name}' is a vector of {sizes[0]}, and its initialiser has {count}"
+        return f"wrong number of initializer values for vector '{name}': expected {sizes[0]}, got {count}"
     nested = any(isinstance(element, Vector) for element in value.elements)
-    return f"'{name}' has more braces than dimensions" if nested else ""
+    return f"initializer of '{name}' has more braces than dimensions" if nested else ""
 
 
 def _values(value: Operand, name: str, type_name: str, kinds: dict[str, str]) -> str:
@@ -91,14 +91,14 @@ def _values(value: Operand, name: str, type_name: str, kinds: dict[str, str]) ->
     for one in _different(value):
         kind, fault = of_literal(one.text) if isinstance(one, Immediate) else of_value(one, kinds)
         if not kind:
-            return f"'{name}' can't be initialised: {fault}"
+            return f"'{name}' can't be initialized: {fault}"
         if kind in taken:
             continue
-        spelt = one.text if isinstance(one, Immediate) else "its initialiser"
+        spelt = one.text if isinstance(one, Immediate) else "the initializer"
         if kind == INTEGER and isinstance(one, Immediate):
-            return f"'{name}' is .{type_name}, and {spelt} an integer: write {spelt}.0"
+            return f"'{name}' is .{type_name}, but {spelt} is an integer: write {spelt}.0"
         article = "an" if kind[0] in "aeiou" else "a"
-        return f"'{name}' is .{type_name}, and {spelt} {article} {_WORDS.get(kind, kind)}"
+        return f"'{name}' is .{type_name}, but {spelt} is {article} {_WORDS.get(kind, kind)}"
     return ""
 
 

@@ -175,8 +175,8 @@ def _is_of_array(walk: Walk, index: int, operand: Index) -> bool:
     storage = walk.scope.storage_of(name)
     if storage is not None and storage.is_array:
         return True
-    message, hint = f"'{name}' is not an array, and has no elements", "write variable+n, or declare an array"
-    walk.report(Finding("operand-kind", message, hint, operand=index, word=name))
+    message, help = f"'{name}' is indexed but is not an array", "write variable+n, or declare an array"
+    walk.report(Finding("operand-kind", message, help, operand=index, word=name))
     return False
 
 
@@ -186,14 +186,14 @@ def _guard(walk: Walk, guard: Guard) -> bool:
         return True
     word = guard.register
     if kind == UNDECLARED:
-        message = f"the guard '{word}' is not declared"
+        message = f"guard '{word}' is not declared"
         walk.report(Finding("undefined-register", message, f"declare it: .reg .pred {word};", word=word))
         walk.give_up_on(word)
     else:
-        what = f"a .{kind} register" if kind and not kind.startswith(".") else "none"
-        message = f"a guard is a predicate register; '{word}' is {what}"
-        hint = "compare it first: setp.ne.u32 %p, …, 0; then guard with %p"
-        walk.report(Finding("guard", message, hint, word=word))
+        what = f".{kind} register " if kind and not kind.startswith(".") else ""
+        message = f"guard must be a predicate register, got {what}'{word}'"
+        help = "compute a predicate with setp.ne.u32 %p, …, 0 and guard with %p"
+        walk.report(Finding("guard", message, help, word=word))
     return False
 
 
@@ -202,5 +202,5 @@ def _special(walk: Walk, name: str, operand: int) -> bool:
     finding = walk.early_registers.get(name)
     if finding is None:
         return True
-    walk.report(Finding(finding.code, finding.message, finding.hint, operand=operand, word=name))
+    walk.report(Finding(finding.code, finding.message, finding.help, operand=operand, word=name))
     return False

@@ -17,9 +17,9 @@ _MOST_CONSTANT = 65536  # on every target; ptxas 13.5 also counts unused variabl
 def constant_limit(walk: Walk) -> None:
     """Reject a module whose constants exceed constant memory."""
     if walk.constant > _MOST_CONSTANT:
-        message = f"the .const variables of the module take {walk.constant} bytes; there are {_MOST_CONSTANT}"
-        hint = "move large tables to .global memory"
-        walk.report(Finding("constant-memory", message, hint, at=walk.constant_at))
+        message = f".const variables take {walk.constant} bytes; the limit is {_MOST_CONSTANT}"
+        help = "move large tables to .global memory"
+        walk.report(Finding("constant-memory", message, help, at=walk.constant_at))
 
 
 def shared_limits(walk: Walk) -> None:
@@ -45,5 +45,5 @@ def _entry(walk: Walk, entry: Routine, limit: int) -> None:
     if total <= limit:
         return
     message = f"'{entry.node.name}' has {total} bytes of static shared memory; {walk.target} allows {limit}"
-    hint = "declare it `.extern .shared .align 16 .b8 name[];` and pass its size at launch"
-    walk.report(Finding("shared-memory", message, hint, word=entry.node.name, at=entry.at))
+    help = "declare it `.extern .shared .align 16 .b8 name[];` and pass its size at launch"
+    walk.report(Finding("shared-memory", message, help, word=entry.node.name, at=entry.at))

@@ -29,6 +29,6 @@ def address(walk: Walk, node: Instruction) -> None:
         if not isinstance(base, Symbol | Register) or walk.scope[base.name] != ".global":
             return
     if walk.target is not None and includes(walk.target, "sm_90"):
-        message = f"{'.'.join(node.opcode)} takes an address of 32 bits, and .address_size is 64"
-        hint = f"write {'.'.join((*node.opcode[:-1], 'u64'))}, with a register of 64 bits"
-        walk.report(Finding("operand-type", message, hint, operand=1))
+        message = f"{'.'.join(node.opcode)} takes a 32-bit address, but .address_size is 64"
+        help = f"write {'.'.join((*node.opcode[:-1], 'u64'))} with a 64-bit register"
+        walk.report(Finding("operand-type", message, help, operand=1))

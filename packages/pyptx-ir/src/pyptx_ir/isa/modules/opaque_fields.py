@@ -35,7 +35,7 @@ _WORDS = {
 def fault_of_fields(value: Operand, type_name: str, name: str) -> str:
     """Return the fault of an initializer of an opaque type, or an empty string."""
     if not isinstance(value, Vector):
-        return f"'{name}' is .{type_name}: its initialiser lists fields in braces"
+        return f"'{name}' is .{type_name}: its initializer must list fields in braces"
     return next((fault for part in value.elements if (fault := _fault(part, type_name, name))), "")
 
 
@@ -44,12 +44,12 @@ def _fault(part: Operand, type_name: str, name: str) -> str:
         case Binary("=", Symbol(field), given):
             pass
         case _:
-            return f"'{name}' is .{type_name}: its initialiser lists fields, each with its value behind ="
+            return f"'{name}' is .{type_name}: its initializer must list fields as name = value"
     known = FIELDS[type_name]
     if field not in known:
         near = close_names(field, known, most=1)
         return f".{type_name} has no field '{field}'" + (f": did you mean {near[0]}?" if near else "")
     words = _WORDS.get(field, ())
     if words and isinstance(given, Symbol) and given.name not in words:
-        return f"{field} is {' or '.join(words)}, not {given.name}"
+        return f"{field} must be {' or '.join(words)}, got {given.name}"
     return ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from pyptx_ir.isa.modules.counting import counted
 from pyptx_ir.isa.modules.findings import Finding
 from pyptx_ir.isa.modules.sizes import type_bytes, value_of
 from pyptx_ir.isa.scalar_types import SIZES
@@ -37,9 +38,9 @@ def access(walk: Walk, node: Instruction) -> None:
         return
     name = operand.base.name
     if node.opcode[0] == "st" and storage.input:
-        message = f"'{name}' is an input of this function, and can't be written"
-        hint = "store to a .param variable of the function's own, or to its return parameter"
-        walk.report(Finding("parameter-write", message, hint, operand=index))
+        message = f"store to input parameter '{name}'"
+        help = "store to a local .param variable or to the return parameter"
+        walk.report(Finding("parameter-write", message, help, operand=index))
         return
     if offset is not None and size is not None:
         _layout(walk, node, storage, (name, offset, size, index))
@@ -58,10 +59,12 @@ def _layout(walk: Walk, node: Instruction, storage: Storage, access: tuple[str, 
     name, offset, size, index = access
     opcode = ".".join(node.opcode)
     if storage.size is not None and not 0 <= offset <= storage.size - size:
-        message = f"{opcode} reaches bytes {offset} to {offset + size - 1} of '{name}', which has {storage.size}"
-        hint = "correct the offset, or the size of the parameter"
-        walk.report(Finding("parameter-bounds", message, hint, operand=index))
+        last, most = offset + size - 1, counted(storage.size, "byte")
+        message = f"{opcode} accesses bytes {offset} to {last} of '{name}', which has {most}"
+        help = "correct the offset, or the size of the parameter"
+        walk.report(Finding("parameter-bounds", message, help, operand=index))
     elif offset % size or storage.alignment % min(size, 16):
-        message = f"{opcode} takes {size} bytes at offset {offset} of '{name}', which is aligned to {storage.alignment}"
-        hint = f"align the parameter and the offset to {size} bytes, or read it in smaller pieces"
-        walk.report(Finding("parameter-alignment", message, hint, operand=index))
+        aligned = counted(storage.alignment, "byte")
+        message = f"{opcode} accesses {size} bytes at offset {offset} of '{name}', which is aligned to {aligned}"
+        help = f"align the parameter and the offset to {size} bytes, or use smaller accesses"
+        walk.report(Finding("parameter-alignment", message, help, operand=index))

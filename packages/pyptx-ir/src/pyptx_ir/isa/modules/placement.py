@@ -27,31 +27,31 @@ def in_function(walk: Walk, node: Statement) -> None:  # noqa: ARG001 - every ch
     if walk.routine is not None or walk.unreadable:
         return
     walk.unreadable = True
-    hint = "move it into a function; is there a '}' too many above?"
-    walk.report(Finding("outside-function", "this stands outside any function", hint))
+    help = "move it into a function, or remove an extra '}' above"
+    walk.report(Finding("outside-function", "code outside any function", help))
 
 
 def at_top(walk: Walk, node: File | Section) -> None:
     """Reject `.file` and `.section` inside functions, and two files with one number."""
     name = "file" if isinstance(node, File) else "section"
     if walk.routine is not None:
-        message = f".{name} stands outside functions"
-        walk.report(Finding("misplaced-directive", message, "move it above or below the function"))
+        message = f".{name} inside a function"
+        walk.report(Finding("misplaced-directive", message, "move it out of the function"))
     if not isinstance(node, File):
         return
     before = walk.files.setdefault(node.index, walk.at)
     if before != walk.at:
-        message = f"file number {node.index} is named already, at line {{line}}"
-        hint = "give each .file its own number"
-        walk.report(Finding("redefined-file", message, hint, word=str(node.index), other=before))
+        message = f"file number {node.index} is already used at line {{line}}"
+        help = "give each .file its own number"
+        walk.report(Finding("redefined-file", message, help, word=str(node.index), other=before))
 
 
 def between(walk: Walk, node: Directive) -> None:
     """Reject header directives of functions in other places, and `@@DWARF` since PTX 2.0."""
     if node.name.startswith("@@") and walk.judged_version >= _NO_DWARF_LINES:
-        walk.report(Finding("removed", "@@DWARF is gone from PTX 2.0 on", "write a .section, or remove it"))
+        walk.report(Finding("removed", "@@DWARF was removed in PTX 2.0", "write a .section, or remove it"))
     if not node.name.startswith("@@"):
-        message = f".{node.name} stands between the parameters of a function and its body"
+        message = f".{node.name} must be between the parameters of a function and its body"
         walk.report(Finding("misplaced-directive", message, "move it there"))
 
 
@@ -59,8 +59,8 @@ def pragma(walk: Walk, node: Pragma) -> None:
     """Reject unknown module-level pragmas; inside functions, ptxas ignores unknown ones."""
     for value in node.values:
         if walk.routine is None and value not in _PRAGMAS_OF_MODULES:
-            message, hint = f'there is no pragma "{value}" for a module', "move it into a function, or remove it"
-            walk.report(Finding("directive-argument", message, hint))
+            message, help = f'pragma "{value}" is not allowed at module level', "move it into a function, or remove it"
+            walk.report(Finding("directive-argument", message, help))
             return
 
 
@@ -68,8 +68,8 @@ def pragma_value(walk: Walk, node: Pragma) -> None:
     """Reject a pragma without its required value."""
     for value in node.values:
         if value.strip() in _WITH_VALUE:
-            message, hint = f'the pragma "{value}" takes a value', f'write "{value.strip()} 1"'
-            walk.report(Finding("directive-argument", message, hint))
+            message, help = f'pragma "{value}" without a value', f'write "{value.strip()} 1"'
+            walk.report(Finding("directive-argument", message, help))
 
 
 def pragma_of_header(walk: Walk, node: Function) -> None:
@@ -78,8 +78,8 @@ def pragma_of_header(walk: Walk, node: Function) -> None:
         value = next(iter(found.arguments), None) if found.name == "pragma" else None
         name = str(value).strip('"').partition(" ")[0] if value is not None else ""
         if name in _PRAGMAS_OF_BODIES:
-            message, hint = f'the pragma "{name}" belongs into the body of a function', "move it below the {"
-            walk.report(Finding("misplaced-directive", message, hint, word=".pragma"))
+            message, help = f'pragma "{name}" is allowed only in the body of a function', "move it after the {"
+            walk.report(Finding("misplaced-directive", message, help, word=".pragma"))
 
 
 def only_ascii(walk: Walk, node: File | Pragma | Function) -> None:
@@ -91,8 +91,8 @@ def only_ascii(walk: Walk, node: File | Pragma | Function) -> None:
     if isinstance(node, Pragma) and walk.routine is None:
         return  # `pragma` reports it, because it is not a module pragma
     if any(isinstance(text, str) and not text.isascii() for text in texts):
-        message, hint = "a string has characters beyond ASCII, which ptxas doesn't read", "write ASCII characters"
-        walk.report(Finding("directive-argument", message, hint))
+        message, help = "non-ASCII characters in a string: ptxas does not accept them", "use ASCII characters only"
+        walk.report(Finding("directive-argument", message, help))
 
 
 def late_attribute(walk: Walk, node: Function | Variable) -> None:
@@ -102,11 +102,11 @@ def late_attribute(walk: Walk, node: Function | Variable) -> None:
     text = own_text(node, node.raw) if isinstance(node, Function) else without_comments(node.raw[:_HEAD])
     found = _LATE_ATTRIBUTE.search(text)
     if found is not None and not (found[1] == "ptr" and isinstance(node, Function)):  # `declared_types` reports that
-        message = f".{found[1]} stands behind the type, where only the parameters of an entry have it"
-        hint = "write .align in front of the type" if found[1] == "align" else "remove it"
-        walk.report(Finding("declaration", message, hint, word=f".{found[1]}"))
+        message = f".{found[1]} after the type is allowed only in parameters of an entry"
+        help = "write .align before the type" if found[1] == "align" else "remove it"
+        walk.report(Finding("declaration", message, help, word=f".{found[1]}"))
 
 
 def empty(walk: Walk, node: Empty) -> None:  # noqa: ARG001 - every check takes a statement
     """Reject an empty statement (a stray `;`), as ptxas does."""
-    walk.report(Finding("empty-statement", "this ';' ends nothing", "remove it"))
+    walk.report(Finding("empty-statement", "empty statement: stray ';'", "remove it"))

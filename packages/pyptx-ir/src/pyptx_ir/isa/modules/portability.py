@@ -48,7 +48,7 @@ class Portability:
             "column": fault.column if fault else 0,
             "code": fault.code if fault else "",
             "message": fault.message if fault else "",
-            "hint": fault.hint if fault else "",
+            "help": fault.help if fault else "",
             "obstacles": len(self.obstacles),
         }
 
@@ -114,4 +114,4 @@ def _who(targets: Sequence[str], rows: Sequence[Portability]) -> str:
     having = [row.target for row in rows if row.target not in targets]
     if len(targets) <= len(having):
         return f"not on {', '.join(targets)}"
-    return f"only on {', '.join(having)}" if having else "on none of them"
+    return f"only on {', '.join(having)}" if having else "not on any target"

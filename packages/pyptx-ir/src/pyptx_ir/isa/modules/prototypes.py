@@ -35,16 +35,16 @@ def prototype(walk: Walk, node: CallPrototype) -> None:
         if fault is not None:
             walk.report(Finding("declaration", *fault, word=f".{parameter.type}"))
     if len(node.returns) > 1 and any(parameter.space == "param" for parameter in node.returns):
-        message, hint = "a function returns several values in registers alone", "return one array"
-        walk.report(Finding("declaration", message, hint, word=f".{node.returns[1].type}"))
+        message, help = "several return values in .param space: only .reg values can be several", "return one array"
+        walk.report(Finding("declaration", message, help, word=f".{node.returns[1].type}"))
 
 
 def _fault_outside_entries(parameter: Parameter) -> tuple[str, str] | None:
     """Return the fault of a parameter that prototypes allow only in bodies of entries."""
     if parameter.type in OPAQUE:
-        return f".{parameter.type} is a type of an entry's parameters", "pass a .u64 handle"
+        return f".{parameter.type} is allowed only for entry parameters", "pass a .u64 handle"
     if parameter.pointer is not None:
-        return ".ptr goes with the parameters of entries", "remove it, and the words after it"
+        return ".ptr is allowed only on entry parameters", "remove .ptr, its state space and its .align"
     return None
 
 
@@ -52,25 +52,29 @@ def _faults(parameter: Parameter, *, is_result: bool, is_last: bool) -> Iterator
     """Yield message and hint for each fault of a parameter; only the first is reported."""
     name, alignment = parameter.type, parameter.alignment
     if parameter.space not in ("param", "reg"):
-        yield f"a parameter lies in .param space or a register, not in .{parameter.space}", "declare it .param"
+        yield f"parameter in .{parameter.space}: it must be in .param or .reg", "declare it .param"
     if not parameter.name:
-        yield "a parameter without a name is called _", f"write .{name} _"
+        yield "parameter without a name: a .callprototype needs _", f"write .{name} _"
     if name in _FORMATS:
-        yield f".{name} is no type of parameters", f"declare it .{HELD_BY[name][0]}"
+        yield f".{name} is not a type of parameters", f"declare it .{HELD_BY[name][0]}"
     if name == "pred" and parameter.dimensions:
-        yield "predicates are single registers", "declare it .b32"
+        yield ".pred is allowed only for scalar registers", "declare it .b32"
     if parameter.vector and not 0 < SIZES.get(name, 0) * int(parameter.vector[1:]) <= _MOST_VECTOR_BITS:
-        yield f"no parameter is a .{parameter.vector} of .{name}", "declare an array, aligned as the vector is"
+        yield f"invalid parameter type .{parameter.vector} .{name}", "declare an array with the vector's alignment"
     if alignment is not None and (not 0 < alignment <= _WORD or alignment & (alignment - 1)):
-        yield f"an alignment is a power of two, not {alignment}", "correct it"
+        yield f"alignment must be a power of two, got {alignment}", "use a power of two"
     if len(parameter.dimensions) > 1:
-        yield "a parameter has one dimension", "declare it with the product of the dimensions"
+        count = len(parameter.dimensions)
+        yield (
+            f"parameter array has {count} dimensions: only one is allowed",
+            "declare one dimension, the product of all",
+        )
     if is_result and parameter.dimensions and value_of(parameter.dimensions[0]) == 0:
-        yield "a result must not be an array of 0 bytes", "give it a size"
+        yield "return value is an array of 0 bytes", "give it a size"
     numbers = [plain_number(size) for size in parameter.dimensions if size is not None]
     if any(number is None for number in numbers):
-        yield "the size of an array is a plain number", "write the number, without a sign and operators"
+        yield "array size must be a plain number", "write the number without sign and operators"
     if any((number or 0) > _WORD for number in numbers):
-        yield "the size of a parameter is a number of 32 bits", "pass a pointer to a buffer instead"
+        yield "parameter size exceeds 32 bits", "pass a pointer to a buffer instead"
     if None in parameter.dimensions and not is_last:
-        yield "only the last parameter may be an array without a size", "give it a size"
+        yield "array parameter without a size: only the last one can omit it", "give it a size"

@@ -19,5 +19,5 @@ def setmaxnreg(walk: Walk, node: Instruction) -> None:  # noqa: ARG001 - every c
     if "maxnreg" in given or ("minnctapersm" in given and given & {"maxntid", "reqntid"}):
         return
     lacking = ".minnctapersm 1" if given & {"maxntid", "reqntid"} else ".maxntid N, 1, 1 and .minnctapersm 1"
-    message = f"ptxas ignores setmaxnreg: '{walk.routine.node.name}' does not fix the registers of a thread at entry"
+    message = f"ptxas ignores setmaxnreg: '{walk.routine.node.name}' has no fixed register count per thread at entry"
     walk.warn_once(Finding("ignored-setmaxnreg", message, f"add {lacking} to the .entry"))

@@ -30,14 +30,14 @@ DATA_FORM = "write an integer, a label, label+n, or label-label"
 def data(walk: Walk, node: Section) -> None:
     """Check the name of a section and its lines."""
     if not SECTION_NAME.fullmatch(node.name):
-        message = f"'{node.name}' is not a section's name: a dot, a letter, and no other dot"
-        walk.report(Finding("section-data", message, "such as .debug_str", word=node.name))
+        message = f"invalid section name '{node.name}': it must be a dot, a letter, and no other dot"
+        walk.report(Finding("section-data", message, "use a name such as .debug_str", word=node.name))
     right: set[int] = set()  # valid lines by identity: a parsed text has one node for all identical lines
     for line, part in enumerate(node.body, walk.at + 1):
         if id(part) in right:
             continue
         if isinstance(part, Label) and (before := walk.section_labels.setdefault(part.name, line)) != line:
-            message = f"'{part.name}' is declared already, at line {{line}}"
+            message = f"'{part.name}' is already declared at line {{line}}"
             walk.report(Finding("redefined-label", message, "rename one of the two", part.name, at=line, other=before))
         if not isinstance(part, SectionData):
             continue
@@ -53,7 +53,7 @@ def line_fault(part: SectionData) -> str:
     type_name = _SAME.get(part.type, part.type)
     fault = next((fault for value in part.values if (fault := _fault(value, type_name))), "")
     if not fault and len(part.values) > 1 and not all(isinstance(value, Immediate) for value in part.values):
-        return "the address of a label stands on a line of its own"
+        return "label address must be on a line of its own"
     return fault
 
 
@@ -62,11 +62,11 @@ def _fault(value: Operand, type_name: str) -> str:
         number = _number(value.text)
         least, most = _RANGES.get(type_name, (float("-inf"), float("inf")))
         if number is None:
-            return f"{value.text} is no integer"
+            return f"{value.text} is not an integer"
         return "" if least <= number <= most else f"{value.text} is out of range for .{type_name}"
     if not _is_address(value):
-        return "this is neither a number nor the address of a label"
-    return "" if type_name in _OF_ADDRESSES else f".{type_name} holds no address"
+        return "expected a number or the address of a label"
+    return "" if type_name in _OF_ADDRESSES else f".{type_name} cannot hold an address"
 
 
 def _number(text: str) -> int | None:

@@ -35,9 +35,9 @@ def reserved(walk: Walk, code: str, name: str) -> None:
     Inside a function a declaration hides the special register with its name.
     """
     if name == "WARP_SZ":
-        message = "'WARP_SZ' is a constant of PTX"
+        message = "'WARP_SZ' is reserved: it is a constant of PTX"
     elif name.startswith("%") and walk.routine is None and is_special(name):
-        message = f"'{name}' is a special register"
+        message = f"'{name}' is reserved: it is a special register"
     else:
         return
-    walk.report(Finding(code, message, "give what you declare another name", word=name))
+    walk.report(Finding(code, message, "choose another name", word=name))

@@ -28,16 +28,16 @@ def declared(walk: Walk, node: Variable | Function) -> None:
     else:
         names = [one.name for one in node.parameters or () if one.type == "samplerref"]
     for name in names:
-        message = f"'{name}' is a sampler, and a texture of this module holds its own: the mode is texmode_unified"
-        hint = f"add {INDEPENDENT} to .target, or drop the sampler"
-        walk.report(Finding("directive-conflict", message, hint, word=name))
+        message = f"sampler '{name}' in texmode_unified, in which each texture has its own sampler"
+        help = f"add {INDEPENDENT} to .target, or remove the sampler"
+        walk.report(Finding("directive-conflict", message, help, word=name))
 
 
 def fetch(walk: Walk, node: Instruction) -> None:
     """Require a sampler with the texture in independent mode."""
     for index, operand in enumerate(node.operands):
         if isinstance(operand, TensorAddress) and len(operand.elements) < _PLACE_OF_SAMPLER:
-            _report(walk, f"{node.opcode[0]} names no sampler", "write [texture, sampler, {…}]", index)
+            _report(walk, f"{node.opcode[0]} without a sampler", "write [texture, sampler, {…}]", index)
 
 
 def query(walk: Walk, node: Instruction) -> None:
@@ -46,14 +46,14 @@ def query(walk: Walk, node: Instruction) -> None:
         if isinstance(operand, Address) and isinstance(operand.base, Symbol) and _asks_a_sampler(node):
             name = operand.base.name
             if walk.scope[name] == ".texref":
-                _report(walk, f"the texture '{name}' has no .{node.opcode[1]}", "ask the sampler", index)
+                _report(walk, f"query of .{node.opcode[1]} on texture '{name}'", "query the sampler", index)
 
 
 def _asks_a_sampler(node: Instruction) -> bool:
     return any(word == "filter_mode" or word.startswith("addr_mode_") for word in node.opcode)
 
 
-def _report(walk: Walk, message: str, hint: str, operand: int) -> None:
+def _report(walk: Walk, message: str, help: str, operand: int) -> None:
     if walk.independent_textures:
-        message += ", and samplers are apart from textures in this module"
-        walk.report(Finding("operand-kind", message, f"{hint}, or drop {INDEPENDENT} from .target", operand=operand))
+        message += f" in {INDEPENDENT} (separate samplers)"
+        walk.report(Finding("operand-kind", message, f"{help}, or remove {INDEPENDENT} from .target", operand=operand))

@@ -34,9 +34,9 @@ def undeclared(walk: Walk, node: Instruction, operand: int, name: str) -> Findin
         if walk.routine.unbanked[stem] > MOST_OF_A_BANK:
             return None
         if walk.routine.unbanked[stem] == MOST_OF_A_BANK:
-            more = f"; of the names {stem}0, {stem}1, … that this function does not declare, no more are reported"
+            more = f"; further undeclared names {stem}0, {stem}1, … of this function are not reported"
     finding = _composed(walk, node, operand, name)
-    return replace(finding, hint=finding.hint + more) if more else finding
+    return replace(finding, help=finding.help + more) if more else finding
 
 
 def _composed(walk: Walk, node: Instruction, operand: int, name: str) -> Finding:
@@ -49,11 +49,11 @@ def _composed(walk: Walk, node: Instruction, operand: int, name: str) -> Finding
         code, what = "undefined-register", "register"
     else:
         code, what = "undefined-variable", "register or variable"
-    hint, other = (_of_whole(walk, name), None) if "." in name else ("", None)
-    if not hint:
-        hint, other = _elsewhere(walk, name, what)
-    message = f"'{name}' is not declared" if what != "label" else f"there is no label '{name}' here"
-    return Finding(code, message, hint, operand=operand, word=name, other=other)
+    help, other = (_of_whole(walk, name), None) if "." in name else ("", None)
+    if not help:
+        help, other = _elsewhere(walk, name, what)
+    message = f"'{name}' is not declared" if what != "label" else f"label '{name}' is not in scope"
+    return Finding(code, message, help, operand=operand, word=name, other=other)
 
 
 def _of_whole(walk: Walk, name: str) -> str:
@@ -64,31 +64,34 @@ def _of_whole(walk: Walk, name: str) -> str:
         return ""
     length, vector, _ = kind.partition(".")
     if not vector:
-        return f"'{base}' is a .{kind} register, which has no components; only those declared .v2 or .v4 have"
+        return f"declare '{base}' .v2 or .v4: it is a scalar .{kind} register without components"
     listed = ", ".join(f"{base}.{component}" for component in components(int(length[1:]))[: int(length[1:])])
-    return f"'{base}' is a .{length} register; its components are {listed}"
+    return f"use {listed}, the components of the .{length} register '{base}'"
 
 
 def _elsewhere(walk: Walk, name: str, what: str) -> tuple[str, int | None]:
     """Return a hint and the statement it refers to: the declaration of the name, or of a similar one."""
     at = _declared_in_function(walk, name)
     if at is not None and what == "label":
-        return f"'{name}' at line {{line}} stands in another block: a branch leaves blocks, it never enters one", at
+        return f"move '{name}' (line {{line}}) out of its block: a branch cannot enter a block", at
     if at is not None and at > walk.at:
-        return "it is declared below, at line {line}: move the declaration up", at
+        return "move its declaration (line {line}) before this line", at
     if at is not None:
-        return "it is declared in another block, at line {line}: move the declaration out of it", at
+        return "move its declaration (line {line}) out of the other block", at
     if what == "function":
-        return f"declare it above this function: .extern .func {name} (…);", None
+        return f"declare it before this function: .extern .func {name} (…);", None
     stem, _ = split_number(name) or ("", 0)
     bank = walk.scope.range_of(stem) if stem else None
     if bank:
         count, at = bank
-        return f"'{stem}<{count}>' at line {{line}} declares {stem}0 to {stem}{count - 1}", at
+        return (
+            f"increase the count of '{stem}<{count}>' (line {{line}}), which declares {stem}0 to {stem}{count - 1}",
+            at,
+        )
     close = _close(walk, name)
     if close:
         return f"did you mean {close}?", None
-    return {"label": f"put '{name}:' in front of an instruction of this function"}.get(
+    return {"label": f"put '{name}:' before an instruction of this function"}.get(
         what, f"declare it at the top of the function: .reg .b32 {name};"
     ), None
 

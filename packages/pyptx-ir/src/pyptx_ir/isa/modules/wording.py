@@ -16,9 +16,9 @@ _DOTTED = re.compile(r"\.(\w+(?:::\w+)*)")
 def finding_of(verdict: Verdict, opcode: tuple[str, ...]) -> Finding:
     """Return a verdict as a finding, with the faulty modifier as its word if the message names one."""
     # Only verdicts on out-of-range constants have no hint.
-    hint = verdict.in_file or verdict.hint or "write a constant within these limits"
+    help = verdict.in_file or verdict.help or "use a constant within these limits"
     word = "" if verdict.operand is not None else _modifier(verdict.message, opcode)
-    return Finding(verdict.code, verdict.message, hint, operand=verdict.operand, word=word)
+    return Finding(verdict.code, verdict.message, help, operand=verdict.operand, word=word)
 
 
 def _modifier(message: str, opcode: tuple[str, ...]) -> str:

@@ -54,19 +54,19 @@ def isa(argv: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="pyptx isa",
-        description="Search the instruction set by name, modifiers and meaning. Exits with 1 if there is nothing.",
+        description="Search the instruction set by name, modifiers and meaning. Exits with 1 if nothing is found.",
     )
     parser.add_argument("search", nargs="+", metavar="SEARCH", help="mbarrier.try_wait, or words: bf16x2 cvt")
-    parser.add_argument("--target", metavar="sm_XY", help="only the forms that this target has")
-    parser.add_argument("--version", type=_version, metavar="X.Y", help="only the forms of this version of PTX")
-    parser.add_argument("--json", action="store_true", help="everything that is known of what is found, as JSON")
+    parser.add_argument("--target", metavar="sm_XY", help="only the forms that this target supports")
+    parser.add_argument("--version", type=_version, metavar="X.Y", help="only the forms of this PTX version")
+    parser.add_argument("--json", action="store_true", help="print all data of the matches as JSON")
     return parser
 
 
 def _version(text: str) -> tuple[int, int]:
     match = re.fullmatch(r"(\d+)\.(\d+)", text)
     if match is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no version of PTX, such as 8.7")
+        raise argparse.ArgumentTypeError(f"expected a PTX version such as 8.7, got {text!r}")
     return (int(match[1]), int(match[2]))
 
 
@@ -75,12 +75,12 @@ def _nothing(text: str, known: Sequence[Entry], elsewhere: Sequence[Result]) -> 
     if elsewhere:
         entry = elsewhere[0].entry
         needs = dict.fromkeys(availability(form.row) for form in entry.forms)
-        return f"no form of {entry.name} is left; it needs {' or '.join(itertools.islice(needs, 4))}"
+        return f"no form of {entry.name} matches; it needs {' or '.join(itertools.islice(needs, 4))}"
     absent = _absent(text, known)
     if absent:
         return absent
     close = nearest(known, text)
-    return f"nothing fits {text!r}" + (f"; did you mean {' or '.join(close)}?" if close else "")
+    return f"no instruction matches {text!r}" + (f"; did you mean {' or '.join(close)}?" if close else "")
 
 
 def _absent(text: str, known: Sequence[Entry]) -> str:
@@ -92,7 +92,7 @@ def _absent(text: str, known: Sequence[Entry]) -> str:
         opcode = (*words[first:], *words[:first])
         start, home = words_of_home(opcode), home_of_instruction(opcode)
         if home is not None and not any(f"{entry.name}.".startswith(f"{start}.") for entry in known):
-            return f"{'.'.join(opcode)}: its rows are in {home}: {install_hint(home)}"
+            return f"{'.'.join(opcode)} is provided by {home}: {install_hint(home)}"
     return ""
 
 

@@ -48,7 +48,7 @@ def availability(row: InstructionRow) -> str:
     text = f"{version(row.since)}, {targets(row)}"
     if row.before:
         gone, since = row.before
-        text += f"; gone from {gone} on in {version(since)} and later"
+        text += f"; removed from {gone} on in {version(since)} and later"
     return text
 
 
@@ -78,7 +78,7 @@ def operand(pattern: Pattern, place: Place) -> str:
         spelt.append(f"{joint} `|` and {kind_words(pattern, place.second, written=place.written)}")
     allowed = {
         "the sink `_`": place.sink and place.kind != "sink",
-        "`!` in front": place.negated,
+        "a leading `!`": place.negated,
         "a variable's name": place.symbol,
         "a special register": place.special,
     }
@@ -123,4 +123,4 @@ def _count(pattern: Pattern, count: str) -> str:
     if count.isdecimal():
         return count
     numbers = dict.fromkeys(dict(pattern.row.lengths)[count])
-    return f"{listed([str(number) for number in numbers])} (as `.{count}` says)"
+    return f"{listed([str(number) for number in numbers])} (depends on `.{count}`)"

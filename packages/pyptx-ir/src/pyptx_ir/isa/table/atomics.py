@@ -131,7 +131,7 @@ def _vector(name: str) -> Iterator[InstructionRow]:
 
 SUMMARIES = {
     "Atomics": {
-        "atom": "Combine a value into memory atomically, and return what was there.",
+        "atom": "Combine a value into memory atomically, and return the old value.",
         "red": "Combine a value into memory atomically.",
     },
 }

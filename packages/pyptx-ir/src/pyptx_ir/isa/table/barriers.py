@@ -54,9 +54,9 @@ def _barrier(
 
 SUMMARIES = {
     "Synchronization": {
-        "bar": "Synchronize the threads of a block at one of 16 barriers, or combine a predicate over them.",
-        "barrier": "Synchronize the threads of a block at one of 16 barriers, converged or not.",
-        "bar.warp.sync": "Wait for the lanes of the warp that a mask names.",
+        "bar": "Synchronize the threads of a CTA at one of 16 barriers, or combine a predicate over them.",
+        "barrier": "Synchronize the threads of a CTA at one of 16 barriers, converged or not.",
+        "bar.warp.sync": "Synchronize the lanes of the warp in a membermask.",
     },
 }
 

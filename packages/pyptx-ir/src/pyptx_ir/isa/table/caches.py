@@ -11,11 +11,11 @@ POLICY = {"policy": "u64", "primary_size": "int32", "total_size": "int32"}
 
 SUMMARIES = {
     "Data movement": {
-        "prefetch": "Bring a cache line, or a tensor map, closer.",
-        "prefetchu": "Bring the cache line of a generic address into the uniform cache.",
+        "prefetch": "Prefetch a cache line or a tensor map.",
+        "prefetchu": "Prefetch the cache line of a generic address into the uniform cache.",
         "applypriority": "Change the eviction priority of a range of cache lines.",
-        "discard": "Give up the contents of a range of cache lines, without writing them back.",
-        "createpolicy": "Make a cache policy that loads and stores can name.",
+        "discard": "Discard the contents of a range of cache lines, without writing them back.",
+        "createpolicy": "Create a cache policy for loads and stores.",
     },
 }
 

@@ -121,8 +121,8 @@ PACKED: dict[str, Any] = {"since": ptx(9, 4), "targets": ("sm_107f",), "manual":
 
 SUMMARIES = {
     "Comparison and selection": {
-        "set": "Compare two values, and write the truth as an integer or a number.",
-        "setp": "Compare two values, and write the truth to a predicate; a second one gets the opposite.",
+        "set": "Compare two values, and write the result as an integer or a number.",
+        "setp": "Compare two values, and write the result to a predicate; a second one gets the opposite.",
         "selp": "Select one of two values by a predicate.",
         "slct": "Select one of two values by the sign of a third.",
     },

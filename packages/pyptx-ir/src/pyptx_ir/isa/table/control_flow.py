@@ -33,7 +33,7 @@ SUMMARIES = {
         "brkpt": "Stop for a debugger.",
         "nanosleep": "Suspend the thread for about a number of nanoseconds.",
         "pmevent": "Trigger one of 16 performance-monitor events.",
-        "pmevent.mask": "Trigger the performance-monitor events that a mask names.",
+        "pmevent.mask": "Trigger the performance-monitor events of a mask.",
         "trap": "Abort the kernel and interrupt the host.",
     },
 }

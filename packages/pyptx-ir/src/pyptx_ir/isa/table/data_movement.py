@@ -68,13 +68,13 @@ def _address_conversions(spaces: tuple[str, ...], since: tuple[int, int]) -> tup
 
 SUMMARIES = {
     "Bits": {
-        "prmt": "Pick any four bytes out of two words, each by a selector.",
+        "prmt": "Select any four bytes of two words, each by a selector.",
     },
     "Data movement": {
         "mov": "Copy a register, constant, special register or address; or pack and unpack a vector.",
         "shfl": "Exchange values between the lanes of a warp, on targets before sm_70.",
-        "shfl.sync": "Exchange values between the lanes of a warp that a mask names.",
-        "isspacep": "Tell whether a generic address lies in a state space.",
+        "shfl.sync": "Exchange values between the lanes of a warp in a membermask.",
+        "isspacep": "Test whether a generic address is in a state space.",
         "cvta": "Convert an address to the generic space, or from it to a state space.",
     },
 }

@@ -10,7 +10,7 @@ from pyptx_ir.isa.table.type_sets import SCOPES
 
 SUMMARIES = {
     "Synchronization": {
-        "membar": "Order this thread's memory accesses, as others in the scope see them.",
+        "membar": "Order this thread's memory accesses for other threads in a scope.",
         "fence": "Order memory accesses, with a given strength and scope.",
         "fence.proxy": "Order accesses to memory through different proxies: generic, async, tensor map, alias.",
     },

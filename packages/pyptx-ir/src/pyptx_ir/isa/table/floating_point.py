@@ -87,7 +87,7 @@ SUMMARIES = {
         "fma": "Multiply two floating-point numbers and add a third, with one rounding at the end.",
     },
     "Floating point": {
-        "testp": "Tell whether a number is finite, infinite, a number at all, not a number, normal or subnormal.",
+        "testp": "Test whether a number is finite, infinite, a number at all, not a number, normal or subnormal.",
         "copysign": "Put the sign of the first number on the magnitude of the second.",
         "rcp": "Take the reciprocal of a number.",
         "rcp.approx.ftz.f64": "Approximate the reciprocal of a double, from its upper 32 bits.",

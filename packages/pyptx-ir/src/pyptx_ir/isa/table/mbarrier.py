@@ -150,16 +150,16 @@ CONDITIONAL = "parity.phase_type::conditional{.sem.scope}{.ss}"
 
 SUMMARIES = {
     "Asynchronous barriers": {
-        "mbarrier.init": "Make an mbarrier that expects a number of arrivals in each phase.",
-        "mbarrier.inval": "End the life of an mbarrier, so that its memory can be used for something else.",
-        "mbarrier.expect_tx": "Have the current phase of an mbarrier wait for more bytes.",
-        "mbarrier.complete_tx": "Count bytes as arrived, without copying anything.",
-        "mbarrier.arrive": "Arrive at an mbarrier, and expect bytes in the same step if asked to.",
-        "mbarrier.arrive_drop": "Arrive at an mbarrier, and expect one arrival less from the next phase on.",
-        "mbarrier.test_wait": "Tell whether a phase of an mbarrier has completed, without waiting.",
-        "mbarrier.try_wait": "Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.",
-        "mbarrier.pending_count": "Read the number of pending arrivals out of a state that an arrival returned.",
-        "mbarrier.check_layout": "Tell whether an mbarrier in memory has a given layout.",
+        "mbarrier.init": "Initialize an mbarrier with the expected arrival count of each phase.",
+        "mbarrier.inval": "Invalidate an mbarrier, so that its memory can be reused.",
+        "mbarrier.expect_tx": "Increase the tx-count of the current phase of an mbarrier.",
+        "mbarrier.complete_tx": "Decrease the tx-count of an mbarrier without a copy.",
+        "mbarrier.arrive": "Arrive at an mbarrier, optionally with expect-tx in the same step.",
+        "mbarrier.arrive_drop": "Arrive at an mbarrier, and decrement the expected count of later phases.",
+        "mbarrier.test_wait": "Test whether a phase of an mbarrier has completed, without waiting.",
+        "mbarrier.try_wait": "Wait for a limited time until a phase of an mbarrier completes; return whether it has.",
+        "mbarrier.pending_count": "Read the pending count from the state that an arrive returned.",
+        "mbarrier.check_layout": "Test whether an mbarrier in memory has a given layout.",
     },
 }
 

@@ -224,12 +224,12 @@ SUMMARIES = {
     "Textures and surfaces": {
         "tex": "Sample a texture.",
         "tld4": "Fetch one component of the four texels that bilinear filtering would read.",
-        "txq": "Ask for a property of a texture or a sampler.",
-        "istypep": "Tell whether an opaque handle refers to a texture, a sampler or a surface.",
+        "txq": "Query a property of a texture or a sampler.",
+        "istypep": "Test whether an opaque handle refers to a texture, a sampler or a surface.",
         "suld": "Load from a surface.",
         "sust": "Store to a surface.",
         "sured": "Combine a value into a surface, atomically.",
-        "suq": "Ask for a property of a surface.",
+        "suq": "Query a property of a surface.",
     },
 }
 

@@ -102,7 +102,7 @@ SUMMARIES = {
         "vshl": "Shift a byte, half or word to the left, and perhaps combine the result with a third operand.",
         "vshr": "Shift a byte, half or word to the right, and perhaps combine the result with a third operand.",
         "vmad": "Multiply two bytes, halves or words, add a third operand, and scale the result.",
-        "vset": "Compare two bytes, halves or words, and perhaps combine the truth with a third operand.",
+        "vset": "Compare two bytes, halves or words, and perhaps combine the result with a third operand.",
         "vadd2": "Add two pairs of 16-bit integers.",
         "vsub2": "Subtract two pairs of 16-bit integers.",
         "vavrg2": "Average two pairs of 16-bit integers.",

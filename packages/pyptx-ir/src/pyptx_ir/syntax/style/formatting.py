@@ -45,7 +45,7 @@ def formatted(text: str, style: Style, name: str = "<string>") -> str:
     done = "".join(out)
     read, errors = parse_recovering(done, name)
     if errors or read != module or _comments(items(read)) != _comments(own):
-        raise FormattingError(f"{name}: this style would change more than white space")
+        raise FormattingError(f"{name}: this style would change more than whitespace")
     return done
 
 

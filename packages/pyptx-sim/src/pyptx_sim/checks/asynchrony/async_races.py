@@ -38,8 +38,10 @@ if TYPE_CHECKING:
 class Report(Protocol):
     """Function that reports findings (`Reports.report`)."""
 
-    def __call__(self, rule: str, message: str, pc: int, other_pc: int, /, **details: Unpack[FindingDetails]) -> None:
-        """Report a finding about two instructions."""
+    def __call__(
+        self, rule: str, message: str, pc: int, other_pc: int | None, /, **details: Unpack[FindingDetails]
+    ) -> None:
+        """Report a finding about an instruction, or about two."""
         ...
 
 
@@ -78,7 +80,7 @@ class AsyncRaces:
         if marks is not None:
             writes = kind in {"write", "atomic"}
             entries = self._entries(space, offsets, size, warps, lanes, pc, atomic=kind == "atomic")
-            self._against(marks, entries, "writes" if writes else "reads", writes=writes)
+            self._against(marks, entries, "write" if writes else "read", writes=writes)
 
     def judge_freed(
         self, rule: str, space: Space, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
@@ -87,8 +89,9 @@ class AsyncRaces:
         marks = self._marks.get(space)
         if marks is not None:
             entries = self._entries(space, offsets, size, warps, lanes, pc, atomic=False)
-            self._compare(marks.write, entries, rule, "gives back {}, which asynchronous work writes", "")
-            self._compare_reads(marks, entries, rule, "gives back {}, which asynchronous work reads", "")
+            freeing = f"{'.'.join(self._view.opcode(pc)[:2])} of {{}} while it is"
+            self._compare(marks.write, entries, rule, f"{freeing} being written", "free")
+            self._compare_reads(marks, entries, rule, f"{freeing} being read", "free")
 
     def _entries(
         self,
@@ -106,10 +109,10 @@ class AsyncRaces:
         return Entries(space, offsets, size, owners, warps, self._clocks.known, rows, pc, atomic, lanes)
 
     def _against(self, marks: Marks, entries: Entries, does: str, *, writes: bool) -> None:
-        message = f"{does} {{}}, which asynchronous work"
-        self._compare(marks.write, entries, "read-before-wait", f"{message} writes", does)
+        message = f"{does} {'to' if writes else 'of'} {{}} before the asynchronous operation that"
+        self._compare(marks.write, entries, "read-before-wait", f"{message} writes it completes", does)
         if writes:
-            self._compare_reads(marks, entries, "early-reuse", f"{message} still reads", does)
+            self._compare_reads(marks, entries, "early-reuse", f"{message} reads it completes", does)
 
     def _compare_reads(self, marks: Marks, entries: Entries, rule: str, message: str, does: str) -> None:
         for layer in marks.reads:
@@ -181,40 +184,47 @@ class AsyncRaces:
     def _tell(
         self, entries: Entries, offset: int, owner: int, last: NDArray[np.int32], rule: str, message: str, does: str
     ) -> None:
-        """Report that the thread of an access or operation meets, at an offset, the `last` access of work."""
+        """Report that an access or operation of a thread is not ordered after the `last` operation at an offset."""
         where, thread = (
             self._view.describe(entries.space, offset),
             (int(entries.warps[owner]), int(entries.lanes[owner])),
         )
-        told, agent = f"{self._view.warp_name(thread[0])} {message.format(where)}", int(last[WARP]) - 1
+        agent, other_pc = int(last[WARP]) - 1, int(last[PC])
         wait = self.agents.how_to_wait(agent)
-        hint = None if wait is None else f"wait for that work first: {wait}"
         if self.agents.waited_at(last[None])[0]:
-            told += f"; nothing orders the wait of the thread that issued it, lane {last[ISSUER] % LANES}, before this"
+            note = (
+                f"lane {last[ISSUER] % LANES}, which issued it, has waited for it; that wait is not ordered before this"
+            )
         else:
-            told += f", and nothing has waited for it{self._in_vain(rule, agent, *thread)}"
-        other_pc = int(last[PC])
-        # What the accesses of warps miss is one thing, the wait for that work.
-        cause = (other_pc, does) if entries.work is None else None
-        self._report(rule, told, entries.pc, other_pc, cause=cause, hint=hint)
+            note = self._in_vain(rule, agent, *thread)
+        self._report(
+            rule,
+            message.format(where),
+            entries.pc,
+            other_pc,
+            label=f"{does}{' issued' if entries.work is not None else ''} by {self._view.warp_name(thread[0])}",
+            notes=(note,) if note else (),
+            cause=(other_pc, does) if entries.work is None else None,  # one missing wait
+            help=None if wait is None else f"wait first: {wait}",
+        )
 
     def _in_vain(self, rule: str, column: int, warp: int, lane: int) -> str:
-        """Say so if the thread has waited at the mbarrier that tells of the work, but for a phase that was over."""
+        """Return a note if the thread waited at the mbarrier of the operation for a phase that was already complete."""
         if rule != "read-before-wait":
             return self.why_early(warp, lane)
         return self._returned(self.seen.at(self.agents.place_of(column), warp, lane))
 
     def why_early(self, warp: int, lane: int) -> str:
-        """Say so if the last wait of a thread at an mbarrier was for a phase that was over."""
+        """Return a note if the last mbarrier wait of a thread was for a phase that was already complete."""
         return self._returned(self.seen.latest(warp, lane))
 
     def _returned(self, seen: Seen | None) -> str:
         if seen is None or not seen.old:
             return ""
-        over = "no phase had ended yet, and parity 1 stands for the one before the first"
+        over = "no phase has completed yet; parity 1 denotes the phase before the first one"
         if seen.phase >= 0:
-            over = f"phase {seen.phase} had ended, as the warp had seen before; does its parity flip?"
-        return f": the wait at PTX {self._view.place(seen.pc)} returned at once: {over}"
+            over = f"the warp had already observed phase {seen.phase} complete; flip the parity after each wait"
+        return f"the wait ({self._view.place(seen.pc)}) returned immediately: {over}"
 
     def proxy_fence(self, proxy: Proxy, warps: Offsets, masks: Masks, spaces: tuple[Space, ...]) -> None:
         """Let a proxy see what the lanes know of the generic one."""
@@ -279,7 +289,7 @@ class AsyncRaces:
             if marks is not None and len(touch.offsets):
                 pieces = touch.space, touch.offsets, touch.size, touch.owners
                 entries = Entries(*pieces, work.warps, known, rows, work.pc, touch.atomic, work.lanes, work)
-                does = "issues work that writes" if touch.writes else "issues work that reads"
+                does = "asynchronous write" if touch.writes else "asynchronous read"
                 self._against(marks, entries, does, writes=touch.writes)
 
     def enter(self, work: Work, item_ids: NDArray[np.int64]) -> None:

@@ -64,11 +64,11 @@ class BlockEnds:
             ends = self._known_at_end(np.array(list(by_block)))
             which = np.repeat(np.arange(len(ends)), [len(arrivals) for arrivals in by_block.values()])
             late = np.flatnonzero(~self._held_at_end(ends, which, warps, masks, times))
-            self._tell_exited("arrives at the mbarrier", warps[late], places[late], pcs[late])
+            self._tell_exited("mbarrier.arrive on", warps[late], places[late], pcs[late])
         for block, foreign in self.foreign.by_block():
             end, only = self._known_at_end(np.array([block])), np.zeros(len(foreign.warps), np.int64)
             first = np.flatnonzero(~self._held_at_end(end, only, foreign.warps, foreign.masks, foreign.times))[:1]
-            does = "writes to" if foreign.writes[first].any() else "reads"
+            does = "remote write to" if foreign.writes[first].any() else "remote read of"
             self._tell_exited(does, foreign.warps[first], foreign.offsets[first], foreign.pcs[first])
         self._judge_work()
 
@@ -87,8 +87,8 @@ class BlockEnds:
                     first = int(late[0])
                     where, pc = self._view.describe("shared", int(at[first])), int(rows[first, PC])
                     cta = self._view.cta_name(block)
-                    message = f"asynchronous work reads {where} of {cta}, which may have ended by then"
-                    self._report("cluster-cta-exited", message, pc, pc)
+                    message = f"asynchronous read of {where} of {cta}, which may have exited"
+                    self._report("cluster-cta-exited", message, pc, None)
 
     def _known_at_end(self, blocks: Offsets) -> Known:
         """Return for each block what its warps knew of others when the last of them ended."""
@@ -104,11 +104,12 @@ class BlockEnds:
         return held
 
     def _tell_exited(self, does: str, warps: Offsets, offsets: Offsets, pcs: NDArray[Any]) -> None:
-        """Report what warps do behind the ends of blocks; of what one instruction does, the first."""
+        """Report accesses that may follow the exit of the CTA: the first one of each instruction."""
         for pc in dict.fromkeys(pcs.tolist()):
             here = np.flatnonzero(pcs == pc)
             offset = int(offsets[here[0]])
             who, where = self._view.warp_name(int(warps[here[0]])), self._view.describe("shared", offset)
             block = offset // self._view.shared_stride()
-            message = f"{who} {does} {where} of {self._view.cta_name(block)}, which may have ended by then"
-            self._report("cluster-cta-exited", message, pc, pc, count=len(here))
+            message = f"{does} {where} of {self._view.cta_name(block)}, which may have exited"
+            label = f"{'.'.join(self._view.opcode(pc)[:2])} by {who}"
+            self._report("cluster-cta-exited", message, pc, None, label=label, count=len(here))

@@ -9,6 +9,7 @@ import numpy as np
 
 from pyptx_sim.checks.race.columns import Columns
 from pyptx_sim.checks.race.lane_masks import bits_of, masks_of
+from pyptx_sim.checks.race.reports import race_message
 from pyptx_sim.checks.race.tables import MASK, NOBODY, PC, TIME, WARP
 from pyptx_sim.extension import step_of
 
@@ -95,7 +96,7 @@ class CrossOrdering:
         ordered: Ordered,
         first_warp: int,
     ) -> None:
-        message = "issues work that writes {}, which a warp may still read"
+        message = "asynchronous write to {} may overtake an earlier read"
         found: list[tuple[int, int]] = []
         warps, rows = work.warps[owners], self._clocks.rows(work.warps, work.lanes)[owners]
         masks = bits_of(work.lanes)[owners]
@@ -113,7 +114,7 @@ class CrossOrdering:
             found += zip(which[bad].tolist(), last[bad, PC].tolist(), strict=True)
         for first, pc in found:
             why = self._work.why_early(int(warps[first]), int(work.lanes[owners[first]]))
-            self._tell("early-reuse", message, work.pc, touch.space, shadow, at, warps, first, pc, why=why)
+            self._tell("early-reuse", message, work.pc, touch.space, shadow, at, warps, first, pc, "read", why)
 
     def _against_unfenced_reads(
         self,
@@ -128,7 +129,7 @@ class CrossOrdering:
         proxy = work.proxy_of(touch)
         if proxy is None:
             return
-        message = f"issues work that writes {{}}, which a warp has read, and no fence lets the {proxy.name} proxy know"
+        message = f"{proxy.name}-proxy write to {{}} without a proxy fence after the generic read"
         all_rows = self._clocks.rows(work.warps, work.lanes)
         reads = shadow.reads_of(at) if shadow.readers is None else shadow.readers.of(at)
         for which, last in chain(reads, shadow.polls_of(at)):
@@ -142,7 +143,7 @@ class CrossOrdering:
             if len(bad):
                 first, pc = int(which[bad[0]]), int(last[bad[0], PC])
                 warps = work.warps[owners]
-                self._tell(proxy.unfenced, message, work.pc, touch.space, shadow, at, warps, first, pc)
+                self._tell(proxy.unfenced, message, work.pc, touch.space, shadow, at, warps, first, pc, "read")
                 return
 
     def _against_writes(
@@ -158,14 +159,16 @@ class CrossOrdering:
         first_warp: int,
     ) -> None:
         """Judge against the `last` writes, one at each of the granules `at`."""
-        does = f"issues work that {'writes' if touch.writes else 'reads'} {{}}, which a warp wrote, and "
         if touch.atomic:
             weak = ~shadow.atomic[at]
             at, last, warps, rows = at[weak], last[weak], warps[weak], rows[weak]
         late = np.flatnonzero(~ordered(rows, warps, last))
         if len(late):
-            message, pc = does + "nothing orders the two", int(last[late[0], PC])
-            self._tell(f"{touch.space}-race", message, work.pc, touch.space, shadow, at, warps, int(late[0]), pc)
+            kind, pc = "asynchronous write" if touch.writes else "asynchronous read", int(last[late[0], PC])
+            message = race_message("{}", kind, "write")
+            self._tell(
+                f"{touch.space}-race", message, work.pc, touch.space, shadow, at, warps, int(late[0]), pc, "write"
+            )
             return
         others = last[:, WARP].astype(np.int64) - first_warp
         here = np.flatnonzero(others >= 0)
@@ -178,10 +181,11 @@ class CrossOrdering:
             pcs, which = np.unique(last[bad, PC], return_inverse=True)
             bad = bad[~np.array([self._shows(pc) for pc in pcs.tolist()])[which]]
         if len(bad):
-            message = f"{does}no fence lets the {proxy.name} proxy see it"
+            does = "write to" if touch.writes else "read of"
+            message = f"{proxy.name}-proxy {does} {{}} without a proxy fence after the generic write"
             first = int(bad[0])
             pc = int(last[first, PC])
-            self._tell(proxy.unfenced, message, work.pc, touch.space, shadow, at, warps, first, pc)
+            self._tell(proxy.unfenced, message, work.pc, touch.space, shadow, at, warps, first, pc, "write")
 
     def _shows(self, pc: int) -> bool:
         """Tell whether what an instruction writes is seen through every proxy."""
@@ -202,12 +206,21 @@ class CrossOrdering:
         warps: NDArray[np.int64],
         first: int,
         other_pc: int,
+        other: str,
         why: str = "",
     ) -> None:
         where = self._view.describe(space, int(at[first]) * shadow.granule)
-        told = f"{self._view.warp_name(int(warps[first]))} {message.format(where)}{why}"
-        # What the work was issued without is one thing, whatever it meets.
-        self._report(rule, told, pc, other_pc, cause=(pc, message))
+        opcode = ".".join(self._view.opcode(pc)[:3])
+        self._report(
+            rule,
+            message.format(where),
+            pc,
+            other_pc,
+            label=f"{opcode} issued by {self._view.warp_name(int(warps[first]))}",
+            other_label=other,
+            notes=(why,) if why else (),
+            cause=(pc, message),  # one missing fence or wait
+        )
 
     # --- mbarriers ------------------------------------------------------------------------------
 
@@ -261,8 +274,10 @@ class CrossOrdering:
             if len(late):
                 name = self._view.warp_name(int(late[0]))
                 where = self._view.describe("shared", place)
-                message = f"{name} uses the mbarrier {where}, and nothing orders that behind its initialisation"
-                self._report("mbarrier-init-race", message, pc, made[3])
+                message = f"use of mbarrier {where} is not ordered after mbarrier.init"
+                self._report(
+                    "mbarrier-init-race", message, pc, made[3], label=f"use by {name}", other_label="mbarrier.init"
+                )
 
     def _note_after(self, made: tuple[int, int, int], warps: Offsets, masks: Masks, known: Masks, whole: Masks) -> None:
         """Record lanes that are ordered after the initialization of an mbarrier; of a `whole` warp, all."""
@@ -305,10 +320,10 @@ class CrossOrdering:
             entry = np.array([user]), np.array([others]), np.array([time])
             if others and not self._holds(rows, *entry)[0]:
                 where = self._view.describe("shared", place)
-                message = (
-                    f"{self._view.warp_name(warp)} ends the mbarrier {where}, which {self._view.warp_name(user)} may"
-                )
-                self._report("mbarrier-inval", f"{message} still use", pc, other_pc)
+                name = self._view.warp_name(user)
+                message = f"mbarrier.inval of {where} while {name} may still use it"
+                label = f"mbarrier.inval by {self._view.warp_name(warp)}"
+                self._report("mbarrier-inval", message, pc, other_pc, label=label, other_label=f"use by {name}")
         self._made.pop(place, None)
 
     def signalled(self, work: Work) -> None:
@@ -330,10 +345,16 @@ class CrossOrdering:
                 self._shown.add((place, warp, lane))
                 continue
             where = self._view.describe("shared", place)
-            message = f"issues work that arrives at the mbarrier {where}, which a warp initialised, and"
-            message = f"{self._view.warp_name(warp)} {message} no fence lets the {proxy.name} proxy see it"
-            other_pc = self._made[place][3]
-            self._report(proxy.unfenced, message, work.pc, other_pc, cause="initialisation", severity="note")
+            self._report(
+                proxy.unfenced,
+                f"{proxy.name}-proxy use of mbarrier {where} without a proxy fence after mbarrier.init",
+                work.pc,
+                self._made[place][3],
+                label=f"asynchronous arrive issued by {self._view.warp_name(warp)}",
+                other_label="mbarrier.init",
+                cause="initialization",
+                severity="note",
+            )
 
     def _unseen(self, proxy: Proxy, threads: list[tuple[int, int, int]]) -> list[bool]:
         """Tell for mbarriers, each with a warp and lane, whether by what these know a proxy does not see them made."""

@@ -49,6 +49,7 @@ class GenericCopies:
         if len(bad):
             first = int(bad[0])
             where = self._view.describe(touch.space, max(int(offsets[first]), int(touch.offsets[pieces[first]])))
-            who, does = self._view.warp_name(int(work.warps[owners[first]])), "writes" if touch.writes else "reads"
-            message = f"{who} issues work that {does} {where}, which a copy of a thread wrote, and no fence lets the "
-            self._report(proxy.unfenced, f"{message}{proxy.name} proxy see it", work.pc, int(last[first, PC]))
+            who, does = self._view.warp_name(int(work.warps[owners[first]])), "write to" if touch.writes else "read of"
+            message = f"{proxy.name}-proxy {does} {where} without a proxy fence after the generic copy"
+            label = f"{'.'.join(self._view.opcode(work.pc)[:3])} issued by {who}"
+            self._report(proxy.unfenced, message, work.pc, int(last[first, PC]), label=label)

@@ -53,8 +53,9 @@ class Layouts:
             if self._written_by_warps(touch):
                 return  # a warp may have written it anew since
             where = self._view.describe(touch.space, offset)
-            told = f"{layout.user} reads {where} by {layout.name}, and {written.user} wrote it by {written.name}"
-            self._report(layout.mismatch, told, pc, writer)
+            message = f"layout mismatch at {where}: written with {written.name}, read with {layout.name}"
+            labels = f"read by {layout.user}", f"write by {written.user}"
+            self._report(layout.mismatch, message, pc, writer, label=labels[0], other_label=labels[1])
 
     def _written_by_warps(self, touch: Touch) -> bool:
         """Tell whether a warp has ever written what is read."""

@@ -57,14 +57,14 @@ class MbarrierBytes:
 
     def accessed(self, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, pc: int) -> None:
         """Judge accesses of shared memory."""
-        does = "reads" if kind in {"read", "strong-read"} else "writes"
+        does = "read of" if kind in {"read", "strong-read"} else "write to"
         self._judge(does, offsets, size, warps, pc)
 
     def issued(self, work: Work, touch: Touch) -> None:
         """Judge what asynchronous work reads or writes in shared memory."""
         if self._pages.misses(touch.offsets, touch.size):
             return
-        does = "issues work that writes" if touch.writes else "issues work that reads"
+        does = "asynchronous write to" if touch.writes else "asynchronous read of"
         self._judge(does, touch.offsets, touch.size, work.warps[touch.owners], work.pc)
 
     def _judge(self, does: str, offsets: Offsets, size: int, warps: Offsets, pc: int) -> None:
@@ -79,5 +79,6 @@ class MbarrierBytes:
         at = int(words[touched][0])
         warp = int(warps[np.flatnonzero(touched.reshape(len(offsets), -1).any(axis=1))[0]])
         place = at * _BYTES
-        message = f"{does} {self._view.describe('shared', place)} as data, where a valid mbarrier is"
-        self._report("mbarrier-as-data", f"{self._view.warp_name(warp)} {message}", pc, self._made[place])
+        message = f"non-mbarrier {does} live mbarrier {self._view.describe('shared', place)}"
+        label = f"{does.rpartition(' ')[0]} by {self._view.warp_name(warp)}"
+        self._report("mbarrier-as-data", message, pc, self._made[place], label=label)

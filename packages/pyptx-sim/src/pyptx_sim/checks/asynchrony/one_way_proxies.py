@@ -144,8 +144,9 @@ class OneWayProxies:
 
     def _tell(self, work: Work, touch: Touch, proxy: Proxy, warp: int, offset: int, other_pc: int) -> None:
         where = self._view.describe(touch.space, offset)
-        told = f"uses {proxy.reads} {where}, which a warp wrote, and its proxy may not see that"
-        self._report(proxy.unfenced, f"{self._view.warp_name(warp)} {told}", work.pc, other_pc)
+        message = f"{where} was modified and used without a proxy fence"
+        labels = f"use of the {proxy.reads} by {self._view.warp_name(warp)}", "modification"
+        self._report(proxy.unfenced, message, work.pc, other_pc, label=labels[0], other_label=labels[1])
 
     def _columns(self, proxy: Proxy) -> Columns:
         if proxy not in self._released:

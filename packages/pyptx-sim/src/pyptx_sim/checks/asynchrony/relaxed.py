@@ -126,14 +126,14 @@ class Relaxed:
     # --- reasons --------------------------------------------------------------------------------
 
     def why(self, me: Racer, other: Racer, place: Callable[[int], object]) -> str:
-        """Return why what a relaxed arrival or wait could have ordered is not, in the user's words; or nothing."""
+        """Return why a relaxed arrive or wait does not order two threads; empty if there is none."""
         for (warp, lane), heard in self._heard.items():
             for wait in heard.values() if warp == me.warp and me.has(lane) else ():
                 if any(self._tells(told, other) for told in wait.left.values()):
-                    return f"the wait at PTX {place(wait.pc)} is .relaxed, and no fence of its scope stands behind it"
+                    return f"the wait ({place(wait.pc)}) is .relaxed and no fence of its scope follows it"
         for at, (time, pc) in self._arrived.get(other.warp, {}).items():
             if time >= other.time and self._seen.any(at, me.warp):
-                return f"the arrival at PTX {place(pc)} is .relaxed, and no fence of its scope stands in front of it"
+                return f"the arrive ({place(pc)}) is .relaxed and no fence of its scope precedes it"
         return ""
 
     def _tells(self, told: Known, other: Racer) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_sim.checks.race.entries import rises
+from pyptx_sim.checks.race.reports import race_message
 
 if TYPE_CHECKING:
     from pyptx_sim.checks.asynchrony.async_races import Report
@@ -46,5 +47,12 @@ def _report(view: RunView, work: Work, touch: Touch, pieces: tuple[int, int], re
     (warp, rival), (lane, other) = work.warps[owners].tolist(), work.lanes[owners].tolist()
     where = view.describe(touch.space, int(touch.offsets[pieces[0]]))
     first, second = (f"lane {lane} of {view.warp_name(warp)}", f"lane {other} of {view.warp_name(rival)}")
-    rule = "lane-race" if warp == rival else f"{touch.space}-race"
-    report(rule, f"{first} and {second} issue work that writes {where}, and nothing orders the two", work.pc, work.pc)
+    rule, issued = "lane-race" if warp == rival else f"{touch.space}-race", "asynchronous write issued by"
+    report(
+        rule,
+        race_message(where, "asynchronous write", "asynchronous write"),
+        work.pc,
+        work.pc,
+        label=f"{issued} {first}",
+        other_label=f"{issued} {second}",
+    )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Starts"]
 
 _RULE: Final = "cluster-cta-not-started"
-_DOES: Final = {"read": "reads", "strong-read": "reads", "write": "writes to", "atomic": "updates"}
+_DOES: Final = {"read": "read of", "strong-read": "read of", "write": "write to", "atomic": "atomic update of"}
 
 
 class Starts:
@@ -131,13 +131,13 @@ class Starts:
     def accessed(self, kind: AccessKind, offsets: Offsets, warps: Offsets, lanes: Offsets, pc: int) -> None:
         """Check accesses of lanes to shared memory."""
         if not self._settled:
-            self._judge(_DOES[kind], offsets, warps * LANES + lanes, pc)
+            self._judge(f"remote {_DOES[kind]}", offsets, warps * LANES + lanes, pc)
 
     def arrived(self, signals: Sequence[Signal], pc: int) -> None:
         """Check arrivals at mbarriers, and leave the knowledge of the lanes there."""
         for each in () if self._settled else signals:  # an mbarrier is of one cluster
             threads = _threads(each.warps, each.masks)
-            self._judge("arrives at the mbarrier", np.full(len(threads), each.place), threads, pc)
+            self._judge("mbarrier.arrive on", np.full(len(threads), each.place), threads, pc)
             self._add((int(self._clusters[threads[0]]), (each.place, each.phase)), self._together(threads))
 
     def issued(self, work: Work) -> None:
@@ -145,17 +145,17 @@ class Starts:
         threads = work.warps * LANES + work.lanes
         for touch in () if self._settled else work.touches:
             if touch.space == "shared":
-                does = "issues work that writes to" if touch.writes else "issues work that reads"
+                does = "asynchronous write to" if touch.writes else "asynchronous read of"
                 self._judge(does, touch.offsets, threads[touch.owners], work.pc)
             if touch.barriers is not None:
-                self._judge("issues work that arrives at the mbarrier", touch.barriers, threads, work.pc)
+                self._judge("asynchronous arrive on", touch.barriers, threads, work.pc)
 
     def used(self, blocks: Offsets, warps: Offsets, pc: int) -> None:
         """Check an instruction that each warp executes for another CTA as well."""
         if not self._settled:
             what = ".".join(self._view.opcode(pc)[:2])
             known = np.asarray(self._known.reshape(-1, LANES, self._view.cluster_size).any(axis=1))
-            self._check_blocks(lambda _: f"executes {what} for", blocks, warps, known[warps], pc)
+            self._check_blocks(lambda _: f"{what} for", blocks, warps, known[warps], pc)
 
     def _judge(self, does: str, offsets: NDArray[Any], threads: Offsets, pc: int) -> None:
         def what(first: int) -> str:
@@ -171,8 +171,9 @@ class Starts:
         if len(bad):
             first = int(bad[0])
             who, block = self._view.warp_name(int(warps[first])), int(blocks[first])
-            message = f"{who} {does(first)} {self._view.cta_name(block)}, which need not have started by then"
-            self._report(_RULE, message, pc, pc, cause="start")
+            message = f"{does(first)} {self._view.cta_name(block)}, which may not have started"
+            label = f"{'.'.join(self._view.opcode(pc)[:2])} by {who}"
+            self._report(_RULE, message, pc, None, label=label, cause="start")
 
 
 def _threads(warps: Offsets, masks: Masks) -> Offsets:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyptx_sim.observer import Masks, Offsets, RunView
 
 _PER_CTA: Final = 16  # named barriers
-_HINT: Final = (
+_HELP: Final = (
     "wait for the previous phase (bar.sync) in these threads, or order them after a thread that did; use one barrier "
     "for each concurrent group of threads"
 )
@@ -79,11 +79,12 @@ class BarrierPhases:
         return all(self._clocks.own.reach(self._clocks.known[row], last.warps, last.times) for row in rows.tolist())
 
     def _report(self, warp: int, key: int, pc: int, last: _Phase) -> None:
-        message = f"{self._view.warp_name(warp)} arrives at barrier {key % _PER_CTA}"
         self._view.report(
             "barrier-phase",
-            f"{message}, and is not ordered after the completion of its previous phase",
+            f"arrive at barrier {key % _PER_CTA} is not ordered after the completion of its previous phase",
             pc,
             other_pc=last.pc,
-            hint=_HINT,
+            label=f"arrive by {self._view.warp_name(warp)}",
+            other_label="wait for the previous phase",
+            help=_HELP,
         )

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 _STRONG: Final = frozenset({"atomic", "strong-read"})
 _WRITES: Final = frozenset({"write", "atomic"})
-_HINT: Final = "execute griddepcontrol.wait before the first access to memory of the prerequisite grid"
-_HINT_BETWEEN: Final = (
+_HELP: Final = "execute griddepcontrol.wait before the first access to memory of the prerequisite grid"
+_HELP_BETWEEN: Final = (
     "execute griddepcontrol.wait in the grids in between as well: a grid that does not wait may complete before its "
     "prerequisite grid"
 )
@@ -205,14 +205,16 @@ class Dependents:
 
     def _report(self, before: Dependents, meeting: _Meeting, *, waited: bool = False) -> None:
         what = self._view.describe("global", meeting.offset)
-        own, other = ("writes" if writes else "reads" for writes in meeting.writes)
-        line = f"which {other} it (PTX {before.place(meeting.pcs[1])})"
-        if waited:
-            unknown = f"after griddepcontrol.wait, which does not wait for an earlier grid, {line}"
-        else:
-            unknown = f"before the prerequisite grid is known to be complete, {line}"
-        hint = _HINT_BETWEEN if waited else _HINT
-        self._view.report("global-race", f"{own} {what} {unknown}", meeting.pcs[0], hint=hint, count=meeting.count)
+        own, other = ("write to" if meeting.writes[0] else "read of"), ("writes" if meeting.writes[1] else "reads")
+        grid = "an earlier grid" if waited else "the prerequisite grid"
+        self._view.report(
+            "global-race",
+            f"{own} {what} races with {grid}, which {other} it ({before.place(meeting.pcs[1])})",
+            meeting.pcs[0],
+            notes=("griddepcontrol.wait waits for the prerequisite grid only",) if waited else (),
+            help=_HELP_BETWEEN if waited else _HELP,
+            count=meeting.count,
+        )
 
     def place(self, pc: int) -> Place | None:
         """Return the PTX line of an instruction of this launch."""

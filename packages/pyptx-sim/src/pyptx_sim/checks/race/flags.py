@@ -108,12 +108,16 @@ class Flags:
     # --- reasons --------------------------------------------------------------------------------
 
     def why(self, me: Racer, other: Racer) -> str:
-        """Return why the flags that one thread has read order nothing behind what another did before; or nothing."""
+        """Return why the flags that one thread has read do not order it after the other's access; empty if none."""
         mine, others = self._orders.get(me.pc), self._orders.get(other.pc)
         if mine is not None and others is not None:
             narrow = min(mine.scope, others.scope, key=level_of)
             held = self._holds(narrow, me.warp, other.warp)
-            return "" if held else f"both accesses are strong, and the scope .{narrow} does not hold both threads"
+            return (
+                ""
+                if held
+                else f"both accesses are strong, but scope .{narrow} does not include both threads (not morally strong)"
+            )
         for read in self._candidates(me, other):
             reason = self._fault(me, other, read)
             if reason:
@@ -137,24 +141,24 @@ class Flags:
 
     def _fault(self, me: Racer, other: Racer, read: _Read) -> str:
         write, place = read.write, self._view.place
-        writes, reads = f"PTX {place(write.pc)}", f"PTX {place(read.pc)}"
+        writes, reads = f"flag write ({place(write.pc)})", f"flag read ({place(read.pc)})"
         narrow = min(write.order.scope, read.order.scope, key=level_of)
         if not self._holds(narrow, me.warp, write.warp):
-            return f"the flag that {writes} writes and {reads} reads has the scope .{narrow}, which does not hold both"
+            return f"{writes} or {reads} has scope .{narrow}, which does not include both threads"
         fenced = write.fence is not None and (write.warp != other.warp or write.fence[0] >= other.time)
         if not write.order.releases and not fenced:
-            return f"{writes} writes the flag without .release, and no fence stands in front of it"
+            return f"{writes} is not a release: use st.release, or put a fence before it"
         if not read.order.acquires and read.fence is None:
-            return f"{reads} reads the flag without .acquire, and no fence stands behind it"
+            return f"{reads} is not an acquire: use ld.acquire, or put a fence after it"
         scopes = [read.fence] if read.fence is not None and not read.order.acquires else []
         scopes += [write.fence[1]] if write.fence is not None and not write.order.releases else []
         for scope in scopes:
             if not self._holds(scope, me.warp, write.warp):
-                return f"a fence beside the flag has the scope .{scope}, which does not hold both threads"
+                return f"the fence next to the flag access has scope .{scope}, which does not include both threads"
         if write.warp != other.warp or not other.has(write.lane):
-            return f"another thread writes the flag, at {writes}, and has not met the one that made the access since"
+            return f"{writes} is by another thread, which has not synchronized with the accessing thread since"
         if not me.has(read.lane):
-            return f"lane {read.lane} reads the flag, at {reads}, and {named(me.mask)} has not met it since"
+            return f"{reads} is by lane {read.lane} only; {named(me.mask)} has not synchronized with it since (bar.warp.sync)"
         return ""
 
     def _holds(self, scope: str, warp: int, other: int) -> bool:

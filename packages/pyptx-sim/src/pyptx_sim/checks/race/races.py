@@ -9,7 +9,7 @@ Model", "Data-races").
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -44,6 +44,11 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.race.flags import Racer
     from pyptx_sim.extension import GroupKind, Proxy
     from pyptx_sim.observer import AccessKind, Masks, Offsets, Order, Rows, RunView, Space, Stores, Work
+
+
+_NARROW: Final = (
+    "the mbarrier arrive or wait has scope .cta: use .release.cluster on the arrive and .acquire.cluster on the wait"
+)
 
 
 class RaceChecker(Observer):
@@ -93,7 +98,7 @@ class RaceChecker(Observer):
         if over is not None:
             entry = (np.array([each]) for each in (row, other.warp, other.mask, other.time))
             if over.hold(self._clocks.known, *entry)[0]:
-                return "an mbarrier tells of it to its block only: .release.cluster or .acquire.cluster is missing"
+                return _NARROW
         return self._flags.why(me, other) or self._relaxed.why(me, other, self._view.place)
 
     # --- events ---------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What is said of two accesses that race."""
+"""Messages of data races."""
 
 from __future__ import annotations
 
@@ -22,22 +22,23 @@ if TYPE_CHECKING:
     from pyptx_sim.observer import AccessKind, RunView, Space, Stores, Touch
 
 Earlier: TypeAlias = Literal["write", "covered", "read", "first", "poll", "first_poll"]
-_DONE = {"write": "wrote", "covered": "wrote", "read": "read", "first": "read", "poll": "read", "first_poll": "read"}
-_DOES = {"write": "writes", "read": "reads", "strong-read": "reads", "atomic": "atomically updates"}
+_EARLIER: Final = {
+    "write": "write",
+    "covered": "write",
+    "read": "read",
+    "first": "read",
+    "poll": "read",
+    "first_poll": "read",
+}
+_KINDS: Final = {"write": "write", "read": "read", "strong-read": "read", "atomic": "atomic update"}
 
-# By rule, and whether the threads are of different blocks.
-_HINTS: Final = {
-    (
-        "shared-race",
-        True,
-    ): "order the two blocks: a barrier of the cluster, or an mbarrier that the one arrives at with "
-    ".release.cluster, and at which the other waits with .acquire.cluster",
+# By rule, and whether the threads are of different CTAs.
+_HELP: Final = {
+    ("shared-race", True): "synchronize the CTAs: barrier.cluster.arrive and .wait (cluster.sync()), or "
+    "mbarrier.arrive.release.cluster and mbarrier.try_wait.acquire.cluster",
     ("global-race", False): "put bar.sync (__syncthreads) between the two accesses",
-    (
-        "global-race",
-        True,
-    ): "let the one write a flag with .release.gpu, and the other read it with .acquire.gpu; or make "
-    "two launches of it",
+    ("global-race", True): "synchronize with st.release.gpu and ld.acquire.gpu on a flag (cuda::atomic_ref), or split "
+    "the kernel into two launches",
 }
 
 
@@ -86,10 +87,10 @@ Key: TypeAlias = tuple[str, int, int]
 
 
 class Reports:
-    """Words races, and hands them to the run behind `view`."""
+    """Composes the messages of races and reports them to a run."""
 
     def __init__(self, view: RunView, why: Callable[[Racer, Racer, int], str]) -> None:
-        """Speak of the run behind `view`; `why` says of two threads, and of the clocks' row of one, what went wrong."""
+        """Report to `view`. `why` returns the reason why two threads, the first with its clock row, are not ordered."""
         self._view = view
         self._why = why
         self._withheld = False
@@ -99,7 +100,7 @@ class Reports:
         """Called with each race in a rerun."""
 
     def finds(self, judge: Callable[[], None]) -> bool:
-        """Tell whether what judges reports anything, without handing that on."""
+        """Return whether a check reports anything, without reporting it to the run."""
         self._withheld, self._found = True, False
         try:
             judge()
@@ -107,8 +108,10 @@ class Reports:
             self._withheld = False
         return self._found
 
-    def report(self, rule: str, message: str, pc: int, other_pc: int, /, **details: Unpack[FindingDetails]) -> None:
-        """Report a finding about two instructions."""
+    def report(
+        self, rule: str, message: str, pc: int, other_pc: int | None, /, **details: Unpack[FindingDetails]
+    ) -> None:
+        """Report a finding about an instruction, or about two."""
         self._found = True
         if not self._withheld:
             self._view.report(rule, message, pc, other_pc=other_pc, **details)
@@ -120,15 +123,23 @@ class Reports:
         step, last, first = race.step, race.last, int(race.bad[0])
         other = Racer(int(last[0, WARP]) - step.first_warp, int(last[0, MASK]), int(last[0, TIME]), int(last[0, PC]))
         me = Racer(int(step.warps[first]), int(step.entries[first, MASK]), int(step.entries[first, TIME]), step.pc)
-        message = (
-            f"{self._name(me.warp, me.mask)} {_DOES[step.kind]} "
-            f"{self._view.describe(step.space, int(step.at[first]) * race.granule)}, "
-            f"which {self._entered(step, last)} {_DONE[earlier]}, and nothing orders the two"
+        kind, before = _KINDS[step.kind], _EARLIER[earlier]
+        where = self._view.describe(step.space, int(step.at[first]) * race.granule)
+        why = ""
+        if other.warp >= 0 and race.rule != "lane-race":
+            why = self._why(me, other, int(step.rows[first]))
+        help = _HELP.get((race.rule, self._apart(me.warp, other.warp)))
+        self.report(
+            race.rule,
+            race_message(where, kind, before, within="a warp" if race.rule == "lane-race" else ""),
+            step.pc,
+            other.pc,
+            label=f"{kind} by {self._name(me.warp, me.mask)}",
+            other_label=f"{before} by {self._entered(step, last)}",
+            notes=(why,) if why else (),
+            count=_lanes(step, race.bad),
+            help=help,
         )
-        if other.warp >= 0 and race.rule != "lane-race" and (why := self._why(me, other, int(step.rows[first]))):
-            message += f": {why}"
-        hint = _HINTS.get((race.rule, self._apart(me.warp, other.warp)))
-        self.report(race.rule, message, step.pc, other.pc, count=_lanes(step, race.bad), hint=hint)
 
     def record_equal(self, race: Race) -> None:
         """Record a race of stores that are `equal` in this run; it is not reported unless a rerun refutes it."""
@@ -146,37 +157,53 @@ class Reports:
         self.against(replace(self._equal[key], equal=False), "write")
 
     def noncoherent(self, step: Step, bad: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> None:
-        """Report `bad` entries of a step, reads by `ld.global.nc` or writes of what was read so, against `last`."""
+        """Report `bad` entries of a step that race with `last`: reads by `ld.global.nc`, or writes after such reads."""
         first, reads = int(bad[0]), step.kind == "read"
         where = self._view.describe(step.space, int(step.at[first]) * granule)
         me = self._name(int(step.warps[first]), int(step.entries[first, MASK]))
-        them = self._entered(step, last)
-        message = (
-            f"{me} reads {where} by ld.global.nc, and {them} wrote it in this launch"
-            if reads
-            else f"{me} {_DOES[step.kind]} {where}, which {them} read by ld.global.nc in this launch"
+        self.report(
+            "noncoherent-read",
+            f"ld.global.nc reads {where}, which this launch writes",
+            step.pc,
+            int(last[0, PC]),
+            label=f"{'ld.global.nc' if reads else _KINDS[step.kind]} by {me}",
+            other_label=f"{'write' if reads else 'ld.global.nc'} by {self._entered(step, last)}",
+            count=_lanes(step, bad),
         )
-        self.report("noncoherent-read", message, step.pc, int(last[0, PC]), count=_lanes(step, bad))
 
     def noncoherent_work(self, read: Touch, writers: Sequence[tuple[int, int]], pc: int) -> None:
-        """Report reads by `ld.global.nc` of what asynchronous work wrote: from which byte on, and where."""
+        """Report reads by `ld.global.nc` of asynchronous writes; `writers` are first bytes and pcs."""
         for offset, other_pc in writers[:1]:
             where = self._view.describe(read.space, offset)
-            message = f"{where} is read by ld.global.nc, and asynchronous work wrote it in this launch"
-            self.report("noncoherent-read", message, pc, other_pc, count=len(read.offsets))
+            message = f"ld.global.nc reads {where}, which this launch writes"
+            self.report(
+                "noncoherent-read",
+                message,
+                pc,
+                other_pc,
+                label="ld.global.nc",
+                other_label="asynchronous write",
+                count=len(read.offsets),
+            )
 
     def _apart(self, warp: int, other: int) -> bool:
-        """Tell whether two warps are of different blocks; those of an earlier wave are, too."""
+        """Return whether two warps are in different CTAs; those of an earlier wave are, too."""
         size = self._view.warps_per_cta
         return warp // size != other // size
 
     def _entered(self, step: Step, last: NDArray[np.int32]) -> str:
-        """Return the lanes of the first of the shadow's entries in words."""
+        """Return the lanes of the first shadow entry, for messages."""
         warp = int(last[0, WARP]) - step.first_warp
-        return self._name(warp, int(last[0, MASK])) if warp >= 0 else "a block of an earlier wave"
+        return self._name(warp, int(last[0, MASK])) if warp >= 0 else "a CTA that has exited"
 
     def _name(self, warp: int, mask: int) -> str:
         return f"{named(mask)} of {self._view.warp_name(warp)}"
+
+
+def race_message(where: str, kind: str, other: str, *, within: str = "") -> str:
+    """Return the headline of a data race of two kinds of accesses at a symbolic address."""
+    kinds = f"two {kind}s" if kind == other else f"{kind} and {other}"
+    return f"data race{f' within {within}' if within else ''} on {where}: {kinds} are not ordered"
 
 
 def _lanes(step: Step, bad: NDArray[np.int64]) -> int:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Operation
 
 _ALL = np.uint32(0xFFFFFFFF)
-_HINT = "read only lanes that execute the instruction and are in its membermask: __shfl_sync, cg::tiled_partition"
+_HELP = "read only lanes that execute the instruction and are in its membermask: __shfl_sync, cg::tiled_partition"
 
 
 def reading_lanes(
@@ -55,9 +55,19 @@ def reading_lanes(
             row, lane = (int(part[0]) for part in np.nonzero(absent))
             warp, source = int(lanes.row_numbers()[row]), int(sources[row, lane])
             is_named = bool(np.broadcast_to(named, shape)[row, lane] >> source & 1)
-            reader = f"{opcode} in lane {lane} of {wave.geometry.warp_name(warp)}"
-            cause = f"{reader}, which reads lane {source}; lane {source} {_why(wave, warp, source, named=is_named)}"
-            result.spoil(wave, lanes, absent, Origin("inactive-lane", cause, pc, _HINT))
+            why = _why(wave, warp, source, named=is_named)
+            what = f"{opcode} of lane {source}"
+            label = f"read by lane {lane} of {wave.geometry.warp_name(warp)}"
+            origin = Origin(
+                "inactive-lane",
+                what,
+                pc,
+                _HELP,
+                label=label,
+                fault="use of undefined result",
+                notes=(f"lane {source} {why}",),
+            )
+            result.spoil(wave, lanes, absent, origin)
 
     return run
 

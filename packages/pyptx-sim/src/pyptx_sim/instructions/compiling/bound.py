@@ -55,7 +55,7 @@ class BoundInstruction:
         """Return the binding to the table row; raise UnknownForm if the instruction matches no row."""
         form = self.program.forms[self.pc]
         if form is None:
-            raise UnknownForm(f"no row of the instruction table has this form of {'.'.join(self.opcode)}")
+            raise UnknownForm(f"unknown form of {'.'.join(self.opcode)}")
         return form
 
     @property
@@ -89,14 +89,14 @@ class BoundInstruction:
         """Return the operand with this name in the row; fail if the instruction lacks it."""
         operand = self.given(name)
         if operand is None:
-            self.fail(f"there is no operand {name}")
+            self.fail(f"missing operand {name}")
         return operand
 
     def types(self, name: str) -> tuple[str, ...]:
         """Return the row's types of the registers in an operand, one per vector element."""
         types = self.form().types[name]
         if types is None:
-            self.fail(f"the instruction's row does not tell the type of {name}")
+            self.fail(f"operand {name} has no type in the instruction table")
         return types
 
     def behind(self, slot: str) -> tuple[str, ...]:

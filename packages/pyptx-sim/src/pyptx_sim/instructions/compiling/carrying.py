@@ -144,7 +144,7 @@ def unspecified(
             where &= ~np.logical_or.reduce([each != 0 for each in found[0] if each is not None])
         step(wave, lanes)
         for each in results if where.any() else ():
-            each.spoil(wave, lanes, where, Origin("undefined-value", cause.what, each.pc, cause.hint))
+            each.spoil(wave, lanes, where, Origin("undefined-value", cause.what, each.pc, cause.help))
 
     return run
 

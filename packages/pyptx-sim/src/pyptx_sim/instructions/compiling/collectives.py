@@ -14,6 +14,7 @@ import numpy as np
 from pyptx_sim.extension import Step, meaning_of
 from pyptx_sim.instructions.compiling.carrying import undefined_in
 from pyptx_sim.instructions.synchronization.barriers import compile_gate
+from pyptx_sim.machine.lanes import lane_names
 from pyptx_sim.machine.undefined import Origin
 from pyptx_sim.numerics.membermasks import LANE_BITS, alike, ballot
 from pyptx_sim.program.flow import is_gate
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["collective", "undefined_fragments"]
 
 _RULE = "membermask-mismatch"
+_WHOLE = "execute it with all 32 lanes: not predicated off, not exited, CTA size a multiple of 32"
 
 
 def collective(operands: Operands, step: Action, *, reports: bool = True) -> Action:
@@ -52,7 +54,7 @@ def collective(operands: Operands, step: Action, *, reports: bool = True) -> Act
             return
         at_fault, undefined = found
         if reports and at_fault.any():
-            _report(wave, lanes, at_fault, operands.pc, aligned=aligned)
+            _report(operands, wave, lanes, at_fault, aligned=aligned)
         step(wave, lanes)
         if undefined.any():
             cause = origin(wave, lanes, undefined)
@@ -87,12 +89,13 @@ def undefined_fragments(
 
 def _origin(operands: Operands) -> Callable[[Wave, Lanes, Mask], Origin]:
     """Return a function that returns the origin of undefined bits in lanes, `[rows, 32]`."""
-    what = f"{'.'.join(operands.opcode)}, which not all lanes that have to execute together"
-    hint = "let all lanes that the mask names execute this instruction together"
+    aligned = bool(operands.word("aligned"))
+    what = f"{'.'.join(operands.opcode)}, executed without all lanes of its {'warp' if aligned else 'membermask'}"
+    help = _WHOLE if aligned else "execute it with all lanes named in the membermask"
 
     def origin(wave: Wave, lanes: Lanes, undefined: Mask) -> Origin:
         warp = int(lanes.row_numbers()[undefined.any(axis=1).argmax()])
-        return Origin(_RULE, what, wave.forced.get(warp, operands.pc), hint)
+        return Origin(_RULE, what, wave.forced.get(warp, operands.pc), help, fault="use of undefined result")
 
     return origin
 
@@ -103,17 +106,20 @@ def _computes(operands: Operands) -> bool:
     return not isinstance(meaning, Step) or meaning.effect in {"none", "access"}
 
 
-def _report(wave: Wave, lanes: Lanes, at_fault: Mask, pc: int, *, aligned: bool) -> None:
+def _report(operands: Operands, wave: Wave, lanes: Lanes, at_fault: Mask, *, aligned: bool) -> None:
     """Report the lanes at fault of the first warp that has any."""
     row = int(at_fault.any(axis=1).argmax())
-    warp, which = int(lanes.row_numbers()[row]), np.flatnonzero(at_fault[row]).tolist()
+    warp, which = int(lanes.row_numbers()[row]), lane_names(at_fault[row])
     name, count = wave.geometry.warp_name(warp), int(np.count_nonzero(at_fault))
-    message = f"lanes {which} of {name} execute this, and its mask does not name them"
-    hint = "name all lanes that come here in the mask: -1 for a whole warp"
+    some, pc = int(np.count_nonzero(at_fault[row])), operands.pc
     if aligned:
-        message, count = f"{name} executes an instruction for whole warps without its lanes {which}", len(which)
-        hint = "let all 32 lanes execute it together, none guarded off or exited, in a block of whole warps"
-    wave.machine.log.report(_RULE, message, pc, hint=hint, count=count, cause=(wave.forced.get(warp, pc), _RULE))
+        message, count, help = f".aligned instruction executed without {which} of {name}", some, _WHOLE
+    else:
+        named = np.broadcast_to(compile_gate(operands.unchecked()).masks(wave, lanes), at_fault.shape)
+        membermask = int(named[row, at_fault[row].argmax()]) & 0xFFFFFFFF
+        message = f"{which} of {name} {'is' if some == 1 else 'are'} not in membermask {membermask:#010x}"
+        help = "include every executing lane in the membermask (-1 for a full warp)"
+    wave.machine.log.report(_RULE, message, pc, help=help, count=count, cause=(wave.forced.get(warp, pc), _RULE))
 
 
 def _partial(_wave: Wave, lanes: Lanes) -> tuple[Mask, Mask] | None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from pyptx_ir.isa.modules.counting import counted
 from pyptx_sim.instructions.compiling.absent_lanes import reading_lanes
 from pyptx_sim.instructions.compiling.carrying import Carried, carrying, unspecified
 from pyptx_sim.instructions.compiling.registers import Reader, Writer, write_slot
@@ -37,8 +38,8 @@ def parts(operands: Operands, operation: Operation) -> tuple[tuple[Operand, ...]
     # Immediates that bind() has read itself may follow the sources.
     if len(destinations) > len(operation.results) or len(sources) < len(operation.sources):
         operands.fail(
-            f"{len(destinations)} destinations and {len(sources)} sources, "
-            f"where {len(operation.results)} and {len(operation.sources)} are due"
+            f"expected {counted(len(operation.results), 'destination')} and "
+            f"{counted(len(operation.sources), 'source')}, got {len(destinations)} and {len(sources)}"
         )
     return destinations, sources[: len(operation.sources)]
 

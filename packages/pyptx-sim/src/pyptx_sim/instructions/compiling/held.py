@@ -22,7 +22,7 @@ def hold(operands: Operands) -> None:
     judgement = judgement_on(node, operands.scope.declared, program.target, TABLE_VERSION)
     verdict = verdict_by(judgement, node)
     if verdict is None:
-        message = f"no row of the instruction table has this form of {'.'.join(node.opcode)}"
-        hint = "a plugin may provide rows through pyptx_instructions; run(…, any_form=True) takes the nearest form"
-        raise UnknownForm(message, hint=hint)
-    raise UnknownForm(verdict.message, hint=verdict.in_file or verdict.hint)
+        message = f"unknown form of {'.'.join(node.opcode)}"
+        help = "use run(…, any_form=True) to take the closest known form; plugins add forms with pyptx_instructions"
+        raise UnknownForm(message, help=help)
+    raise UnknownForm(verdict.message, help=verdict.in_file or verdict.help)

@@ -111,7 +111,7 @@ class Operands(BoundInstruction):
         It may depend on the memory: `add.f32` flushes subnormal numbers in `"global"` memory.
         """
         found = update_of(operation, element, space)
-        return self.fail(f"no such atomic operation: {operation}.{element}") if found is None else found
+        return self.fail(f"unknown atomic operation {operation}.{element}") if found is None else found
 
     def others(self, opcode: str) -> Iterator[Operands]:
         """Yield the instructions of the program whose opcode starts with these words, including this one."""
@@ -124,7 +124,7 @@ class Operands(BoundInstruction):
         """Return the action of another opcode with these operands and modifiers; both rows must use the same names."""
         step = step_of(tuple(opcode.split(".")))
         if step is None or step.compile is None:
-            return self.fail(f"no step answers for {opcode}")
+            return self.fail(f"no plugin provides semantics of {opcode}")
         return step.compile(self)
 
     def nothing(self) -> Action:
@@ -177,7 +177,7 @@ class Operands(BoundInstruction):
         """Return the binding of a name."""
         found = self.scope.find(name)
         if found is None:
-            self.fail(f"{name} is not declared here")
+            self.fail(f"undeclared name {name}")
         return found
 
     def register(self, operand: Operand) -> RegisterBinding | None:
@@ -244,9 +244,9 @@ class Operands(BoundInstruction):
         """Fail for operators on registers, or on addresses except `variable+n`. Manual: "Constant Expressions"."""
         names = names_of(operand)
         if any(isinstance(self.find(name), RegisterBinding | VectorBinding) for name in names):
-            self.fail("operator on a register: a constant expression may contain numbers and variables only")
+            self.fail("invalid constant expression: operator on a register")
         if names and not isinstance(operand, Symbol) and not is_offset(operand):
-            self.fail("the address of a variable may only be the first summand of a constant expression")
+            self.fail("invalid constant expression: an address may only be used as variable + constant")
 
     # --- readers --------------------------------------------------------------------------------
 
@@ -268,7 +268,7 @@ class Operands(BoundInstruction):
     def _read_special(self, name: str, ptx_type: str) -> Reader:
         if is_special(name):
             return _special(name, ptx_type)
-        return self.fail(f"{name} is neither a declared register nor a special one")
+        return self.fail(f"undeclared register {name}")
 
     def _read_constant(self, operand: Operand, ptx_type: str) -> Reader:
         exact = literal_bits(operand.text) if isinstance(operand, Immediate) else None
@@ -320,7 +320,7 @@ class Operands(BoundInstruction):
             return _drop
         register = self.register(operand)
         if register is None:
-            self.fail(f"{operand!r} is no register to write to")
+            self.fail(f"destination must be a register, got {operand!r}")
         return write_register(register, ptx_type, checked=self.checked)
 
     def address(self, operand: Operand) -> Address:

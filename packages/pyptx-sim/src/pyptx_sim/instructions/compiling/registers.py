@@ -39,7 +39,7 @@ def read_register(register: RegisterBinding, ptx_type: str, *, checked: bool) ->
     _require_kind(register, ptx_type)
     bits = stored_dtype(width)
     if width and dtype.itemsize > width:
-        raise ProgramError(f"{register.name} is a .{register.type} register, too narrow to be read as .{ptx_type}")
+        raise ProgramError(f".{register.type} register {register.name} is too narrow to be read as .{ptx_type}")
     narrow = width > dtype.itemsize
     low_bits = bits_dtype(dtype.itemsize)
     blank = np.zeros((1, 1), bits)
@@ -74,7 +74,7 @@ def write_register(register: RegisterBinding, ptx_type: str, *, checked: bool) -
     width, dtype = register.width, dtype_of(ptx_type)
     _require_kind(register, ptx_type)
     if width and dtype.itemsize > width:
-        raise ProgramError(f"{register.name} is a .{register.type} register, too narrow for a .{ptx_type} result")
+        raise ProgramError(f".{register.type} register {register.name} is too narrow for a .{ptx_type} result")
     store = write_slot(register.slot, checked=checked)
     if not width or dtype.itemsize == width:
         return store
@@ -102,7 +102,7 @@ def _widest(value: Array, *, signed: bool) -> Array:
 
 def _require_kind(register: RegisterBinding, ptx_type: str) -> None:
     if (register.type == "pred") != (ptx_type == "pred"):
-        raise ProgramError(f"{register.name} is a .{register.type} register and is used as .{ptx_type}")
+        raise ProgramError(f"expected a .{ptx_type} register, got .{register.type} register {register.name}")
 
 
 def write_slot(slot: int, *, checked: bool) -> Writer:

@@ -150,8 +150,8 @@ def _required(compiles: _T | None, operands: Operands) -> _T:
 
 def _missing(opcode: tuple[str, ...]) -> MissingSemantics:
     return MissingSemantics(
-        f"the simulator has no semantics for {'.'.join(opcode)}",
-        hint=unknown_hint(opcode) or "a plugin may provide them through pyptx_semantics",
+        f"no simulator semantics for {'.'.join(opcode)}",
+        help=unknown_hint(opcode) or "plugins provide semantics with pyptx_semantics",
     )
 
 

@@ -23,7 +23,7 @@ def label_block(operands: Operands, name: str) -> int:
     """Return the block that starts at a label."""
     found = operands.find(name)
     if not isinstance(found, LabelBinding):
-        operands.fail(f"{name} is no label")
+        operands.fail(f"expected a label, got {name}")
     return operands.program.label_block(found.key)
 
 
@@ -34,12 +34,12 @@ def destinations(operands: Operands) -> tuple[int, ...]:
         return (label_block(operands, label.name),)
     table = operands.named("targets")
     if not isinstance(table, Symbol):
-        operands.fail("brx.idx needs the label of a .branchtargets list")
+        operands.fail("brx.idx: expected the label of a .branchtargets list")
     found = operands.find(table.name)
     if not isinstance(found, TargetsBinding):
-        operands.fail(f"{table.name} labels no .branchtargets list")
+        operands.fail(f"brx.idx: expected the label of a .branchtargets list, got {table.name}")
     if not found.names:
-        operands.fail(f"the .branchtargets list {table.name} is empty")
+        operands.fail(f"empty .branchtargets list {table.name}")
     return tuple(label_block(operands, name) for name in found.names)
 
 
@@ -127,8 +127,8 @@ def compile_exit(operands: Operands, following: int) -> Terminator:
     return end
 
 
-_TRAPPED = "the kernel stops itself here; look at the condition that leads to it"
-_UNCOOPERATIVE = "the kernel synchronises its grid (%envreg1): launch it with cooperative=True"
+_TRAPPED = "check the condition that leads to trap"
+_UNCOOPERATIVE = "launch with cooperative=True: the kernel synchronizes its grid (%envreg1)"
 
 
 def compile_trap(operands: Operands, following: int) -> Terminator:
@@ -143,7 +143,7 @@ def compile_trap(operands: Operands, following: int) -> Terminator:
         raise KernelTrap(
             f"{wave.geometry.thread_name(warp, lane)} executed trap",
             where=machine.where(wave.pc),
-            hint=_UNCOOPERATIVE if lacks_workspace else _TRAPPED,
+            help=_UNCOOPERATIVE if lacks_workspace else _TRAPPED,
         )
 
     return trap

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
+from pyptx_ir.isa.modules.counting import counted
 from pyptx_sim.errors import KernelTrap, SimulationError
 from pyptx_sim.machine.lanes import WARP, Lanes, pick, spread
 from pyptx_sim.operation import Array
@@ -48,7 +49,7 @@ class _Thread:
         relative = np.array([address - WINDOWS[space]]) if space else np.array([-1])
         if memory is None or memory.outside(relative, size).any():
             raise SimulationError(
-                f"a built-in function reads {size} bytes at {address:#x}, which is not valid",
+                f"invalid read of {counted(size, 'byte')} at {address:#x} by a built-in function",
                 where=self._wave.machine.where(self._wave.pc),
             )
         start = int(memory.flat_at(relative, self._warp, self._lane)[0])
@@ -149,7 +150,7 @@ def _free(wave: Wave, lanes: Lanes, pointer: Array) -> Array:
     for address in pick(pointer, positions, columns).tolist():
         if address and not wave.machine.heap.release(int(address) - GLOBAL_WINDOW):
             raise SimulationError(
-                f"free of {int(address):#x}, which malloc never returned or which is free already",
+                f"invalid free of {int(address):#x}: not allocated by malloc, or freed before",
                 where=wave.machine.where(wave.pc),
             )
     return np.zeros((1, WARP), np.uint64)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pyptx_ir.isa.modules.counting import counted
 from pyptx_ir.syntax.operands import CallList, Register, Sink, Symbol
 from pyptx_sim.errors import ProgramError, SimulationError
 from pyptx_sim.instructions.control.builtins import BUILTINS
@@ -83,9 +84,9 @@ class CallSite:
         program = wave.machine.program
         if top > program.local_size:
             raise SimulationError(
-                f"the stack of {program.local_size} bytes a thread overflows when {self.callee.name} is called",
+                f"stack overflow in a call of {self.callee.name}: the stack has {program.local_size} bytes per thread",
                 where=program.where(self.pc),
-                hint="look for a recursion that does not end",
+                help="check for unbounded recursion",
             )
 
     def _callee_base(self, wave: Wave) -> IntArray:
@@ -150,8 +151,8 @@ def _site(operands: Operands, callee: FunctionLayout, following: int) -> CallSit
     results, arguments = _lists(operands)
     if len(arguments) != len(callee.parameters) or len(results) != len(callee.returns):
         operands.fail(
-            f"{callee.name} takes {len(callee.parameters)} parameters and returns {len(callee.returns)}; "
-            f"the call passes {len(arguments)} and takes {len(results)}"
+            f"{callee.name}: expected {counted(len(callee.parameters), 'argument')} and "
+            f"{counted(len(callee.returns), 'result')}, got {len(arguments)} and {len(results)}"
         )
     caller = program.functions[operands.site.function]
     dynamic = program.dynamic_stack
@@ -183,7 +184,7 @@ def _pairs(
             continue
         parts = operands.elements(operand)
         if len(parts) != len(components):
-            operands.fail(f"expected {len(components)} registers for a parameter of the function, got {len(parts)}")
+            operands.fail(f"expected {counted(len(components), 'register')} for the parameter, got {len(parts)}")
         yield from zip(parts, components, strict=True)
 
 
@@ -222,9 +223,9 @@ def _missing(name: str) -> Terminator:
     def call(wave: Wave, group: Group) -> int | None:
         del group
         raise ProgramError(
-            f"{name} has no body here, and the simulator knows no function of that name",
+            f"undefined function {name}",
             where=wave.machine.where(wave.pc),
-            hint="link the module that defines it",
+            help="link the module that defines it",
         )
 
     return call
@@ -247,9 +248,9 @@ def _indirect(operands: Operands, callee: Operand, following: int) -> Terminator
         missing = next((address for address in found if address not in sites), None)
         if missing is not None:
             raise SimulationError(
-                f"a call of {missing:#x}, where no function with {len(arguments)} parameters is",
+                f"indirect call of {missing:#x}: not a function with {counted(len(arguments), 'parameter')}",
                 where=wave.machine.where(wave.pc),
-                hint="take the function's address with mov, and call it with the prototype it has",
+                help="take the function's address with mov, and call it with its own prototype",
             )
         if len(found) == 1:
             return sites[found[0]].begin(wave, group)

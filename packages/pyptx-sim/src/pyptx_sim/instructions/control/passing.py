@@ -59,7 +59,7 @@ def _fetch(operands: Operands, binding: Binding, ptx_type: str) -> _Fetch:
         return lambda wave, lanes, _base: read(wave, lanes)
     if isinstance(binding, Placement) and binding.space == "local":
         return _fetch_bytes(binding)
-    return operands.fail("a parameter must be a .param variable or a register")
+    return operands.fail("parameter must be a .param variable or a register")
 
 
 def _fetch_bytes(place: Placement) -> _Fetch:
@@ -82,7 +82,7 @@ def _fetch_address(operands: Operands, binding: Binding) -> _Fetch:
         read = read_register(binding.register, "u64", checked=operands.checked)
         return lambda wave, lanes, _base: read(wave, lanes)
     if not isinstance(binding, Placement) or binding.space != "local":
-        operands.fail("an array without a size takes a .param array")
+        operands.fail("expected a .param array for a parameter without a size")
     offset = np.int64(binding.offset)
     return lambda _wave, lanes, base: (lanes.select(base) + offset).astype(np.uint64)
 
@@ -94,7 +94,7 @@ def _deliver(operands: Operands, binding: Binding, ptx_type: str) -> _Deliver:
         return lambda wave, lanes, _base, value: write(wave, lanes, value)
     if isinstance(binding, Placement) and binding.space == "local":
         return _deliver_bytes(binding)
-    return operands.fail("a parameter must be a .param variable or a register")
+    return operands.fail("parameter must be a .param variable or a register")
 
 
 def _deliver_bytes(place: Placement) -> _Deliver:
@@ -192,7 +192,7 @@ def _constant_transfer(operands: Operands, operand: Operand, destination: Bindin
     wanted = _scalar(destination)
     if wanted is None:
         if not isinstance(destination, Placement) or destination.size != byte_size(destination.type):
-            operands.fail("a constant cannot be passed to an array")
+            operands.fail("expected a .param array, got a constant")
         given = operands.read(operand, destination.type)
         return Transfer(_as_bytes(lambda wave, lanes, _base: given(wave, lanes)), _deliver(operands, destination, "b8"))
     read = operands.read(operand, wanted[0])
@@ -213,7 +213,7 @@ def pass_argument(operands: Operands, operand: Operand, parameter: Binding) -> T
 def taker_of(operands: Operands, operand: Operand) -> Binding:
     """Return the variable or register that receives a result of a call."""
     if not isinstance(operand, Symbol | Register):
-        operands.fail(f"{operand!r} cannot take a result")
+        operands.fail(f"expected a variable or register for the result of a call, got {operand!r}")
     return operands.find(operand.name)
 
 

@@ -31,7 +31,7 @@ Target: TypeAlias = Callable[[Wave, Lanes], Iterator[tuple[Memory, Lanes, IntArr
 
 SPACES = ("global", "shared", "local", "const", "param")
 _MASK64 = (1 << 64) - 1
-_HINTS = frozenset({"prefetch", "prefetchu", "discard", "applypriority"})  # their addresses may be invalid
+_HELP = frozenset({"prefetch", "prefetchu", "discard", "applypriority"})  # their addresses may be invalid
 _RANKS = 0xFF  # bits of a rank that `mapa` inserts into an address
 
 
@@ -90,7 +90,7 @@ def bare_target(operands: Operands, operand: Operand, space: str) -> Target:
 
 def within_of(operands: Operands, operand: Operand) -> Within | None:
     """Return the variable from which an address is formed, if it is known and the address may be outside."""
-    if not operands.checked or operands.opcode[0] in _HINTS:
+    if not operands.checked or operands.opcode[0] in _HELP:
         return None
     address = operands.address(operand)
     register = operands.register(address.base) or unsized(operands, address.base)
@@ -132,9 +132,10 @@ def _report_foreign(wave: Wave, lanes: Lanes, addresses: IntArray) -> None:
     positions, columns = lanes.active
     address = int(pick(addresses, positions, columns)[0])
     thread = wave.geometry.thread_name(int(lanes.warps(positions[:1])[0]), int(columns[0]))
-    where = f"{address:#x}, in the shared memory of block {address >> RANK_SHIFT} of the cluster"
-    hint = "name .shared::cluster: .shared alone means the memory of the own block"
-    fault(wave, "out-of-bounds", f"{thread} uses .shared::cta for {where}", hint, lanes.count)
+    where = wave.shared.describe(address)
+    message = f".shared::cta access to shared memory of CTA {address >> RANK_SHIFT} of the cluster: {where}"
+    help = "use .shared::cluster (.shared alone means .shared::cta)"
+    fault(wave, "out-of-bounds", message, help, lanes.count, label=f"access by {thread}")
 
 
 def _anywhere(operands: Operands, operand: Operand, space: str) -> Target:

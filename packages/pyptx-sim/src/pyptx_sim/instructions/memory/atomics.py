@@ -90,8 +90,8 @@ def _order(operands: Operands) -> Order:
 
 def _report_place(wave: Wave, lanes: Lanes, memory: Memory, addresses: Array) -> None:
     address = int(pick(addresses, *lanes.active)[0])
-    what = f"an atomic operation on {memory.space} memory at {memory.describe(address)}"
-    fault(wave, "out-of-bounds", what, "atomic operations are for global and shared memory", lanes.count)
+    what = f"atomic operation on {memory.space} memory: {memory.describe(address)}"
+    fault(wave, "out-of-bounds", what, "pass an address in global or shared memory", lanes.count)
 
 
 class _Atomic:

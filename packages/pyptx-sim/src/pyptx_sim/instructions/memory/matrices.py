@@ -11,6 +11,7 @@ import numpy as np
 
 from pyptx_ir.fragments import move_of
 from pyptx_ir.isa.kinds.fragments import element_of
+from pyptx_ir.isa.modules.counting import counted
 from pyptx_ir.syntax.operands import Immediate
 from pyptx_sim.errors import MissingSemantics
 from pyptx_sim.instructions.compiling.collectives import undefined_fragments
@@ -46,7 +47,7 @@ def move_and_count(operands: Operands) -> tuple[MatrixMove, int]:
         move = move_of(operands.word("shape"), *types, transposed=bool(operands.word("trans")))
     except ValueError as error:
         opcode = ".".join(operands.opcode)
-        raise MissingSemantics(f"the simulator has no semantics for {opcode}: {error}") from error
+        raise MissingSemantics(f"no simulator semantics for {opcode}: {error}") from error
     return move, operands.form().length("num") // move.fragment.registers
 
 
@@ -63,7 +64,7 @@ def compile_ldmatrix(operands: Operands) -> Action:
     writers = [operands.write(element, "b32") for element in operands.elements(operands.named("d"))]
     held = move.fragment.registers
     if len(writers) != count * held:
-        operands.fail(f"{len(writers)} registers for {count} matrices of {held}")
+        operands.fail(f"expected {counted(count * held, 'register')}, got {len(writers)}")
     find = shared_target(operands, operands.named("a"))
     access = Access("read", ROW, rows=row_lanes(move))
     naming = _naming(move, count)
@@ -129,7 +130,7 @@ def compile_stmatrix(operands: Operands) -> Action:
     readers = [given.read(element, "b32") for element in operands.elements(operands.named("r"))]
     undefined = undefined_fragments(operands, operands.carried_in("r", "b32"))
     if len(readers) != count * move.fragment.registers:
-        operands.fail(f"{len(readers)} registers for {count} matrices")
+        operands.fail(f"expected {counted(count * move.fragment.registers, 'register')}, got {len(readers)}")
     find = shared_target(operands, operands.named("a"))
     access = Access("write", ROW, rows=row_lanes(move))
     naming = _naming(move, count)
@@ -186,12 +187,12 @@ def checking_metadata(operands: Operands, step: Action) -> Action:
         bad: Array = np.logical_and(judge(words_of_lanes), lanes.full_mask.any(axis=1, keepdims=True))
         if bad.any():
             position, row = (int(part[0]) for part in np.nonzero(bad))
-            warp = wave.geometry.warp_name(int(lanes.row_numbers()[position]))
-            wave.machine.log.report(
+            wave.report(
                 "sparse-metadata",
-                f"{warp} multiplies with metadata that names no places, or none that grow, in row {row} of a",
+                f"invalid mma.sp metadata: the indices of a chunk must increase (row {row} of A)",
                 wave.pc,
-                hint="of each chunk name the lower place first; ptx.mma.sp.metadata draws which lane and bits hold it",
+                label=f"mma.sp by {wave.geometry.warp_name(int(lanes.row_numbers()[position]))}",
+                help="list the lower index of each chunk first; ptx.mma.sp.metadata shows which lane and bits hold it",
                 count=int(np.count_nonzero(bad)),
             )
         step(wave, lanes)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_ir.fragments import fragment_of
+from pyptx_ir.isa.modules.counting import counted
 from pyptx_sim.instructions.compiling.collectives import undefined_fragments
 from pyptx_sim.instructions.memory.addresses import target
 from pyptx_sim.instructions.memory.undefined import leave_bits, leave_loaded, loaded
@@ -64,7 +65,7 @@ def _storage(operands: Operands) -> Storage:
     packed, bits = fragment.packed, fragment.bits
     together = packed if _lie_together(fragment, by_rows=by_rows) else 1
     if together * bits < 8:
-        operands.fail(f"elements of {bits} bits that do not lie side by side in memory")
+        operands.fail(f"unsupported layout: elements of {bits} bits that are not contiguous in memory")
     lines: list[IntArray] = []
     columns: list[IntArray] = []
     for first in range(0, fragment.count, together):
@@ -105,7 +106,7 @@ def compile_load(operands: Operands) -> Action:
     kind = {32: "b32", 64: "b64"}[storage.fragment.width]
     writers = [operands.write(element, kind) for element in operands.elements(operands.named("r"))]
     if len(writers) != storage.fragment.registers:
-        operands.fail(f"{len(writers)} registers, where {storage.fragment.registers} are due")
+        operands.fail(f"expected {counted(storage.fragment.registers, 'register')}, got {len(writers)}")
     find = target(operands, operands.named("a"), operands.space)
     strides = _strides(operands, storage)
     carried = [operands.carried(element, kind) for element in operands.elements(operands.named("r"))]
@@ -147,7 +148,7 @@ def compile_store(operands: Operands) -> Action:
     readers = [given.read(element, kind) for element in operands.elements(operands.named("r"))]
     undefined = undefined_fragments(operands, carried)
     if len(readers) != storage.fragment.registers:
-        operands.fail(f"{len(readers)} registers, where {storage.fragment.registers} are due")
+        operands.fail(f"expected {counted(storage.fragment.registers, 'register')}, got {len(readers)}")
     find = target(operands, operands.named("a"), operands.space)
     strides = _strides(operands, storage)
     access = Access("write", storage.size)

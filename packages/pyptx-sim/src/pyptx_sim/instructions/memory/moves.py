@@ -118,7 +118,7 @@ def _source(operands: Operands, operand: Operand, ptx_type: str) -> Reader:
     if isinstance(operand, Symbol):
         found = operands.scope.find(operand.name)
         if isinstance(found, LabelBinding):
-            operands.fail(f"the address of the label {operand.name} cannot be taken")
+            operands.fail(f"cannot take the address of label {operand.name}")
         if isinstance(found, FunctionBinding):
             return operands.read(operand, ptx_type)
     return read_address(operands, operand, ptx_type) or operands.read(operand, ptx_type)

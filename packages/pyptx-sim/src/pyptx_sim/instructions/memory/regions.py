@@ -33,8 +33,8 @@ def compile_fill(operands: Operands) -> Action:
             if some is None or not size:
                 continue
             if size % _WORD:
-                hint = f"the size must be a multiple of {_WORD}"
-                wave.mbarriers.misuse("misaligned", f"st.bulk of {size} bytes", wave.pc, hint)
+                message, help = f"invalid st.bulk size {size}: must be a multiple of {_WORD} bytes", "round up the size"
+                wave.mbarriers.misuse("misaligned", message, wave.pc, help)
                 continue
             spots = locate(wave, some, find, Access("write", size, alignment=_WORD), "shared")
             arena = wave.memories["shared"].arena

@@ -32,14 +32,14 @@ def compile_copy(operands: Operands) -> Action:
     _, _, extent, *_ = operands.operands  # a number has no name in the rows
     size = operands.integer(extent)
     if size not in {4, 8, 16}:
-        operands.fail(f"cp.async copies 4, 8 or 16 bytes, not {size}")
+        operands.fail(f"invalid cp.async size {size}: must be 4, 8 or 16 bytes")
     find_target = target(operands, operands.named("dst"), "shared")
     find_source = target(operands, operands.named("src"), "global")
     used = _used(operands, size)
     pieces = _Pieces(size)
 
     def step(wave: Wave, lanes: Lanes) -> None:
-        for part, threads in in_shared(wave, lanes, find_target, pieces.writes, "the destination of cp.async"):
+        for part, threads in in_shared(wave, lanes, find_target, pieces.writes, "cp.async destination"):
             reads = None if used is None else used(wave, part)
             pieces.issue(wave, part, threads, next(find_source(wave, part))[2], reads)
 
@@ -212,7 +212,7 @@ def compile_arrive(operands: Operands) -> Action:
     find, counted = barrier_target(operands), operands.word("noinc")
 
     def step(wave: Wave, lanes: Lanes) -> None:
-        for _, threads in in_shared(wave, lanes, find, ACCESS, "the mbarrier"):
+        for _, threads in in_shared(wave, lanes, find, ACCESS, "mbarrier"):
             if not counted:
                 for offset, index in by_offset(threads):
                     wave.mbarriers.await_arrivals(offset, len(index), wave.pc)

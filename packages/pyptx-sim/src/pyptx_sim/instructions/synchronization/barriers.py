@@ -65,15 +65,13 @@ def _named(
     numbers, needed = found[0], None if counts is None else found[1]
     if (numbers >= PER_CTA).any():
         raise SimulationError(
-            f"barrier {int(numbers.max())} does not exist",
+            f"invalid barrier {int(numbers.max())}: valid barriers are 0 to {PER_CTA - 1}",
             where=wave.machine.where(wave.pc),
-            hint=f"a CTA has barriers 0 to {PER_CTA - 1}",
         )
     if needed is not None and (needed % WARP).any():
         raise SimulationError(
-            f"a barrier for {int(needed.max())} threads",
+            f"invalid barrier thread count {int(needed[needed % WARP != 0][0])}: must be a multiple of {WARP}",
             where=wave.machine.where(wave.pc),
-            hint="the thread count must be a multiple of 32",
         )
     return ids, numbers, needed
 

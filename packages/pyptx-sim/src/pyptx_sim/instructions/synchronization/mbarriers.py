@@ -41,8 +41,8 @@ def _refuse_newer(operands: Operands) -> None:
     word = layout if layout == "layout::v1" else next(filter(None, map(operands.word, _PHASE_TYPES)), "")
     if word:
         raise MissingSemantics(
-            f"the simulator has no semantics for mbarrier with .{word}",
-            hint="use the forms without layout and phase type",
+            f"no simulator semantics for mbarrier with .{word}",
+            help="use the forms without layout and phase type",
         )
 
 
@@ -52,7 +52,7 @@ def compile_init(operands: Operands) -> Action:
     find, read = barrier_target(operands), operands.read(operands.named("count"), "u32")
 
     def step(wave: Wave, lanes: Lanes) -> None:
-        for part, threads in in_shared(wave, lanes, find, ACCESS, "the mbarrier"):
+        for part, threads in in_shared(wave, lanes, find, ACCESS, "mbarrier"):
             counts = threads.read(read, wave, part).tolist()
             for offset, expected, thread in zip(threads.offsets.tolist(), counts, threads.numbers, strict=True):
                 wave.mbarriers.init(offset, expected, thread, wave.pc)
@@ -65,7 +65,7 @@ def compile_inval(operands: Operands) -> Action:
     find = barrier_target(operands)
 
     def step(wave: Wave, lanes: Lanes) -> None:
-        for _, threads in in_shared(wave, lanes, find, ACCESS, "the mbarrier"):
+        for _, threads in in_shared(wave, lanes, find, ACCESS, "mbarrier"):
             for offset, thread in zip(threads.offsets.tolist(), threads.numbers, strict=True):
                 wave.mbarriers.invalidate(offset, thread, wave.pc)
 
@@ -85,7 +85,7 @@ def compile_arrive(operands: Operands) -> Action:
     def step(wave: Wave, lanes: Lanes) -> None:
         states, observers = np.zeros((lanes.height, WARP), np.uint64), wave.machine.observers
         signals: list[Signal] | None = [] if observers.active else None
-        for part, threads in in_shared(wave, lanes, find, ACCESS, "the mbarrier"):
+        for part, threads in in_shared(wave, lanes, find, ACCESS, "mbarrier"):
             ones = np.ones(len(threads), np.int64)
             amounts = ones if last is None else threads.read(last, wave, part)
             for offset, index in by_offset(threads):
@@ -110,7 +110,7 @@ def _scope(operands: Operands) -> str:
 
 def _refuse_multicast(operands: Operands) -> None:
     if operands.word("multicast::cluster::32b"):
-        raise MissingSemantics("the simulator has no semantics for a multicast arrival at mbarriers")
+        raise MissingSemantics("no simulator semantics for multicast mbarrier.arrive")
 
 
 def compile_transactions(operands: Operands) -> Action:
@@ -121,7 +121,7 @@ def compile_transactions(operands: Operands) -> Action:
 
     def step(wave: Wave, lanes: Lanes) -> None:
         act = wave.mbarriers.complete if completes else wave.mbarriers.expect
-        for part, threads in in_shared(wave, lanes, find, ACCESS, "the mbarrier"):
+        for part, threads in in_shared(wave, lanes, find, ACCESS, "mbarrier"):
             amounts = threads.read(read, wave, part).tolist()
             for offset, count in zip(threads.offsets.tolist(), amounts, strict=True):
                 act(offset, count, wave.pc)
@@ -167,18 +167,18 @@ def compile_wait(operands: Operands, following: int) -> Terminator:
         if lanes is None:
             return following
         if unread and wave.machine.checked:
-            _report_unread(wave)
+            _report_unread(wave, operands)
         return wait.test(wave, group, lanes)
 
     return test
 
 
-def _report_unread(wave: Wave) -> None:
-    wave.machine.log.report(
+def _report_unread(wave: Wave, operands: Operands) -> None:
+    wave.report(
         "unchecked-mbarrier-wait",
-        "nothing looks at the answer of this wait, which may be that the phase is not complete yet",
+        f"result of {'.'.join(operands.opcode[:2])} is unused; the phase may be incomplete",
         wave.pc,
-        hint="branch back to the wait while its predicate is false",
+        help="loop until the predicate is true",
     )
 
 
@@ -211,7 +211,7 @@ class _Waiting:
         splits = wave.splits
         giving_up = set(splits.warp[group.ids[splits.key[group.ids] == GIVES_UP]].tolist())
         first_asked = wave.mbarriers.first_asked if wave.machine.late else _never
-        for part, threads in in_shared(wave, lanes, self._find, ACCESS, "the mbarrier"):
+        for part, threads in in_shared(wave, lanes, self._find, ACCESS, "mbarrier"):
             answers = self._answers(wave, part, threads)
             done[threads.positions, threads.columns] = answers
             self._note(wave, threads, answers)

@@ -76,17 +76,22 @@ def in_shared(wave: Wave, lanes: Lanes, find: Target, access: Access, what: str)
     """Yield the threads with addresses in shared memory; `what` names the expected object, for a message."""
     for memory, part, addresses in find(wave, lanes):
         if memory.space != "shared":
-            fault(
-                wave,
-                "out-of-bounds",
-                f"{what} lies in {memory.space} memory, at {memory.describe(int(addresses.flat[0]))}",
-                "it must lie in shared memory",
-                part.count,
-            )
+            message, help = not_shared(what, memory.space, memory.describe(int(addresses.flat[0])))
+            fault(wave, "out-of-bounds", message, help, part.count)
             continue
         threads = threads_at(wave, part, memory, addresses, access)
         if threads is not None:
             yield part, threads
+
+
+def not_shared(what: str, space: str, where: str) -> tuple[str, str]:
+    """Return the message and the help for an object that is at `where` in another space than shared memory."""
+    return f"{what} is in {space} memory: {where}", "pass an address in shared memory"
+
+
+def wrong_space(space: str, where: str, needed: str) -> tuple[str, str]:
+    """Return the message and the help for an operand that is at `where` in another space than the one needed."""
+    return f"expected an address in {needed} memory, got {space} memory: {where}", "check the order of the operands"
 
 
 def by_offset(threads: Threads) -> Iterator[tuple[int, IntArray]]:
@@ -130,14 +135,8 @@ def locate(wave: Wave, lanes: Lanes, find: Target, access: Access, space: str) -
     spots = np.full((lanes.height, WARP), -1, np.int64)
     for memory, part, addresses in find(wave, lanes):
         if memory.space != space:
-            fault(
-                wave,
-                "out-of-bounds",
-                f"an address in {memory.space} memory, {memory.describe(int(addresses.flat[0]))}, where one in {space} "
-                "memory is needed",
-                "look at the order of the operands",
-                part.count,
-            )
+            message, help = wrong_space(memory.space, memory.describe(int(addresses.flat[0])), space)
+            fault(wave, "out-of-bounds", message, help, part.count)
             continue
         threads = threads_at(wave, part, memory, addresses, access)
         if threads is not None:

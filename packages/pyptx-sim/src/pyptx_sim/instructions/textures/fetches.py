@@ -69,7 +69,7 @@ class _Coordinates:
     def __init__(self, operands: Operands) -> None:
         self._geometry = GEOMETRIES.get(operands.word("geom"))
         if self._geometry is None:
-            raise MissingSemantics(f"{operands.opcode[0]}.{operands.word('geom')} is not simulated")
+            raise MissingSemantics(f"no simulator semantics for {operands.opcode[0]}.{operands.word('geom')}")
         kind = operands.word("ctype") or "f32"
         axes = 3 if self._geometry.faces > 1 else self._geometry.axes
         types = ["u32"] * self._geometry.layered + [kind] * axes
@@ -168,9 +168,9 @@ def _check_type(threads: Threads, texels: Texels, asked: str) -> None:
     if floats == (asked[0] == "f"):
         return
     raise SimulationError(
-        f"a fetch of .{asked} from {texels.name}, whose elements are {texels.dtype}",
+        f"fetch of .{asked} from {texels.name}, a texture of {texels.dtype} elements",
         where=threads.wave.machine.where(threads.wave.pc),
-        hint="read integers as .s32 or .u32, or make the texture with normalized_float=True",
+        help="fetch integers as .s32 or .u32, or create the texture with normalized_float=True",
     )
 
 
@@ -267,9 +267,9 @@ def _compared(threads: Threads, sampler: Sampler, asked: _Asked, components: lis
         return components
     if sampler.compare is None:
         raise SimulationError(
-            "a depth is compared, and the sampler does not say how",
+            "depth comparison with a sampler without a comparison function",
             where=threads.wave.machine.where(threads.wave.pc),
-            hint='make it with compare="<="',
+            help='create the sampler with compare="<="',
         )
     holds = COMPARISONS[sampler.compare]
     return [holds(asked.depth, each).astype(np.float64) for each in components]

@@ -48,9 +48,9 @@ class _Places:
         for which, some, texels in threads.by_handle(self._handle, Texels, "surface"):
             if not texels.writeable:
                 raise SimulationError(
-                    f"{texels.name} is a texture, and accessed as a surface",
+                    f"expected a surface, got texture {texels.name}",
                     where=threads.wave.machine.where(threads.wave.pc),
-                    hint="pass a pyptx_sim.Surface",
+                    help="pass a pyptx_sim.Surface",
                 )
             check_geometry(some, texels, self._geometry)
             inside, offsets = self._offsets(some, texels)
@@ -81,12 +81,12 @@ class _Places:
     def _report(self, threads: Threads, texels: Texels, values: list[IntArray], inside: NDArray[np.bool_]) -> None:
         first = int((~inside).argmax())
         place = ", ".join(str(int(value[first])) for value in values)
-        extents = " × ".join(map(str, texels.levels[0].extents))
+        extents = " x ".join(map(str, texels.levels[0].extents))
         fault(
             threads.wave,
             "out-of-bounds",
-            f"an access at {{{place}}} of {texels.name}, which has {extents} texels of {texels.texel_bytes} bytes",
-            "x counts bytes with .b, and texels with .p; check the coordinates, or let them .clamp",
+            f"invalid surface access at {{{place}}} of {texels.name}: {extents} texels of {texels.texel_bytes} bytes",
+            "check the coordinates (x is in bytes with .b, in texels with .p), or use .clamp",
             int(np.count_nonzero(~inside)),
         )
 

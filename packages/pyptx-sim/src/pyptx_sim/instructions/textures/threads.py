@@ -9,6 +9,7 @@ import numpy as np
 from pyptx_ir.syntax.operands import Address, Symbol, TensorAddress
 from pyptx_sim.errors import SimulationError
 from pyptx_sim.machine.lanes import pick, spread
+from pyptx_sim.machine.memory.texels import Texels
 from pyptx_sim.program.scopes import Placement
 from pyptx_sim.program.windows import GLOBAL_WINDOW
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import IntArray, Lanes
     from pyptx_sim.machine.memory.access import Access
     from pyptx_sim.machine.memory.atomics import Update
-    from pyptx_sim.machine.memory.texels import Texels
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array, Mask
     from pyptx_sim.types import DType
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 B = TypeVar("B")
 
 _HANDLE_BYTES = 8
-_HINT = "pass a pyptx_sim.Texture, Surface or Sampler as the argument, or give the variable one: Launch(textures={…})"
+_HELP = "pass a pyptx_sim.Texture, Surface or Sampler as the argument, or give the variable one: Launch(textures={…})"
 
 
 class Threads:
@@ -115,11 +115,11 @@ class Threads:
         for handle in np.unique(handles).tolist():
             found = self.wave.machine.handles.get(int(handle))
             if not isinstance(found, kind):
-                known = "" if found is None else f", but a {type(found).__name__.lower()}"
+                known = "invalid handle" if found is None else f"the handle of a {_kind(found)}"
                 raise SimulationError(
-                    f"{int(handle):#x} is the handle of no {what}{known}",
+                    f"expected the handle of a {what}, got {int(handle):#x} ({known})",
                     where=self.wave.machine.where(self.wave.pc),
-                    hint=_HINT,
+                    help=_HELP,
                 )
             which: NDArray[np.bool_] = handles == handle
             some = self.chosen(which)
@@ -160,12 +160,18 @@ def numbers(operands: Operands, operand: Operand, types: Sequence[str]) -> list[
     return [operands.read(*pair) for pair in zip(elements, types, strict=False)]
 
 
+def _kind(found: object) -> str:
+    if not isinstance(found, Texels):
+        return "sampler"
+    return "surface" if found.writeable else "texture"
+
+
 def check_geometry(threads: Threads, texels: Texels, geometry: str) -> None:
     """Reject an access to a texture or surface of another geometry."""
     if texels.geometry == geometry:
         return
     raise SimulationError(
-        f"an access of geometry .{geometry} to {texels.name}, whose geometry is .{texels.geometry}",
+        f"expected geometry .{geometry}, got {texels.name} of geometry .{texels.geometry}",
         where=threads.wave.machine.where(threads.wave.pc),
-        hint=f'make it with geometry="{geometry}"',
+        help=f'create it with geometry="{geometry}"',
     )

@@ -13,7 +13,9 @@ from pyptx_sim.machine.memory.access import fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from typing import Unpack
 
+    from pyptx_sim.extension import FindingDetails
     from pyptx_sim.instructions.compiling.registers import Reader, Writer
     from pyptx_sim.machine.wave import Wave
 
@@ -160,17 +162,40 @@ class ActiveLanes:
         """Whether any observer records accesses and asynchronous operations."""
         return self.wave.machine.observers.active
 
-    def report(self, rule: str, message: str, *, hint: str | None = None, count: int = 1) -> None:
-        """Report a finding at this instruction, in a checked run; the default hint is the rule's."""
-        self.wave.report(rule, message, self.pc, hint=hint, count=count)
+    def report(
+        self, rule: str, message: str, *, other_pc: int | None = None, **details: Unpack[FindingDetails]
+    ) -> None:
+        """Report a finding at this instruction, in a checked run; the default help is the rule's."""
+        self.wave.report(rule, message, self.pc, other_pc=other_pc, **details)
 
-    def fault(self, rule: str, message: str, hint: str, count: int = 1) -> None:
+    def fault(
+        self,
+        rule: str,
+        message: str,
+        help: str,
+        count: int = 1,
+        *,
+        label: str | None = None,
+        notes: tuple[str, ...] = (),
+    ) -> None:
         """Report an access that cannot be performed; raise MemoryFault in a run without checks."""
-        fault(self.wave, rule, message, hint, count)
+        fault(self.wave, rule, message, help, count, label=label, notes=notes)
 
-    def misuse(self, rule: str, message: str, hint: str) -> None:
+    def misuse(
+        self,
+        rule: str,
+        message: str,
+        help: str,
+        *,
+        label: str | None = None,
+        notes: tuple[str, ...] = (),
+    ) -> None:
         """Report an invalid operation; raise BarrierFault in a run without checks."""
-        self.wave.mbarriers.misuse(rule, message, self.pc, hint)
+        self.wave.mbarriers.misuse(rule, message, self.pc, help, label=label, notes=notes)
+
+    def warp_name(self, warp: int) -> str:
+        """Return the name of a warp of the wave, for messages."""
+        return self.wave.geometry.warp_name(warp)
 
     def mbarrier_name(self, offset: int) -> str:
         """Return the name of the mbarrier at an offset of shared memory, for messages."""

@@ -9,11 +9,12 @@ import numpy as np
 from pyptx_sim.extension.space import name_of
 from pyptx_sim.instructions.compiling.carrying import undefined_in
 from pyptx_sim.instructions.memory.undefined import leave_loaded
+from pyptx_sim.instructions.synchronization.threads import not_shared, wrong_space
 from pyptx_sim.instructions.turns.lanes import ActiveLanes, Integers, Masks
 from pyptx_sim.machine.lanes import broadcast, pick, spread
 from pyptx_sim.machine.memory.access import Access, Places
 from pyptx_sim.machine.undefined import NOT_WRITTEN, Origin
-from pyptx_sim.program.windows import GLOBAL_WINDOW
+from pyptx_sim.program.windows import GLOBAL_WINDOW, memory_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -100,8 +101,8 @@ class Accesses(ActiveLanes):
         for part, memory, addresses in self.by_memory(place):
             if memory != space:
                 where = part.memory(memory).describe(int(addresses.flat[0]))
-                message = f"an address in {memory} memory, {where}, where one in {space} memory is needed"
-                part.fault("out-of-bounds", message, "look at the order of the operands", part.count)
+                message, help = wrong_space(memory, where, space)
+                part.fault("out-of-bounds", message, help, part.count)
                 continue
             sound = part.located(memory, addresses + behind, size, kind, alignment=alignment)
             if sound is not None:
@@ -118,8 +119,8 @@ class Accesses(ActiveLanes):
         for part, memory, addresses in self.by_memory(place):
             if memory != "shared":
                 where = part.memory(memory).describe(int(addresses.flat[0]))
-                message = f"{what} lies in {memory} memory, at {where}"
-                part.fault("out-of-bounds", message, "it must lie in shared memory", part.count)
+                message, help = not_shared(what, memory, where)
+                part.fault("out-of-bounds", message, help, part.count)
                 continue
             found = part.located(memory, addresses, size, kind)
             if found is not None:
@@ -163,23 +164,36 @@ class Accesses(ActiveLanes):
             places = Places(offsets, *self.places)
             Access("read", size).check_initialised(self.wave, self._lanes, self.memory(space), places)
 
-    def undefined(self, space: Space | str, offset: int, message: str, count: int) -> None:
-        """Report `count` uses of undefined values; `message` describes the first one, at an offset."""
-        origin = self.origin(space, offset, message)
+    def undefined(self, space: Space | str, offset: int, message: str, count: int, *, label: str | None = None) -> None:
+        """Report `count` uses of undefined values; `message` and `label` are those of `origin`, for the first one."""
+        origin = self.origin(space, offset, message, label=label)
         if origin.pc == self.pc:
-            self.wave.report(origin.rule, origin.what, self.pc, hint=origin.hint, count=count)
+            self.wave.report(origin.rule, origin.message, self.pc, label=label, help=origin.help, count=count)
         else:
-            message = f"{message}, which depends on {origin.what}"
-            self.wave.report(origin.rule, message, self.pc, other_pc=origin.pc, hint=origin.hint, count=count)
+            self.wave.report(
+                origin.rule,
+                f"{origin.fault}: {message} (depends on {origin.what})",
+                self.pc,
+                other_pc=origin.pc,
+                label=label,
+                other_label=origin.label,
+                notes=origin.notes,
+                help=origin.help,
+                count=count,
+            )
 
-    def origin(self, space: Space | str, offset: int, message: str) -> Origin:
-        """Return the origin of the undefined bits at an offset; `message` describes the read.
+    def origin(self, space: Space | str, offset: int, message: str, *, label: str | None = None) -> Origin:
+        """Return the origin of the undefined bits at an offset; `message` names the location, as in "16 bytes at s+0".
 
+        `label` states what the instruction does with it: "read by wgmma.mma_async" (default: its opcode).
         Use it for operations that propagate undefined bits, which may or may not be used later: `carry_undefined`,
         `Arena.leave_elements`.
         """
-        what = f"{message}, which nothing has written"
-        return self.memory(space).arena.origin(offset) or Origin("uninitialized-memory", what, self.pc, NOT_WRITTEN)
+        known = self.memory(space).arena.origin(offset)
+        if known is not None:
+            return known
+        fault = f"use of uninitialized {memory_name(name_of(space))}"
+        return Origin("uninitialized-memory", message, self.pc, NOT_WRITTEN, label=label, fault=fault)
 
     def host_sees(self, space: Space | str, offsets: Integers) -> Masks:
         """Return, per offset, whether the memory is host-visible."""

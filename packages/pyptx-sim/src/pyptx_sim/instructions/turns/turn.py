@@ -99,7 +99,7 @@ class Turn(Accesses):
         `barrier` is from `Operands.barrier`. `peers` reads a CTA mask by cluster rank: the arrival is at the same
         offset in each of these CTAs.
         """
-        for lanes, threads in in_shared(self.wave, self._lanes, barrier, ACCESS, "the mbarrier"):
+        for lanes, threads in in_shared(self.wave, self._lanes, barrier, ACCESS, "mbarrier"):
             arrive_behind(self.wave, kind, threads if peers is None else multicast(self.wave, lanes, threads, peers))
 
     def show(self, proxy: Proxy, *spaces: Space | str) -> None:
@@ -166,7 +166,7 @@ class Turn(Accesses):
         For instructions of `Operands.end_once`: the lanes continue after the instruction.
         """
         splits = self._splits
-        assert splits is not None, "only what ends a block can wait"  # noqa: S101 - a step's own mistake
+        assert splits is not None, "only a terminator can wait"  # noqa: S101 - a step's own mistake
         self.wave.stall(splits if which is None else splits[which], on)
 
 

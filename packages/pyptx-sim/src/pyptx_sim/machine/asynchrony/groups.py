@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 COPY: Final = GroupKind(
     name="copy",
-    operations="copies (cp.async)",
+    operations="cp.async copies",
     unfinished="unfinished-copy",
     tells="lanes",
-    wait="cp.async.wait_group, and then a barrier of those who share what was copied",
+    wait="cp.async.wait_group, then bar.sync (__syncthreads) for the other readers",
 )
 
 _ENOUGH: Final = 64  # arrivals to collect before checking which of them were observed

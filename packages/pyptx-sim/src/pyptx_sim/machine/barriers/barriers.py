@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from pyptx_ir.isa.modules.counting import counted
 from pyptx_sim.machine.lanes import WARP, Lanes
 from pyptx_sim.machine.scheduling.warp_splits import State
 
@@ -133,9 +134,9 @@ class Barriers:
             for warp in warps[here][again].tolist() if wave.machine.checked else ():
                 wave.machine.log.report(
                     "barrier-divergence",
-                    f"{wave.geometry.warp_name(warp)} arrives at barrier {key % PER_CTA} twice for one wait",
+                    f"{wave.geometry.warp_name(warp)} arrived twice at barrier {key % PER_CTA} before it completed",
                     wave.pc,
-                    hint="let each warp arrive once for each time that the others wait",
+                    help="pair each bar.arrive with one completion of the barrier",
                 )
             np.add.at(came, rows, lanes)
 
@@ -152,10 +153,12 @@ class Barriers:
             if known != count:
                 self._wave.machine.log.report(
                     "barrier-divergence",
-                    f"barrier {key % PER_CTA} is for {count} threads here, and for {known} where others came to it",
+                    f"thread-count mismatch at barrier {key % PER_CTA}: {count} here, {known} at the earlier arrival",
                     pc,
                     other_pc=other_pc,
-                    hint="name the same number of threads wherever they meet at a barrier, those that only arrive too",
+                    label=f"arrival, {count} threads",
+                    other_label=f"earlier arrival, {known} threads",
+                    help="use the same thread count in every bar.sync, bar.arrive and bar.red of a barrier",
                 )
 
     def recheck(self) -> None:
@@ -183,9 +186,9 @@ class Barriers:
         for key in full.tolist():
             self._wave.report(
                 "barrier-phase",
-                f"all {self._need[key]} threads of barrier {key % PER_CTA} arrive without a wait",
+                f"bar.arrive alone completes barrier {key % PER_CTA}: {self._need[key]} threads arrived, none waits",
                 self._wave.pc,
-                hint="include the waiting threads in the thread count; wait for each phase before the next arrival",
+                help="include the waiting threads in the thread count; wait for each phase before the next bar.arrive",
             )
         self._begin_next(full)
 
@@ -278,10 +281,10 @@ class Barriers:
             warp, lane = (int(part[0]) for part in np.nonzero(gone))
             wave.machine.log.report(
                 "barrier-divergence",
-                f"{count} threads have exited and never reach this barrier; the first is "
+                f"{counted(count, 'thread')} exited without reaching this barrier; first: "
                 f"{wave.geometry.thread_name(warp, lane)}",
                 int(sites[0]),
-                hint="let every thread of the CTA reach the barrier, and exit behind it",
+                help="make every thread of the CTA reach the barrier before it exits",
                 count=count,
             )
 
@@ -296,10 +299,10 @@ class Barriers:
                 name = self._wave.geometry.warp_name(warp)
                 machine.log.report(
                     "barrier-divergence",
-                    f"the lanes of {name} meet barrier {key % PER_CTA} at two instructions",
+                    f"lanes of {name} execute different barrier instructions for barrier {key % PER_CTA}",
                     site,
                     other_pc=other,
-                    hint="let all lanes of a warp execute the same barrier instruction",
+                    help="make all lanes of a warp execute the same barrier instruction",
                 )
 
     def describe(self, split: int) -> str:
@@ -309,4 +312,4 @@ class Barriers:
         waiting = np.flatnonzero(splits.state == State.BARRIER)
         present = int(self._present(waiting, splits.key[waiting])[key])
         need = int(self._required()[key])
-        return f"barrier {key % PER_CTA}: {present} of {need} threads arrived"
+        return f"{present} of {need} threads arrived at barrier {key % PER_CTA}"

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.errors import BarrierFault
+from pyptx_ir.isa.modules.counting import counted
+from pyptx_sim.errors import BarrierFault, fault_text
 from pyptx_sim.machine.barriers.mbarrier_object import LIMIT, Mbarrier
 from pyptx_sim.machine.lanes import by_warp
 from pyptx_sim.machine.scheduling.warp_splits import State
@@ -73,17 +74,32 @@ class Mbarriers:
         """Attach to `wave`."""
         self._wave = wave
 
-    def misuse(self, rule: str, message: str, pc: int, hint: str, *, other_pc: int | None = None) -> None:
+    def misuse(
+        self,
+        rule: str,
+        message: str,
+        pc: int,
+        help: str,
+        *,
+        other_pc: int | None = None,
+        label: str | None = None,
+        other_label: str | None = None,
+        notes: tuple[str, ...] = (),
+    ) -> None:
         """Report an operation without defined behavior; raise BarrierFault in a run without checks."""
         machine = self._wave.machine
         if not machine.checked:
-            raise BarrierFault(f"{rule}: {message}", where=machine.where(pc), hint=hint)
-        machine.log.report(rule, message, pc, other_pc=other_pc, hint=hint)
+            raise BarrierFault(fault_text(rule, message, label, notes), where=machine.where(pc), help=help)
+        machine.log.report(
+            rule, message, pc, other_pc=other_pc, label=label, other_label=other_label, notes=notes, help=help
+        )
 
     def name(self, offset: int) -> str:
         """Return the object's symbolic name."""
-        memory = self._wave.memories["shared"]
-        return f"mbarrier {memory.describe_offset(offset)}"
+        return f"mbarrier {self._place(offset)}"
+
+    def _place(self, offset: int) -> str:
+        return self._wave.memories["shared"].describe_offset(offset)
 
     # --- life -----------------------------------------------------------------------------------
 
@@ -96,17 +112,20 @@ class Mbarriers:
         if known is not None:
             self.misuse(
                 "mbarrier-reinit",
-                f"{self.name(offset)} is initialised again while it is valid (phase {known.phase})",
+                f"mbarrier.init of a live mbarrier: {self._place(offset)} is in phase {known.phase}",
                 pc,
-                "let one thread initialise it, once; mbarrier.inval ends its life",
+                "initialize once, in one thread; mbarrier.inval before reuse",
                 other_pc=known.initialised_at,
+                label=f"mbarrier.init by {self._wave.geometry.thread_name(*thread)}",
+                other_label="previous mbarrier.init",
             )
         if not 1 <= count <= LIMIT:
             self.misuse(
                 "mbarrier-arrival-count",
-                f"{self.name(offset)} would expect {count} arrivals",
+                f"invalid arrival count of {self.name(offset)}: {count}, must be 1 to {LIMIT}",
                 pc,
-                f"the count must be from 1 to {LIMIT}",
+                "pass mbarrier.init the number of arrivals per phase",
+                label=f"mbarrier.init by {self._wave.geometry.thread_name(*thread)}",
             )
         self._objects[offset] = Mbarrier(count, pc, count)
         self._wave.version += 1
@@ -122,10 +141,12 @@ class Mbarriers:
         if waiter is not None:
             self.misuse(
                 "mbarrier-inval",
-                f"{self.name(offset)} ends while a warp waits for its phase {waiter.phase}",
+                f"mbarrier.inval of {self._place(offset)} while a warp waits for phase {waiter.phase}",
                 pc,
-                "let all waits return before one thread invalidates it",
+                "bar.sync after the last wait, then mbarrier.inval in one thread",
                 other_pc=waiter.pc,
+                label=f"mbarrier.inval by {self._wave.geometry.thread_name(*thread)}",
+                other_label="wait",
             )
         del self._objects[offset]
         self._wave.version += 1
@@ -136,9 +157,9 @@ class Mbarriers:
         if known is None:
             self.misuse(
                 "mbarrier-uninitialized",
-                f"there is no valid mbarrier at {self._wave.memories['shared'].describe_offset(offset)}",
+                f"no initialized mbarrier at {self._place(offset)}",
                 pc,
-                "mbarrier.init it first, and let the others see that: fence.mbarrier_init or a barrier of the block",
+                "execute mbarrier.init first, then fence.mbarrier_init or bar.sync",
             )
         return known
 
@@ -226,9 +247,9 @@ class Mbarriers:
         if not -LIMIT <= known.bytes <= LIMIT:
             self.misuse(
                 "mbarrier-tx-count",
-                f"{self.name(offset)} has {known.bytes} bytes pending in phase {known.phase}",
+                f"tx-count overflow at {self.name(offset)}: {known.bytes} in phase {known.phase} (limit {LIMIT})",
                 pc,
-                f"the count must stay within ±{LIMIT}: expect as many bytes as complete, in the same phase",
+                "expect, in the same phase, exactly the bytes that complete",
             )
             known.bytes = max(min(known.bytes, LIMIT), -LIMIT)
 
@@ -250,30 +271,36 @@ class Mbarriers:
             return
         self.misuse(
             "mbarrier-phase",
-            f"an arrival in phase {known.phase} of {self.name(offset)}, though no wait has seen phase {behind} end",
+            f"arrive in phase {known.phase} of {self._place(offset)} before any wait observed completion of phase "
+            f"{behind}",
             pc,
-            "wait for each phase before anybody arrives for the next; or is the count that it began with too low?",
+            "wait for each phase before the next arrive; check the count passed to mbarrier.init",
             other_pc=known.completed_at,
+            other_label=f"completed phase {behind}",
         )
         known.seen = behind
 
     def _too_many(self, offset: int, known: Mbarrier, count: int, pc: int) -> None:
-        expects = f"{known.expected} in each phase, {known.pending} of them pending in phase {known.phase}"
-        what = f"{count} arrivals at" if count > 0 else f"{-count} more arrivals awaited by"
+        place, pending = self._place(offset), f"{known.pending} pending in phase {known.phase}"
+        if count > 0:
+            message = f"arrival count underflow at {place}: {counted(count, 'arrival')}, {pending}"
+        else:
+            message = f"pending count overflow at {place}: {pending}, limit {LIMIT}"
         self.misuse(
             "mbarrier-arrival-count",
-            f"{what} {self.name(offset)}, which expects {expects}",
+            message,
             pc,
-            "initialise it with the number of arrivals of one phase",
+            "pass mbarrier.init the number of arrivals per phase",
             other_pc=known.initialised_at,
+            notes=(f"the mbarrier expects {counted(known.expected, 'arrival')} per phase",),
         )
 
     def _must_not_complete(self, offset: int, pc: int) -> None:
         self.misuse(
             "mbarrier-arrival-count",
-            f"an arrival that is .noComplete completes the phase of {self.name(offset)}",
+            f".noComplete arrive completes the current phase of {self.name(offset)}",
             pc,
-            "use mbarrier.arrive without .noComplete for the last arrival",
+            "use mbarrier.arrive without .noComplete for the last arrival of a phase",
         )
 
     # --- waiting --------------------------------------------------------------------------------
@@ -290,9 +317,9 @@ class Mbarriers:
             if known.phase > phase + 1:
                 self.misuse(
                     "mbarrier-phase",
-                    f"a wait for phase {phase} of {self.name(offset)}, which is in phase {known.phase}",
+                    f"wait with a stale state: phase {phase} of {self.name(offset)}, now in phase {known.phase}",
                     pc,
-                    "a state is good for its own phase and the next one: wait before arriving again",
+                    "wait on a state before the next arrive",
                 )
         if done:
             known.seen = max(known.seen, known.phase - 1)

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.errors import MemoryFault
+from pyptx_ir.isa.modules.counting import counted
+from pyptx_sim.errors import MemoryFault, fault_text
 from pyptx_sim.machine.lanes import WARP, pick, spread
 from pyptx_sim.machine.memory.stores import Stores
 from pyptx_sim.machine.reports.blame import why_early
 from pyptx_sim.machine.undefined import NOT_WRITTEN, Origin
 from pyptx_sim.program.program import ALL_BYTES
-from pyptx_sim.program.windows import GLOBAL_WINDOW, SHARED_BASE, WINDOWS
+from pyptx_sim.program.windows import GLOBAL_WINDOW, SHARED_BASE, WINDOWS, memory_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -129,10 +130,16 @@ class Access:
         alignment = self.alignment or self.size
         outside = memory.outside(picked, self.size)
         misaligned = (picked & (alignment - 1)) != 0
-        verb = "read" if self.kind == "read" else "written" if self.kind == "write" else "updated"
-        for rule, bad, hint in (
-            ("out-of-bounds", outside, "check the index against the extent, or guard the access"),
-            ("misaligned", misaligned & ~outside, f"the address must be a multiple of {alignment}"),
+        verb = self._verb()
+        what = f"{memory.space} {verb} of {counted(self.size, 'byte')}"
+        for rule, bad, message, help in (
+            (
+                "out-of-bounds",
+                outside,
+                f"invalid {what}: ",
+                "check the index against the array's size, or predicate the access",
+            ),
+            ("misaligned", misaligned & ~outside, f"misaligned {what} at ", f"align the address to {alignment} bytes"),
         ):
             if not bad.any():
                 continue
@@ -140,10 +147,13 @@ class Access:
             positions, columns = lanes.active
             thread = wave.geometry.thread_name(int(lanes.warps(positions[[first]])[0]), int(columns[first]))
             address = int(picked[first])
-            message = f"{self.size} bytes of {memory.space} memory {verb} by {thread} at {memory.describe(address)}"
-            fault(wave, rule, message, hint, int(np.count_nonzero(bad)))
+            count = int(np.count_nonzero(bad))
+            fault(wave, rule, message + memory.describe(address), help, count, label=f"{verb} by {thread}")
         sound: Mask = ~(outside | misaligned)
         return sound
+
+    def _verb(self) -> str:
+        return self.kind if self.kind in {"read", "write"} else "atomic update"
 
     def before(
         self, wave: Wave, lanes: Lanes, memory: Memory, places: Places, values: Sequence[Array] | None = None
@@ -214,7 +224,17 @@ class Access:
             missing = np.broadcast_to(missing, (lanes.height, WARP))
         other = None if origin.pc == wave.pc else origin.pc
         count = int(np.count_nonzero(missing))
-        wave.machine.log.report(origin.rule, origin.what, wave.pc, other_pc=other, hint=origin.hint, count=count)
+        wave.report(
+            origin.rule,
+            origin.message,
+            wave.pc,
+            other_pc=other,
+            label=origin.label if other is None else None,
+            other_label=origin.label,
+            notes=origin.notes,
+            help=origin.help,
+            count=count,
+        )
 
     def origin(self, wave: Wave, lanes: Lanes, memory: Memory, places: Places, missing: Mask) -> Origin:
         """Return the origin of the undefined bytes at the first offset in `missing`."""
@@ -229,26 +249,38 @@ class Access:
         if stored is not None:
             return stored
         warp = int(lanes.warps(np.array([row]))[0])
-        thread, why = wave.geometry.thread_name(warp, lane), ""
-        if memory.space == "shared":
-            why = why_early(wave, warp)
-        what = (
-            f"{self.size} bytes of {memory.space} memory read by {thread} at {memory.describe_offset(offset)}, "
-            f"which nothing has written{why}"
-        )
+        why = why_early(wave, warp) if memory.space == "shared" else None
         # With a `used_bytes_mask` pragma, the bytes in the mask matter: they are not padding.
         copied = memory.space == "local" and self.used == ALL_BYTES
         padding = copied and memory.arena.defines_some(offset, self.size)
-        return Origin("uninitialized-memory", what, wave.pc, NOT_WRITTEN, padding)
+        return Origin(
+            "uninitialized-memory",
+            f"{counted(self.size, 'byte')} at {memory.describe_offset(offset)}",
+            wave.pc,
+            NOT_WRITTEN,
+            padding,
+            label=f"{self._verb()} by {wave.geometry.thread_name(warp, lane)}",
+            fault=f"use of uninitialized {memory_name(memory.space)}",
+            notes=() if why is None else (why,),
+        )
 
 
-def fault(wave: Wave, rule: str, message: str, hint: str, count: int) -> None:
+def fault(
+    wave: Wave,
+    rule: str,
+    message: str,
+    help: str,
+    count: int,
+    *,
+    label: str | None = None,
+    notes: tuple[str, ...] = (),
+) -> None:
     """Report a faulting access, or raise MemoryFault in a run without checks."""
     machine = wave.machine
     if machine.checked:
-        machine.log.report(rule, message, wave.pc, hint=hint, count=count)
+        machine.log.report(rule, message, wave.pc, label=label, notes=notes, help=help, count=count)
         return
-    raise MemoryFault(f"{rule}: {message}", where=machine.where(wave.pc), hint=hint)
+    raise MemoryFault(fault_text(rule, message, label, notes), where=machine.where(wave.pc), help=help)
 
 
 def by_space(
@@ -289,19 +321,20 @@ def _report_unconverted(wave: Wave, lanes: Lanes, addresses: IntArray) -> None:
     positions, columns = lanes.active
     thread = wave.geometry.thread_name(int(lanes.warps(positions[:1])[0]), int(columns[0]))
     address = int(pick(addresses, positions, columns)[0])
-    message = f"{thread} uses the shared address {address:#x} as a generic address"
-    wave.report("generic-address", message, wave.pc, count=lanes.count)
+    message = f"shared address {address:#x} used as a generic address"
+    wave.report("generic-address", message, wave.pc, label=f"access by {thread}", count=lanes.count)
 
 
 def _report_nowhere(wave: Wave, lanes: Lanes, addresses: IntArray) -> None:
     positions, columns = lanes.active
     address = int(pick(addresses, positions, columns)[0]) & ((1 << 64) - 1)
     thread = wave.geometry.thread_name(int(lanes.warps(positions[:1])[0]), int(columns[0]))
-    null = "a null pointer" if address < 1 << 16 else "which is in no state space"
+    null = "null pointer access at {}" if address < 1 << 16 else "generic address {} is in no state space"
     fault(
         wave,
         "out-of-bounds",
-        f"{thread} uses the generic address {address:#x}, {null}",
-        "generic addresses come from cvta or from the arguments; shared ones need cvta first",
+        null.format(f"{address:#x}"),
+        "pass a valid pointer; convert shared, local and const addresses with cvta before generic access",
         lanes.count,
+        label=f"access by {thread}",
     )

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from pyptx_ir.isa.modules.counting import counted
+
 if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.operation import Mask
@@ -32,13 +34,13 @@ class Buffer:
     def place(self, offset: int) -> str:
         """Return the position of a byte in each array that contains it."""
         first, *others = [part for part in self.parts if part.start <= offset < part.end] or [self]
-        more = "".join(f" ({part.name} +{offset - part.start})" for part in others)
-        return f"{first.name} +{offset - first.start}{more}"
+        more = "".join(f" ({part.name}+{offset - part.start})" for part in others)
+        return f"{first.name}+{offset - first.start}{more}"
 
     def whole(self) -> str:
         """Return the name and size of the buffer; if it has several arrays, those of the last one."""
         last = max(self.parts, key=lambda part: part.end, default=self)
-        return f"{last.name} ({last.end - last.start} bytes)"
+        return f"{last.name} ({counted(last.end - last.start, 'byte')})"
 
 
 class Buffers:
@@ -104,11 +106,11 @@ class Buffers:
         if wrapped is not None:
             return wrapped
         if found is not None and past is not None and (before is None or past <= before):
-            return f"{past} bytes past the end of {found.whole()}"
+            return f"{counted(past, 'byte')} after {found.whole()}"
         if following is not None and before is not None:
             first = min(following.parts, key=lambda part: part.start, default=following)
-            return f"{before} bytes before {first.name}"
-        return "nothing is allocated"
+            return f"{counted(before, 'byte')} before {first.name}"
+        return "no memory is allocated"
 
     def _wrapped(self, offset: int) -> str | None:
         """Return the element before an array that a negative index, zero-extended as u32, would access; else None."""
@@ -118,5 +120,5 @@ class Buffers:
             if buffer is not None:
                 first = min(buffer.parts, key=lambda part: part.start, default=buffer)
                 index = -(-(first.start - low) // size)
-                return f"element -{index} of {first.name}, as if the index -{index} was extended as u32"
+                return f"element -{index} of {first.name}, if the index -{index} was zero-extended from u32 to 64 bits"
         return None

@@ -32,7 +32,7 @@ class Heap:
         start = aligned(self._next, _ALIGNMENT)
         if size <= 0 or start + size > self._end:
             return 0
-        block = Buffer(start, start + size, f"a malloc of {size} bytes")
+        block = Buffer(start, start + size, f"malloc({size})")
         self._next = start + size + _GAP
         self._blocks[start] = block
         self._buffers.add(block)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from pyptx_ir.isa.modules.counting import counted
 from pyptx_sim.machine.memory.arena import Arena
 from pyptx_sim.machine.memory.buffers import Buffer
 from pyptx_sim.program.windows import FIRST_OFFSET, RANK_SHIFT, SHARED_BASE, SHARED_WINDOW
@@ -180,15 +181,16 @@ class SharedMemory:
         """Return the variable at an address, or the distance past the end."""
         offset, rank = address & _OFFSET_MASK, address >> RANK_SHIFT
         if address >= SHARED_WINDOW:
-            return f"{address:#x}: a generic address? cvta.to.shared makes it one of shared memory"
+            return f"{address:#x}, a generic address? convert it with cvta.to.shared"
         if rank >= self._cluster_size:
-            return f"{address:#x}: block {rank} of a cluster of {self._cluster_size}"
+            return f"{address:#x}, in CTA {rank} of a cluster of {counted(self._cluster_size, 'CTA')}"
         if address < 0 or offset < self.start:
-            return f"address {address:#x} is below the first byte of shared memory ({SHARED_BASE:#x})"
+            return f"{address:#x}, before the first byte of shared memory ({SHARED_BASE:#x})"
         if offset < SHARED_BASE:
             return f"reserved shared memory +{offset}"
         if offset >= self.end:
-            return f"{offset - self.end} bytes past the end of shared memory ({self.end - SHARED_BASE} bytes)"
+            past, size = counted(offset - self.end, "byte"), counted(self.end - SHARED_BASE, "byte")
+            return f"{past} past the end of shared memory ({size})"
         for place in self._placements:
             start = self._dynamic if place.offset < 0 else place.offset
             end = start + place.size if place.size else self.end
@@ -243,7 +245,8 @@ class BlockMemory:
     def describe(self, address: int) -> str:
         """Return a symbolic address, or the distance past the end."""
         if address >= self.size:
-            return f"{address - self.size} bytes past the end of {self.space} memory ({self.size} bytes)"
+            past = counted(address - self.size, "byte")
+            return f"{past} past the end of {self.space} memory ({counted(self.size, 'byte')})"
         return f"{self.space} memory +{address}" if self._described is None else self._described(address)
 
     def describe_offset(self, offset: int) -> str:
@@ -282,8 +285,9 @@ class LocalMemory:
     def describe(self, address: int) -> str:
         """Return the distance of an address from the start, or past the end, of the thread's local memory."""
         if address >= self.stride:
-            return f"{address - self.stride} bytes past the end of the thread's local memory ({self.stride} bytes)"
-        return f"local memory +{address - FIRST_OFFSET}"
+            past = counted(address - self.stride, "byte")
+            return f"{past} past the end of the thread's local memory ({counted(self.stride, 'byte')})"
+        return f"local memory {address - FIRST_OFFSET:+}"
 
     def describe_offset(self, offset: int) -> str:
         """Return the distance of an offset from the start of its thread's local memory."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pyptx_ir.isa.modules.counting import counted
 from pyptx_sim.machine.lanes import pick
 from pyptx_sim.machine.memory.buffers import Buffer
 from pyptx_sim.machine.memory.spaces import SharedMemory
@@ -66,8 +67,8 @@ class Within:
         address = int(pick(addresses, positions, columns)[0])
         thread = wave.geometry.thread_name(int(some.warps(positions[:1])[0]), int(columns[0]))
         where, size = memory.describe(address), extent.end - extent.start
-        message = f"{thread} accesses {where} by an address formed from {extent.name} ({size} bytes)"
-        wave.machine.log.report("other-variable", message, wave.pc, count=some.count)
+        message = f"address formed from {extent.name} ({counted(size, 'byte')}) is outside of it: {where}"
+        wave.report("other-variable", message, wave.pc, label=f"access by {thread}", count=some.count)
 
     def _extent(self, memory: Memory) -> Buffer | None:
         """Return the bounds of the variable; in dynamic shared memory, those of its allocation.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyptx_ir.isa.modules.counting import counted
 from pyptx_sim.machine.scheduling.warp_splits import State
 
 if TYPE_CHECKING:
@@ -20,27 +21,26 @@ def describe_wait(wave: Wave, split: int) -> str | None:
     name = mbarriers.name(wait.offset)
     known = dict(mbarriers.objects()).get(wait.offset)
     if known is None:
-        return f"waits for {name}, which is not valid any more"
+        return f"waiting for {name}, which has been invalidated"
     arrived = max(known.expected - known.pending, 0)
     text = (
-        f"waits for phase {wait.phase} (parity {wait.phase & 1}) of {name}, which is in phase {known.phase}: "
-        f"{arrived} of {known.expected} arrivals"
+        f"waiting for phase {wait.phase} (parity {wait.phase & 1}) of {name}, now in phase {known.phase}: "
+        f"{arrived} of {counted(known.expected, 'arrival')}"
     )
     if known.bytes:
-        text += f", {known.bytes} bytes missing" if known.bytes > 0 else f", {-known.bytes} bytes too many"
-    return f"{text}; {_who(wave, known)}"
+        text += f", tx-count {known.bytes}"
+    return f"{text}; {_arrivals(wave, known)}"
 
 
-def why_early(wave: Wave, warp: int) -> str:
+def why_early(wave: Wave, warp: int) -> str | None:
     """Return an explanation if a warp's last wait returned at once because no phase of its mbarrier had completed."""
     fresh = wave.mbarriers.fresh.get(warp)
     if fresh is None:
-        return ""
+        return None
     offset, pc = fresh
-    place, name = wave.machine.program.place(pc), wave.mbarriers.name(offset)
     return (
-        f": the wait at PTX {place} returned at once, for {name} had ended no phase, and parity 1 stands for "
-        "the one before the first"
+        f"the wait ({wave.machine.program.place(pc)}) returned immediately: no phase of {wave.mbarriers.name(offset)} "
+        "had completed; parity 1 denotes the phase before the first one"
     )
 
 
@@ -70,12 +70,14 @@ def guilt(wave: Wave, split: int) -> tuple[int, int]:
     return signs.index(True), wait.since
 
 
-def _who(wave: Wave, known: Mbarrier) -> str:
+def _arrivals(wave: Wave, known: Mbarrier) -> str:
     """Return which instructions have arrived, and which could have arrived but were never executed."""
     program = wave.machine.program
-    came = [f"{program.place(pc)} ({times}×)" for pc, times in known.arrivals.items()]
-    never = [str(program.place(pc)) for pc in program.signals if pc not in wave.mbarriers.executed]
-    parts = [f"arrivals so far from {', '.join(came)}" if came else "nobody has arrived since it was initialised"]
+    came = [f"{program.opcode(pc)} ({program.place(pc)}, {times}×)" for pc, times in known.arrivals.items()]
+    never = [
+        f"{program.opcode(pc)} ({program.place(pc)})" for pc in program.signals if pc not in wave.mbarriers.executed
+    ]
+    parts = [f"arrived so far: {', '.join(came)}" if came else "no arrivals since mbarrier.init"]
     if never:
         parts.append(f"never executed: {', '.join(never)}")
     return "; ".join(parts)
@@ -87,9 +89,9 @@ def describe_warpgroup(wave: Wave, split: int) -> str:
     warp = int(splits.warp[split])
     group = int(geometry.warpgroups.of[warp])
     if group < 0:
-        return "waits for its warpgroup, which has fewer than four warps: give the block a multiple of 128 threads"
+        return "warpgroup has fewer than four warps: make the CTA size a multiple of 128 threads"
     here = (splits.state == State.WARPGROUP) & (splits.block == splits.block[split])
     missing = sorted(set(geometry.warpgroups.warps[group].tolist()) - set(splits.warp[here].tolist()))
     alive = set(splits.warp[splits.alive()].tolist())
-    named = (f"warp {int(geometry.warp[each])}" + ("" if each in alive else ", which has exited") for each in missing)
-    return f"waits for the others of its warpgroup: {'; '.join(named)}"
+    named = (f"warp {int(geometry.warp[each])}" + ("" if each in alive else " (exited)") for each in missing)
+    return f"waiting for other warps of the warpgroup: {', '.join(named)}"

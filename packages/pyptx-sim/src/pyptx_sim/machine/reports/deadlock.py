@@ -5,7 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from pyptx_ir.isa.modules.counting import counted
 from pyptx_sim.errors import Deadlock
+from pyptx_sim.machine.lanes import in_ranges, lane_names
 from pyptx_sim.machine.reports.blame import describe_wait, describe_warpgroup, guilt
 from pyptx_sim.machine.scheduling.warp_splits import State
 from pyptx_sim.program.deciding import loops_only_compute
@@ -17,9 +19,9 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.wave import Wave
 
 _NAMED = 12  # kinds of waits named in one report
-_LIKE = 4  # warps named per kind of wait
-_ENDLESS = "change a register of the loop's condition in the loop: nothing there changes it, so the loop never ends"
-_OTHERWISE = {State.GATE: "waits for other lanes of its warp"}
+_LIKE = 4  # CTAs named per kind of wait
+_ENDLESS = "change a register of the loop's condition in the loop body: no instruction there writes one"
+_OTHERWISE = {State.GATE: "waiting for other lanes of the warp"}
 
 
 def describe_deadlock(wave: Wave, code: Code) -> None:
@@ -27,50 +29,74 @@ def describe_deadlock(wave: Wave, code: Code) -> None:
     splits = wave.splits
     alive = sorted(splits.alive().tolist(), key=lambda split: guilt(wave, split))
     lines = _grouped(wave, code, alive)
-    spinning = any(splits.state[split] == State.READY for split in alive)
-    what = "repeat the same state with no change of memory" if spinning else "wait, and none can run"
-    message = f"{len(alive)} warps {what}:\n  " + "\n  ".join(lines)
+    ready = [split for split in alive if splits.state[split] == State.READY]
+    message, spinning = _headline(wave, alive, ready), bool(ready)
     pc = _place(wave, code, alive[0])
-    hint = _hint(wave, alive[0], spinning=spinning)
-    if all(splits.state[split] == State.READY for split in alive):
+    help = _help(wave, alive[0], spinning=spinning)
+    if len(ready) == len(alive):
         around = frozenset(_place(wave, code, split) for split in alive)
-        hint = _ENDLESS if loops_only_compute(wave.machine.program, around) else hint
+        help = _ENDLESS if loops_only_compute(wave.machine.program, around) else help
     if wave.machine.checked:
         wave.undefined.report_held()
-        wave.machine.log.report("deadlock", message, pc, hint=hint, count=len(alive))
+        wave.machine.log.report("deadlock", message, pc, notes=tuple(lines), help=help, count=len(alive))
         return
-    raise Deadlock(f"deadlock: {message}", where=wave.machine.where(pc), hint=hint)
+    raise Deadlock("\n  ".join([message, *lines]), where=wave.machine.where(pc), help=help)
+
+
+def _headline(wave: Wave, alive: list[int], ready: list[int]) -> str:
+    polling = [split for split in ready if not _waits(wave, split)]
+    warps, spinning = (len(set(wave.splits.warp[each].tolist())) for each in (alive, polling))
+    if not polling:
+        which = f"all {warps} remaining warps are" if warps > 1 else "the only remaining warp is"
+        return f"deadlock: {which} blocked"
+    spin = f"{counted(spinning, 'warp')} spin{'s' * (spinning == 1)} without any change of memory"
+    return f"livelock: {spin}, the other warps are blocked" if warps > spinning else f"livelock: {spin}"
+
+
+def _waits(wave: Wave, split: int) -> bool:
+    """Return whether a split retries a wait at an mbarrier."""
+    return int(wave.splits.warp[split]) in wave.mbarriers.waits
 
 
 def _grouped(wave: Wave, code: Code, alive: list[int]) -> list[str]:
     """Return one line per kind of wait, with the warps that wait in this way."""
-    alike: dict[str, list[int]] = {}
+    alike: dict[tuple[str, str], list[int]] = {}
     for split in alive:
         alike.setdefault(_describe(wave, code, split), []).append(int(wave.splits.warp[split]))
-    named = ((text, [wave.geometry.warp_name(warp) for warp in sorted(warps)]) for text, warps in alike.items())
-    lines = [f"{_names(warps)} {text}" for text, warps in named]
+    lines = [f"{_names(wave, warps)}{where}: {why}" for (where, why), warps in alike.items()]
     more = sum(len(warps) for warps in list(alike.values())[_NAMED:])
-    return [*lines[:_NAMED], f"… and {more} more"] if more else lines
+    return [*lines[:_NAMED], f"{counted(more, 'further warp')} blocked in other ways"] if more else lines
 
 
-def _names(warps: list[str]) -> str:
-    named = ", ".join(warps[:_LIKE])
-    return f"{named} and {len(warps) - _LIKE} more" if len(warps) > _LIKE else named
+def _names(wave: Wave, warps: list[int]) -> str:
+    """Return warps of a wave by CTA: `warps 0-3 of CTA (0, 0, 0)`."""
+    geometry = wave.geometry
+    by_cta: dict[int, list[int]] = {}
+    for warp in sorted(set(warps)):
+        by_cta.setdefault(int(geometry.cta[warp]), []).append(int(geometry.warp[warp]))
+    named = [
+        f"{'warp' if len(numbers) == 1 else 'warps'} {in_ranges(numbers)} of {geometry.cta_name(cta)}"
+        for cta, numbers in list(by_cta.items())[:_LIKE]
+    ]
+    more = sum(len(numbers) for numbers in list(by_cta.values())[_LIKE:])
+    return ", ".join(named) + (f" and {counted(more, 'warp')} of other CTAs" if more else "")
 
 
-def _hint(wave: Wave, split: int, *, spinning: bool) -> str:
+def _help(wave: Wave, split: int, *, spinning: bool) -> str:
     machine = wave.machine
     if wave.splits.state[split] == State.STALLED:
-        hint = wave.stall_at(int(wave.splits.key[split])).hint
-        if hint is not None:
-            return hint
+        help = wave.stall_at(int(wave.splits.key[split])).help
+        if help is not None:
+            return help
     later = len(machine.backlog) * machine.launch.cluster_size
     if spinning and later:
         return (
-            f"{later} CTAs have not started: {machine.ctas_per_wave} run at once here; "
-            "a kernel whose CTAs wait for each other needs a smaller grid"
+            f"launch at most {counted(machine.ctas_per_wave, 'CTA')} if CTAs wait for each other: "
+            f"{counted(machine.ctas_per_wave, 'CTA')} are resident, {later} have not started"
         )
-    return "find who should arrive, or write what the others wait for"
+    if wave.splits.state[split] == State.READY and not _waits(wave, split):
+        return "make another thread write the memory that the loop polls"
+    return "make the missing threads arrive, or lower the count that the waiters expect"
 
 
 def _place(wave: Wave, code: Code, split: int) -> int:
@@ -80,14 +106,16 @@ def _place(wave: Wave, code: Code, split: int) -> int:
     return int(wave.splits.site[split])
 
 
-def _describe(wave: Wave, code: Code, split: int) -> str:
+def _describe(wave: Wave, code: Code, split: int) -> tuple[str, str]:
+    """Return the lanes and the instruction of a wait, and its reason."""
     splits, program = wave.splits, wave.machine.program
-    lanes = int(splits.mask[split].sum())
+    lanes = "" if splits.mask[split].all() else f" ({lane_names(splits.mask[split])})"
     pc = _place(wave, code, split)
     line = program.line(pc)
     frames = wave.machine.log.origins.get(line, ()) if line is not None else ()
-    origin = f", {frames[0].file}:{frames[0].line}" if frames else ""
-    return f"({lanes} lanes) at PTX {program.place(pc)}{origin}: {program.spell(pc)}: {reason(wave, split)}"
+    origin = f"{frames[0].file}:{frames[0].line}, " if frames else ""
+    where = f"{lanes} at {origin}PTX {program.place(pc)} ({program.spell(pc).rstrip(';')})"
+    return where, reason(wave, split)
 
 
 def reason(wave: Wave, split: int) -> str:
@@ -101,4 +129,4 @@ def reason(wave: Wave, split: int) -> str:
         return wave.stall_at(int(wave.splits.key[split])).describe(int(wave.splits.warp[split]))
     if state in reasons:
         return reasons[state](split)
-    return describe_wait(wave, split) or _OTHERWISE.get(state, "spins")
+    return describe_wait(wave, split) or _OTHERWISE.get(state, "spinning")

@@ -26,7 +26,7 @@ def finish(wave: Wave) -> None:
             warp, lane = (int(part[0]) for part in np.nonzero(here))
             wave.machine.log.report(
                 kind.unfinished,
-                f"{wave.geometry.thread_name(warp, lane)} ends without having waited for its {kind.operations}",
+                f"{wave.geometry.thread_name(warp, lane)} exits with {kind.operations} outstanding",
                 int(pc),
                 count=int(np.count_nonzero(here)),
                 severity=kind.severity,
@@ -41,5 +41,5 @@ def _report_unseen(wave: Wave) -> None:
             continue
         phase, pc = known.completed
         name = wave.mbarriers.name(offset)
-        message = f"nobody has waited for phase {phase} of {name}, which counts these bytes"
+        message = f"no thread waits for phase {phase} of {name}, which tracks this copy"
         wave.machine.log.report("unfinished-copy", message, pc)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_sim.extension import WARPGROUP
-from pyptx_sim.machine.lanes import WARP, Lanes
+from pyptx_sim.machine.lanes import WARP, Lanes, lane_names
 from pyptx_sim.machine.scheduling.code import Group
 from pyptx_sim.machine.scheduling.warp_splits import PASS, State
 from pyptx_sim.numerics.membermasks import LANE_BITS, alike, ballot
@@ -331,10 +331,10 @@ class Scheduler:
             site = int(splits.site[split])
             self._wave.machine.log.report(
                 "membermask-mismatch",
-                f"{self._wave.geometry.warp_name(warp)} waits for lanes {np.flatnonzero(missing).tolist()}, "
-                "which are elsewhere and cannot come",
+                f"membermask names {lane_names(missing)} of {self._wave.geometry.warp_name(warp)}, which "
+                f"{'does' if np.count_nonzero(missing) == 1 else 'do'} not reach this instruction",
                 site,
-                hint="let all lanes that the mask names execute this instruction together",
+                help="execute it with all lanes named in the membermask",
                 count=int(np.count_nonzero(missing)),
                 cause=(self._wave.forced.setdefault(warp, site), "membermask-mismatch"),
             )

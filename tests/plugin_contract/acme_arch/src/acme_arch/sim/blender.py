@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pyptx_sim.extension import Action, Operands, Reader, Turn
 
-BLENDS = GroupKind(name="blend", operations="products of the blender", unfinished="unfinished-blend")
+BLENDS = GroupKind(name="blend", operations="blends", unfinished="unfinished-blend")
 BLENDER = Proxy(name="blender", unfenced="missing-acme-fence")
 LAYOUTS = {
     word: Layout(name=name, mismatch="blend-order", user="the blender")
@@ -30,20 +30,20 @@ LAYOUTS = {
 RULES = (
     Rule(
         name="missing-acme-fence",
-        summary="the blender uses what a warp has put into the vault, and no acme.fence stands between",
-        hint="put acme.fence behind the last acme.put",
+        summary="missing acme.fence between a write of a warp to the vault and the blender",
+        help="put acme.fence after the last acme.put",
         observer="races",
     ),
     Rule(
         name="unfinished-blend",
-        summary="a thread ends before it has waited for its products",
-        hint="acme.wait, or an acme.commit and a wait at its mbarrier",
+        summary="thread exits with outstanding blends",
+        help="acme.wait, or acme.commit to an mbarrier and a wait for its phase, before exit",
         severity="warning",
     ),
     Rule(
         name="blend-order",
-        summary="the blender reads by rows what it has written by columns",
-        hint="leave out .columns where the product is a factor later",
+        summary="line read in another layout than it was written",
+        help="omit .columns if a later blend reads the result",
         observer="races",
     ),
 )

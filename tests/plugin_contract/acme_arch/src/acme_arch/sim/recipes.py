@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
     from pyptx_sim.extension import Action, Operands, Turn
 
-RECIPES = Proxy(name="recipe", unfenced="missing-recipe-fence", one_way=True, reads="the recipe in")
+RECIPES = Proxy(name="recipe", unfenced="missing-recipe-fence", one_way=True, reads="recipe in")
 
 RULES = (
     Rule(
         name="missing-recipe-fence",
-        summary="the blender goes by a recipe that a warp wrote, and no fences of recipes stand between",
-        hint="acme.publish behind the last acme.put, and acme.consult of the line before acme.shuffle",
+        summary="modified recipe used without recipe fences",
+        help="put acme.publish after the last acme.put, and acme.consult of the line before acme.shuffle",
         observer="races",
     ),
 )

@@ -18,12 +18,12 @@ VAULT = Space(name="vault", size=LINE * LINES, describe=lambda address: f"line {
 RULES = (
     Rule(
         name="vault-race",
-        summary="two warps touch the same bytes of the vault, one writes, and nothing orders the two",
-        hint="let the warps of the block meet between the two",
+        summary="data race between warps on the vault",
+        help="put bar.sync between the two accesses",
         observer="races",
     ),
-    Rule(name="vault-leak", summary="a line of the vault is never given back", hint="acme.free it"),
-    Rule(name="vault-owner", summary="a line of the vault is given back that nobody has", hint="free it once"),
+    Rule(name="vault-leak", summary="CTA exits with an allocated line of the vault", help="acme.free every line before the CTA exits"),
+    Rule(name="vault-owner", summary="line of the vault freed without an allocation", help="acme.free each line once"),
 )
 
 
@@ -31,7 +31,7 @@ class Lines:
     """Allocated lines of the vaults of a wave, each with the instruction that allocated it."""
 
     name = "a line of the vault"
-    hint = "let others give lines back first, or take fewer"
+    help = "let others give lines back first, or take fewer"
     alone = True
 
     def __init__(self, wave: Wave) -> None:
@@ -66,7 +66,7 @@ class Lines:
             return
         for pc in np.unique(self._taken_at[self._taken_at >= 0]).tolist():
             count = int(np.count_nonzero(self._taken_at == pc))
-            self._wave.report("vault-leak", "the block ends and keeps a line of its vault", pc, count=count)
+            self._wave.report("vault-leak", "CTA exits with an allocated line of the vault", pc, count=count)
 
 
 def _alloc(operands: Operands, following: int) -> Terminator:
@@ -94,7 +94,7 @@ def _free(operands: Operands) -> Action:
             cta, address = int(one.ctas[0]), int(one.read(source)[0, int(one.mask[0].argmax())])
             one.release(VAULT, (cta, address))
             if not lines.give_back(cta, address):
-                one.report("vault-owner", f"gives back line {address // LINE}, which nobody has taken")
+                one.report("vault-owner", f"acme.free of line {address // LINE}, which is not allocated")
 
     return operands.action(free)
 

@@ -1,0 +1,80 @@
+"""`pyptx explain RULE`: explanations of error codes of `pyptx check`, and of rules of the simulator and of plugins."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.modules.codes import codes
+from pyptx_ir.plugins.rows import Explanation
+from pyptx_ir.suggestions import close_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+USAGE_ERROR = 2
+CHECK = "pyptx check"
+_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")  # of the site; a terminal shows its text
+
+
+def explanations() -> Mapping[str, Explanation]:
+    """Return all explanations by name: the codes of `pyptx check`, then the rows of plugins."""
+    from pyptx_ir.plugins.manager import manager
+
+    of_check = (Explanation(row.name, CHECK, row.severity, row.meaning, page=row.page) for row in codes().values())
+    return {row.name: row for row in (*of_check, *manager().explanations())}
+
+
+def explain(argv: Sequence[str]) -> int:
+    """Print explanations; return 0, or 2 for an unknown name or another usage error."""
+    try:
+        options = _parser().parse_args(argv)
+    except SystemExit as leaving:  # argparse has printed the error
+        return leaving.code if isinstance(leaving.code, int) else USAGE_ERROR
+    known = explanations()
+    if options.list:
+        sys.stdout.writelines(f"{line}\n" for line in _listed(known))
+        return 0
+    unknown = [name for name in options.rules if name not in known]
+    if unknown or not options.rules:
+        sys.stderr.writelines(f"pyptx explain: {_unknown(name, known)}\n" for name in unknown)
+        if not options.rules:
+            sys.stderr.write("pyptx explain: name a rule or an error code, or pass --list\n")
+        return USAGE_ERROR
+    sys.stdout.write("\n".join(text_of(known[name]) for name in options.rules))
+    return 0
+
+
+def text_of(row: Explanation) -> str:
+    """Return an explanation: the headline, the page, and the help."""
+    page = "" if row.page is None else _LINK.sub(r"\1", row.page.read_text(encoding="utf-8")).strip()
+    help = f"help: {row.help}" if row.help else ""
+    return "\n\n".join(filter(None, [f"{row.severity}[{row.name}]: {row.summary} ({row.tool})", page, help])) + "\n"
+
+
+def _listed(known: Mapping[str, Explanation]) -> Iterator[str]:
+    width = max(map(len, known))
+    for tool in dict.fromkeys(row.tool for row in known.values()):
+        yield f"{tool}:"
+        yield from (
+            f"  {row.name:{width}}  {row.severity:7}  {row.summary}" for row in known.values() if row.tool == tool
+        )
+
+
+def _unknown(name: str, known: Mapping[str, Explanation]) -> str:
+    close = close_names(name, list(known), most=3)
+    advice = f"did you mean {' or '.join(close)}?" if close else "see pyptx explain --list"
+    return f"unknown rule {name!r}; {advice}"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="pyptx explain",
+        description="Explain rules of the simulator and error codes of pyptx check: what they mean, an example with "
+        "its output, and the example without the fault.",
+    )
+    parser.add_argument("rules", nargs="*", metavar="RULE", help="such as shared-race, or undefined-register")
+    parser.add_argument("--list", action="store_true", help="list all rules and error codes")
+    return parser
