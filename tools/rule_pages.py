@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from pyptx_ir.isa.modules.diagnostic import Diagnostic
-    from pyptx_ir.plugins.rows import Explanation
+    from pyptx_ir.plugins.explanation_rows import Explanation
     from pyptx_sim.findings import Finding
 
 ROOT: Final = Path(__file__).parents[1]
@@ -227,24 +227,71 @@ _TOOLS: Final = {CHECK: "[`pyptx check`](../checking.md)", "simulator": "the [si
 def _index(known: Mapping[str, Page]) -> Iterator[str]:
     yield from (f"<!-- {MARKER} -->", "", "# Rules and error codes", "")
     yield "`pyptx explain NAME` prints the text of a rule, those of installed plugins among them."
-    for tool, title, setup in _CHAPTERS:
-        yield from ("", f"## {title}", "", setup, "", "| name | severity | fault |", "|---|---|---|")
-        for name, page in sorted(known.items()):
-            if page.row.tool == tool:
-                yield f"| [`{name}`]({name}.md) | {page.row.severity} | {page.row.summary} |"
+    for title, setup, families in _CHAPTERS:
+        yield from ("", f"## {title}", "", setup)
+        for family, names in families.items():
+            yield from ("", f"### {family}", "", "| name | severity | fault |", "|---|---|---|")
+            for name in names.split():
+                yield f"| [`{name}`]({name}.md) | {known[name].row.severity} | {known[name].row.summary} |"
     yield ""
 
 
+RULES: Final = {
+    "Memory and registers": (
+        "out-of-bounds other-variable generic-address misaligned uninitialized-register undefined-value "
+        "uninitialized-memory element-type unwritten-output sparse-metadata"
+    ),
+    "Barriers and divergence": (
+        "barrier-divergence barrier-phase membermask-mismatch inactive-lane deadlock setmaxnreg"
+    ),
+    "Data races": "shared-race global-race noncoherent-read lane-race",
+    "Asynchronous copies": (
+        "read-before-wait early-reuse missing-proxy-fence missing-tensormap-fence unfinished-copy tensor-map"
+    ),
+    "mbarriers": (
+        "mbarrier-uninitialized mbarrier-init-race mbarrier-reinit mbarrier-inval mbarrier-as-data "
+        "mbarrier-arrival-count mbarrier-tx-count mbarrier-phase mbarrier-wrong-cta unchecked-mbarrier-wait"
+    ),
+    "Clusters": "cluster-cta-not-started cluster-cta-exited",
+    "WGMMA": "missing-wgmma-fence wgmma-register-before-wait unfinished-wgmma wgmma-descriptor",
+    "Tensor memory": (
+        "tmem-race tmem-alloc tmem-use-after-free tmem-leak cta-pair tmem-lanes tcgen05-mma "
+        "tcgen05-descriptor tcgen05-collector tcgen05-scales missing-tcgen05-fence unfinished-tcgen05 "
+        "unfinished-tcgen05-st unfinished-tcgen05-ld"
+    ),
+    "Cluster launch control": "cancel-response cancel-after-failure",
+}
+CODES: Final = {
+    "The text": "syntax outside-function empty-statement",
+    "The header": (
+        "missing-version missing-target unknown-version newer-version unknown-target retired-target target-version"
+    ),
+    "Directives": "misplaced-directive directive-argument directive-conflict ignored-directive",
+    "Names": (
+        "undefined-register undefined-variable undefined-label undefined-function redefined-register "
+        "redefined-variable redefined-label redefined-function redefined-file"
+    ),
+    "Declarations": "declaration initializer section-data constant-memory",
+    "Calls and memory": (
+        "call-target call-arguments call-argument parameter-space parameter-write parameter-bounds "
+        "parameter-alignment shared-memory"
+    ),
+    "Control": "guard unreachable cta-group ignored-setmaxnreg",
+    "Instructions": (
+        "unknown-instruction modifier missing-modifier operand-count operand-kind operand-type vector-length "
+        "immediate-range address-space target version removed"
+    ),
+}
 _CHAPTERS: Final = (
-    ("simulator", "Rules of the simulator", "[Findings](../findings.md) explains how to read them."),
+    ("Rules of the simulator", "[Findings](../findings.md) explains how to read them.", RULES),
     (
-        CHECK,
         "Error codes of `pyptx check`",
         (
             "[Checking PTX files](../checking.md) explains how to read them. An example without `.version` is the body "
             "of an entry for `sm_90a` and PTX 9.0. It has a parameter `.param .u64 p` and `%p<4>` (predicates), "
             "`%r<8>` (32 bits), `%rd<8>` (64 bits) and `%f<8>` (`.f32`)."
         ),
+        CODES,
     ),
 )
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
+from tools.rule_pages import CODES as CODES_BY_FAMILY
+from tools.rule_pages import PAGES, checked_module, diagnostics, findings, module, output, pages, site
+from tools.rule_pages import RULES as RULES_BY_FAMILY
 
 from pyptx_ir.explanations import CHECK, text_of
 from pyptx_ir.isa.modules.codes import CODES
 from pyptx_sim.extension import extensions, rules
-from tools.rule_pages import PAGES, checked_module, diagnostics, findings, module, output, pages, site
 
 KNOWN = pages()
 RULES = [name for name, page in KNOWN.items() if page.row.tool != CHECK]
@@ -22,6 +24,7 @@ def test_every_rule_and_every_code_has_its_page_and_no_file_is_left_over() -> No
     ours = {rule.name for name in ("sim", "hopper", "blackwell") for rule in extensions()[name].rules}
     assert set(RULES) == ours
     assert [code.name for code in CODES] == CHECKS
+    assert sorted(" ".join((*RULES_BY_FAMILY.values(), *CODES_BY_FAMILY.values())).split()) == sorted(KNOWN)
     folders = {page.row.page.parent for page in KNOWN.values() if page.row.page is not None}
     assert sorted(file.stem for folder in folders for file in folder.iterdir()) == sorted(KNOWN)
 

@@ -37,7 +37,7 @@ def _lines() -> Iterator[str]:
     counts = Counter(row.rule for row in PLANTED)
     yield f"{len(PLANTED)} faults in {len({row.subject for row in PLANTED})} kernels, of {len(counts)} rules:"
     yield from ("", "| rule | faults |", "|---|---|")
-    yield from (f"| [`{rule}`](findings.md#{rule}) | {counts[rule]} |" for rule in sorted(SHIPPED))
+    yield from (f"| [`{rule}`](rules/{rule}.md) | {counts[rule]} |" for rule in sorted(SHIPPED))
     for name, subject in SUBJECTS.items():
         rows = [row for row in PLANTED if row.subject == name]
         if rows:

@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.modules.codes import codes
-from pyptx_ir.plugins.rows import Explanation
+from pyptx_ir.plugins.explanation_rows import Explanation
 from pyptx_ir.suggestions import close_names
 
 if TYPE_CHECKING:

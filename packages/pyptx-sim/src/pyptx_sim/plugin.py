@@ -9,7 +9,8 @@ from pyptx_ir.plugins import API_VERSION, hookimpl
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyptx_ir.plugins.rows import Command, Diagnosis, DoctorCheck, Explanation, Runtime, SimulatorExtension
+    from pyptx_ir.plugins.explanation_rows import Explanation
+    from pyptx_ir.plugins.rows import Command, Diagnosis, DoctorCheck, Runtime, SimulatorExtension
     from pyptx_ir.plugins.semantics import Semantics
 
 
@@ -59,7 +60,7 @@ def pyptx_commands() -> Sequence[Command]:
 @hookimpl
 def pyptx_explanations() -> Sequence[Explanation]:
     """Return the explanations of all rules of the simulator, those of its extensions among them."""
-    from pyptx_ir.plugins.rows import Explanation
+    from pyptx_ir.plugins.explanation_rows import Explanation
     from pyptx_sim.extension import rules
 
     return tuple(

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.target_rows import TargetRow
     from pyptx_ir.plugins.advice import Advice
     from pyptx_ir.plugins.descriptor_rows import DescriptorKind
+    from pyptx_ir.plugins.explanation_rows import Explanation
     from pyptx_ir.plugins.rows import (
         Command,
         DoctorCheck,
-        Explanation,
         Fragments,
         LaunchAttribute,
         Runtime,

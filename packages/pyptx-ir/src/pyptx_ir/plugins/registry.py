@@ -18,12 +18,12 @@ from pyptx_ir.isa.target_rows import TargetRow
 from pyptx_ir.plugins.advice import Advice
 from pyptx_ir.plugins.descriptor_rows import DescriptorKind
 from pyptx_ir.plugins.errors import PluginError
+from pyptx_ir.plugins.explanation_rows import Explanation
 from pyptx_ir.plugins.hookspecs import HookSpecs
 from pyptx_ir.plugins.marker import MARK
 from pyptx_ir.plugins.rows import (
     Command,
     DoctorCheck,
-    Explanation,
     Fragments,
     LaunchAttribute,
     Runtime,

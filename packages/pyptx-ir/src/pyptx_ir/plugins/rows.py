@@ -14,7 +14,6 @@ from pyptx_ir.values import Value, value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
 
     from typing_extensions import TypeVar  # type checkers provide its stub, which has defaults even before Python 3.13
 
@@ -347,22 +346,6 @@ class Command(Value):
     name: str
     summary: str
     main: Callable[[Sequence[str]], int]
-
-
-@value
-class Explanation(Value):
-    """What `pyptx explain NAME` prints about a rule of the simulator or of another tool.
-
-    `tool` is the tool that reports it. `summary` is the fault in a few words, `help` the change that removes it. `page`
-    is a Markdown file: why it is a fault, an example with its output, and the example without the fault.
-    """
-
-    name: str
-    tool: str
-    severity: str
-    summary: str
-    help: str = ""
-    page: Path | None = None
 
 
 @value

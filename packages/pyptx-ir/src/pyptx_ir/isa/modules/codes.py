@@ -1,4 +1,4 @@
-"""Diagnostic codes: severity and meaning. `docs/check-codes.md` explains each with an example.
+"""Diagnostic codes: severity and meaning. The Markdown file of its name in `pages` explains each.
 
 An error is rejected by ptxas or forbidden by the manual; a warning assembles, but is probably unintended.
 """

@@ -18,7 +18,7 @@ class Diagnostic:
     """A fault (`message`), its position, its severity (`"error"` or `"warning"`), and a `help`, which may be empty.
 
     `line` and `column` count from 1, in characters; `span` covers the fault in the module's text. `code` is the kind of
-    error; `docs/check-codes.md` explains each.
+    error; `pyptx explain CODE` explains it.
     """
 
     line: int

@@ -22,7 +22,11 @@ RULES = (
         help="put bar.sync between the two accesses",
         observer="races",
     ),
-    Rule(name="vault-leak", summary="CTA exits with an allocated line of the vault", help="acme.free every line before the CTA exits"),
+    Rule(
+        name="vault-leak",
+        summary="CTA exits with an allocated line of the vault",
+        help="acme.free every line before the CTA exits",
+    ),
     Rule(name="vault-owner", summary="line of the vault freed without an allocation", help="acme.free each line once"),
 )
 
