@@ -127,7 +127,7 @@ CALLS = (
     bad("a scalar that is missing", "bounded(ones(64))", "KeywordError", "'count'", "count="),
     bad("a scalar that is too large", "bounded(ones(64), count=2**32)", "KeywordError", "count", "u32"),
     bad("a scalar that is a word", "bounded(ones(64), count='many')", "KeywordError", "count", "'many'"),
-    bad("a grid of no blocks", "bounded(ones(16), count=1)", "LaunchError", "grid=0 has a dimension of size 0 or less"),
+    bad("a grid of no blocks", "bounded(ones(16), count=1)", "LaunchError", "grid=0 has a dimension smaller than 1"),
     bad("a grid that clusters do not divide", "paired(ones(96))", "LaunchError", "grid.x is 3", "not a multiple of the cluster size 2"),
     bad("a size that nobody gives", "fill()", "UnboundDimensionsError", "no size for N"),
 )  # fmt: skip

@@ -43,7 +43,7 @@ def test_what_a_function_returns_is_checked_in_the_call() -> None:
         threads(lambda N: N).simulate(N=2048)
     with pytest.raises(LaunchError, match=r"block must be one to three integers, got 16\.0"):
         threads(lambda N: N / 2).simulate(N=32)
-    with pytest.raises(LaunchError, match="has a dimension of size 0 or less"):
+    with pytest.raises(LaunchError, match="has a dimension smaller than 1"):
         threads(lambda N: N - 32).simulate(N=32)
 
 

@@ -57,7 +57,7 @@ def test_the_runtimes_tell_the_arch_of_their_driver_and_import_no_framework_for_
     assert detected(plugin, library, capability=86) == "sm_86 False False"
     none = detected(plugin, library, devices=0)
     assert none.startswith("ArchError cannot detect the GPU's target: querying device 0")
-    assert 'name it: @kernel(arch="sm_90a")' in none
+    assert 'pass the target: @kernel(arch="sm_90a")' in none
 
 
 def test_without_a_runtime_the_error_says_what_to_install(library: str) -> None:

@@ -89,7 +89,7 @@ def test_frameworks_say_whether_they_see_a_gpu(tmp_path: Path) -> None:
     _, lines = report(tmp_path, {"JAX_PLATFORMS": "cpu", "CUDA_VISIBLE_DEVICES": ""}, leave_out=())
     for name in QUICK:
         assert lines[name]["state"] == "ok"
-        assert "sees no GPU" in lines[name]["found"]
+        assert "found no GPU" in lines[name]["found"]
 
 
 def test_without_a_driver_it_is_missing_and_nothing_is_broken(as_it_is: Report) -> None:

@@ -98,7 +98,7 @@ def vmapped(run: Any, kernel_: Any) -> object:
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda run: vmapped(run, double), RuntimeMissingError, "X is a tensor of torch.vmap .* simulator alone"),
+        (lambda run: vmapped(run, double), RuntimeMissingError, "X is a tensor of torch.vmap .* without pyptx-torch"),
         (lambda run: vmapped(run, double_), RuntimeMissingError, "X is a tensor of torch.vmap"),
         (
             lambda run: torch.vmap(lambda y: first(run(double, ones(), out=y)))(torch.ones(2, 32)),
@@ -106,8 +106,8 @@ def vmapped(run: Any, kernel_: Any) -> object:
             "out= for Y is a tensor of torch.vmap",
         ),
         (lambda run: torch.func.functionalize(lambda x: run(double, x))(ones()), RuntimeMissingError, "torch.func"),
-        (lambda run: torch.jit.trace(lambda x: first(run(double, x)), ones()), RuntimeMissingError, "records this"),
-        (lambda run: make_fx(lambda x: first(run(double, x)))(ones()), RuntimeMissingError, "records this"),
+        (lambda run: torch.jit.trace(lambda x: first(run(double, x)), ones()), RuntimeMissingError, "is recording a program"),
+        (lambda run: make_fx(lambda x: first(run(double, x)))(ones()), RuntimeMissingError, "is recording a program"),
         (lambda run: run(double, ones().to_sparse()), LayoutError, "X is a torch.sparse_coo tensor"),
         (lambda run: run(double, ones().to_mkldnn()), LayoutError, "X is a torch._mkldnn tensor"),
         (lambda run: run(double, torch.nested.nested_tensor([ones()], layout=torch.jagged)), LayoutError, "jagged"),

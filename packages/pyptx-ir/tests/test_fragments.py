@@ -223,7 +223,7 @@ def test_a_place_outside_the_matrix_is_an_error_that_says_how_large_it_is():
         mma_fragment("16x8x8", "c", "f32")
     with pytest.raises(ValueError, match="invalid operand of m8n8k4"):
         mma_fragment("m8n8k4", "a", "f32")
-    with pytest.raises(ValueError, match="unknown matrix move m8n16 .b16"):
+    with pytest.raises(ValueError, match=r"unknown matrix move m8n16 \.b16"):
         move_of("m8n16", "b16")
 
 

@@ -30,10 +30,10 @@ void require_the_only_driver(void* library, const std::string& path) {
   void* named = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
   if (named != nullptr) dlclose(named);  // another count of what stays loaded
   if (named == library) return;
-  const char* why = named == nullptr ? " is a driver whose soname is not libcuda.so.1: cuda-python would open another one"
+  const char* why = named == nullptr ? " is a driver whose soname is not libcuda.so.1: cuda-python would open another"
                                      : " is not the libcuda.so.1 that this process has loaded and cuda-python uses";
-  throw Failure("DriverMissingError", path + why + "\nhelp: set PYPTX_LIBCUDA to a library whose soname is libcuda.so.1, "
-                                             "before the process loads a driver");
+  throw Failure("DriverMissingError", path + why + "\nhelp: set PYPTX_LIBCUDA to a library whose soname is "
+                                             "libcuda.so.1, before the process loads a driver");
 }
 
 }  // namespace

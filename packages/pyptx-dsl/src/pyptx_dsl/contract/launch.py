@@ -37,7 +37,7 @@ def three(what: str, value: object, least: int = 1) -> Dims:
         allowed = "pass sizes of at least 1"
         help = f"{allowed}: round up, -(-N // 128); only a call with an empty array may have no CTAs"
         raise LaunchError(
-            f"{what}={value!r} has a dimension of size 0 or less", help=help if what == "grid" else allowed
+            f"{what}={value!r} has a dimension smaller than {least}", help=help if what == "grid" else allowed
         )
     x, y, z = (*known, 1, 1)[:3]
     return x, y, z

@@ -149,15 +149,9 @@ def _faults(declared: _Declared) -> Iterator[tuple[str, str]]:
     if declared.alignment is not None and not _is_alignment(declared.alignment):
         yield f"alignment must be a power of two, got {declared.alignment}", "use a power of two"
     if name == "pred" and (space != "reg" or declared.vector):
-        yield (
-            ".pred is allowed only for scalar registers",
-            "keep a predicate in memory as an integer: selp.u32 %r, 1, 0, %p",
-        )
+        yield ".pred is allowed only for scalar registers", "store it as an integer: selp.u32 %r, 1, 0, %p"
     if declared.vector not in _VECTORS:
-        yield (
-            f"invalid vector type .{declared.vector}: it must be .v2 or .v4",
-            "declare an array with the vector's alignment",
-        )
+        yield f"invalid vector type .{declared.vector}: it must be .v2 or .v4", "declare an array with its alignment"
     if name in OPAQUE and declared.vector:
         yield f"vector of .{name}: opaque types have no vectors", "declare separate variables"
     if name in OPAQUE and space not in ("global", "param") and not declared.dimensions:
@@ -166,23 +160,14 @@ def _faults(declared: _Declared) -> Iterator[tuple[str, str]]:
     if unsized is not None:
         yield "array size must be a plain number", "write the number without sign and operators"
     if space == "param" and not declared.at_top and (declared.alignment or 1) > _MOST_ALIGNMENT:
-        yield (
-            f"alignment of {declared.alignment} bytes exceeds the limit of a parameter, {_MOST_ALIGNMENT}",
-            "lower the alignment",
-        )
+        yield f"parameter alignment {declared.alignment} exceeds {_MOST_ALIGNMENT} bytes", "lower the alignment"
     if name in OPAQUE and not declared.at_top:
         yield f".{name} is allowed only at module level and as an entry parameter", "move it to module level"
     size = type_bytes(name, declared.vector)
     if size is not None and declared.vector and size > _MOST_VECTOR_BYTES:
-        yield (
-            f".{declared.vector} .{name} is wider than {_MOST_VECTOR_BYTES} bytes",
-            "use a shorter vector or an array",
-        )
+        yield f".{declared.vector} .{name} exceeds {_MOST_VECTOR_BYTES} bytes", "use a shorter vector or an array"
     if space == "param" and declared.vector:
-        yield (
-            f"parameter has the vector type .{declared.vector}",
-            "declare an array with its alignment: .align 16 .b8 x[16]",
-        )
+        yield f"parameter has the vector type .{declared.vector}", "declare an array: .align 16 .b8 x[16]"
     if space == "param" and name == "f16x2" and not declared.dimensions:
         yield "parameter has the packed type .f16x2", "declare it .b32"
 

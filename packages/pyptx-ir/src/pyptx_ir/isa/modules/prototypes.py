@@ -60,7 +60,7 @@ def _faults(parameter: Parameter, *, is_result: bool, is_last: bool) -> Iterator
     if name == "pred" and parameter.dimensions:
         yield ".pred is allowed only for scalar registers", "declare it .b32"
     if parameter.vector and not 0 < SIZES.get(name, 0) * int(parameter.vector[1:]) <= _MOST_VECTOR_BITS:
-        yield f"invalid parameter type .{parameter.vector} .{name}", "declare an array with the vector's alignment"
+        yield f"invalid parameter type .{parameter.vector} .{name}", "declare an array with its alignment"
     if alignment is not None and (not 0 < alignment <= _WORD or alignment & (alignment - 1)):
         yield f"alignment must be a power of two, got {alignment}", "use a power of two"
     if len(parameter.dimensions) > 1:

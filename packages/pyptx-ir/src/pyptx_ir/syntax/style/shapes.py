@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.style.items import Item
 
     _Between: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...]]"
-    """What stands between the words of a spelling, and of its canonical text."""
+    """Texts between the words of a source text, and of its canonical text."""
 
 # The tree stores their words verbatim, so source texts of one shape have canonical texts of one shape.
 _VERBATIM = frozenset({Instruction, Label})
