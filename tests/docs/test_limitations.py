@@ -483,7 +483,7 @@ def test_descriptors_of_plugins() -> None:
     from pyptx_launch.plans import _parameter_for
 
     parameter = EntryParameter(name="x_column", kind="descriptor", type="b8", index=0, descriptor=object())
-    with pytest.raises(Refused, match="unsupported parameter .*: a descriptor of object"):
+    with pytest.raises(Refused, match=r"unsupported parameter .*: a descriptor of object"):
         _parameter_for(parameter, "k")
 
 

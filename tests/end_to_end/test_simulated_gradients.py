@@ -106,7 +106,11 @@ def vmapped(run: Any, kernel_: Any) -> object:
             "out= for Y is a tensor of torch.vmap",
         ),
         (lambda run: torch.func.functionalize(lambda x: run(double, x))(ones()), RuntimeMissingError, "torch.func"),
-        (lambda run: torch.jit.trace(lambda x: first(run(double, x)), ones()), RuntimeMissingError, "is recording a program"),
+        (
+            lambda run: torch.jit.trace(lambda x: first(run(double, x)), ones()),
+            RuntimeMissingError,
+            "is recording a program",
+        ),
         (lambda run: make_fx(lambda x: first(run(double, x)))(ones()), RuntimeMissingError, "is recording a program"),
         (lambda run: run(double, ones().to_sparse()), LayoutError, "X is a torch.sparse_coo tensor"),
         (lambda run: run(double, ones().to_mkldnn()), LayoutError, "X is a torch._mkldnn tensor"),

@@ -158,7 +158,8 @@ class Flags:
         if write.warp != other.warp or not other.has(write.lane):
             return f"{writes} is by another thread, which has not synchronized with the accessing thread since"
         if not me.has(read.lane):
-            return f"{reads} is by lane {read.lane} only; {named(me.mask)} has not synchronized with it since (bar.warp.sync)"
+            late = f"{named(me.mask)} has not synchronized with it since (bar.warp.sync)"
+            return f"{reads} is by lane {read.lane} only; {late}"
         return ""
 
     def _holds(self, scope: str, warp: int, other: int) -> bool:

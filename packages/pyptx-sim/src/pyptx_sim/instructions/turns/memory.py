@@ -185,7 +185,7 @@ class Accesses(ActiveLanes):
     def origin(self, space: Space | str, offset: int, message: str, *, label: str | None = None) -> Origin:
         """Return the origin of the undefined bits at an offset; `message` names the location, as in "16 bytes at s+0".
 
-        `label` states what the instruction does with it: "read by wgmma.mma_async" (default: its opcode).
+        `label` states what the instruction does with it: "read by an MMA" (default: its opcode).
         Use it for operations that propagate undefined bits, which may or may not be used later: `carry_undefined`,
         `Arena.leave_elements`.
         """
