@@ -109,9 +109,9 @@ def vmapped(run: Any, kernel_: Any) -> object:
         (
             lambda run: torch.jit.trace(lambda x: first(run(double, x)), ones()),
             RuntimeMissingError,
-            "is recording a program",
+            "recording a program",
         ),
-        (lambda run: make_fx(lambda x: first(run(double, x)))(ones()), RuntimeMissingError, "is recording a program"),
+        (lambda run: make_fx(lambda x: first(run(double, x)))(ones()), RuntimeMissingError, "recording a program"),
         (lambda run: run(double, ones().to_sparse()), LayoutError, "X is a torch.sparse_coo tensor"),
         (lambda run: run(double, ones().to_mkldnn()), LayoutError, "X is a torch._mkldnn tensor"),
         (lambda run: run(double, torch.nested.nested_tensor([ones()], layout=torch.jagged)), LayoutError, "jagged"),
