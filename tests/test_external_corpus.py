@@ -60,7 +60,7 @@ def test_every_module_comes_back_byte_for_byte(folder: str, sugar: bool) -> None
     for path in some(folder, sugar):
         done = transpiled(path, sugar=sugar)
         assert encode(module_of(done.text).ptx()) == path.read_bytes(), path.name
-        assert not done.withdrawn, path.name
+        assert not done.rejected, path.name
         assert done.text.isascii()
         assert "ptx.raw(" not in done.text
 

@@ -101,7 +101,7 @@ def test_the_simulator_answers_what_is_defined_and_reports_what_is_not(question:
     expected, defined = (
         each[: each.shape[0] * blocks // question.grid] for each in (question.expected, question.defined)
     )
-    for schedule in ({}, {"late": True}):
+    for schedule in ({}, {"delay_async": True}):
         out = np.full_like(expected, UNWRITTEN)
         args = [*question.inputs, out]
         result = pyptx_sim.run(question.text, entry="probe", grid=blocks, block=question.block, args=args, **schedule)

@@ -41,5 +41,5 @@ def test_what_stands_in_texts_of_bodies_is_what_was_there(monkeypatch: pytest.Mo
         python = ptx_to_python(hostile(number), sugar=True, unchecked=True)
         assert python.isascii()
         assert module_of(python).ptx() == hostile(number), number
-        held += "@pyptx.in_pieces" in python
+        held += "@pyptx.text_body" in python
     assert held > FILES // 5

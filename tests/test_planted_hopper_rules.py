@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import SugarRule
     from pyptx_transpile.body_printer import BodyPrinter
     from pyptx_transpile.module_printer import Printed
-    from pyptx_transpile.plan import Claim, Key, Plan, Slot
+    from pyptx_transpile.plan import Key, Plan, Rewrite, Slot
     from pyptx_transpile.proof import Faults, Proof
     from pyptx_transpile.rows import Body
 
@@ -62,8 +62,8 @@ def rules(key: Key) -> list[SugarRule]:
     ]
 
 
-def _wrong_at(rule: SugarRule, key: Key) -> Callable[[Body, Plan], Iterator[Claim]]:
-    def find(body: Body, plan: Plan) -> Iterator[Claim]:
+def _wrong_at(rule: SugarRule, key: Key) -> Callable[[Body, Plan], Iterator[Rewrite]]:
+    def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
         for claim in rule.find(body, plan):
             is_it = claim.key == key and body.declared == body.start
             yield replace(claim, write=_spoiled(claim)) if is_it else claim
@@ -71,7 +71,7 @@ def _wrong_at(rule: SugarRule, key: Key) -> Callable[[Body, Plan], Iterator[Clai
     return find
 
 
-def _spoiled(claim: Claim) -> Callable[[BodyPrinter, tuple[Slot, ...]], None]:
+def _spoiled(claim: Rewrite) -> Callable[[BodyPrinter, tuple[Slot, ...]], None]:
     def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
         claim.write(printer, slots)
         lines = printer.page.lines
@@ -110,7 +110,7 @@ def test_a_wrong_rule_is_withdrawn_at_its_site_in_one_round(
     for key, in_turn in found.items():
         rounds.clear()
         done = transpile(source, rules(key), name=path)
-        assert [(one.rule, one.place) for one in done.withdrawn] == [(name, key[1])]
+        assert [(one.rule, one.place) for one in done.rejected] == [(name, key[1])]
         # A faulty Python loop is printed unrolled first, to find the faulty iterations.
         assert [bool(each) for each in rounds] == [True, *[True] * in_turn, False]
         assert in_turn or done.applied[name] == len(found) - 1

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import SugarRule
     from pyptx_transpile.body_printer import BodyPrinter
     from pyptx_transpile.page import Page
-    from pyptx_transpile.plan import Claim, Plan, Slot
+    from pyptx_transpile.plan import Plan, Rewrite, Slot
     from pyptx_transpile.rows import Body
 
 pytestmark = pytest.mark.scaled
@@ -55,14 +55,14 @@ class Mutant:
     def rules(self) -> list[SugarRule]:
         return [replace(rule, find=self._found(rule)) for rule in manager().sugar_rules()]
 
-    def _found(self, rule: SugarRule) -> Callable[[Body, Plan], Iterator[Claim]]:
-        def find(body: Body, plan: Plan) -> Iterator[Claim]:
+    def _found(self, rule: SugarRule) -> Callable[[Body, Plan], Iterator[Rewrite]]:
+        def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
             for claim in rule.find(body, plan):
                 yield self._wrong(claim) if claim.key in self._sites else claim
 
         return find
 
-    def _wrong(self, claim: Claim) -> Claim:
+    def _wrong(self, claim: Rewrite) -> Rewrite:
         def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
             first = len(printer.page.lines)
             claim.write(printer, slots)
@@ -134,10 +134,10 @@ def test_wrong_rewrites_are_withdrawn_at_their_sites_and_no_others() -> None:
         mutant = Mutant(sites(path, chance), chance)
         done = transpile(decode(path.read_bytes()), mutant.rules(), name=path.name, unchecked=refused(path))
         wrong = {(rule, start) for rule, start, _ in mutant.planted}
-        withdrawn = {(one.rule, one.place) for one in done.withdrawn}
+        withdrawn = {(one.rule, one.place) for one in done.rejected}
         # Without a wrong call, its function may have too few calls: then all of them are dropped, wrong or right.
         dropped = {(one.rule, one.place) for one in done.dropped}
-        assert withdrawn <= wrong <= withdrawn | dropped, (path.name, done.withdrawn, wrong - withdrawn)
+        assert withdrawn <= wrong <= withdrawn | dropped, (path.name, done.rejected, wrong - withdrawn)
         assert not dropped or "function" in {rule for rule, _ in withdrawn}, path.name
         assert encode(module_of(done.text).ptx()) == path.read_bytes(), path.name
         planted += len(mutant.planted)
@@ -157,6 +157,6 @@ def test_several_wrong_rewrites_of_one_function_are_all_withdrawn() -> None:
         done = transpile(decode(path.read_bytes()), mutant.rules(), name=path.name, unchecked=refused(path))
         assert encode(module_of(done.text).ptx()) == path.read_bytes(), path.name
         if len(mutant.planted) > 1:
-            assert done.withdrawn, path.name
+            assert done.rejected, path.name
             planted += len(mutant.planted)
     assert planted >= LEAST

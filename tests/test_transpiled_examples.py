@@ -14,7 +14,7 @@ from pyptx_dsl.modules.builder import ModuleBuilder
 from pyptx_ir.diff import compare
 from pyptx_ir.plugins.rows import TensorMap
 from pyptx_ir.syntax import decode, parse
-from pyptx_sim import Mapped, run
+from pyptx_sim import WithDescriptor, run
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -98,8 +98,8 @@ def product(text: str, a: NDArray[np.generic], b: NDArray[np.generic]) -> NDArra
     """Return C computed on the simulator by the kernel in a text; no findings."""
     c = np.zeros((M, N), BF16)
 
-    def tiled(array: NDArray[np.generic], rows: int) -> Mapped:
-        return Mapped(array, TensorMap("bf16", array.shape, array.strides, (rows, 64), (1, 1), swizzle="128B"))
+    def tiled(array: NDArray[np.generic], rows: int) -> WithDescriptor:
+        return WithDescriptor(array, TensorMap("bf16", array.shape, array.strides, (rows, 64), (1, 1), swizzle="128B"))
 
     arguments = [tiled(a, 128), tiled(b, 256), tiled(c, 64), M, N, K]
     result = run(text, grid=2, block=384, args=arguments, shared_bytes=213_040)

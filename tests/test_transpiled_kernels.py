@@ -26,7 +26,7 @@ def test_it_comes_back_byte_for_byte_and_no_rule_is_withdrawn(row: Row) -> None:
     text = row.specialise().text
     done = transpile(text, manager().sugar_rules(), name=f"{row.example}.ptx")
     assert module_of(done.text).ptx() == text
-    assert not done.withdrawn
+    assert not done.rejected
     assert "ptx.raw(" not in done.text
 
 

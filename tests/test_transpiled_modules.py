@@ -124,4 +124,4 @@ def modules(draw: st.DrawFn) -> str:
 def test_any_module_comes_back(source: str, sugar: bool) -> None:  # noqa: FBT001  drawn
     done = transpile(source, manager().sugar_rules() if sugar else ())
     assert module_of(done.text).ptx() == source
-    assert not done.withdrawn
+    assert not done.rejected

@@ -76,4 +76,4 @@ def program(lines: list[str], places: list[int]) -> str:
 def test_any_program_comes_back(source: str, sugar: bool) -> None:  # noqa: FBT001  drawn
     done = transpile(source, manager().sugar_rules() if sugar else ())
     assert module_of(done.text).ptx() == source
-    assert not done.withdrawn
+    assert not done.rejected

@@ -16,7 +16,7 @@ from pyptx_ir.syntax import operands as tree
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from pyptx_transpile.plan import Claim, Plan
+    from pyptx_transpile.plan import Plan, Rewrite
     from pyptx_transpile.rows import Body
 
 _LEAVES = frozenset({"bra", "brx", "exit", "ret", "trap"})
@@ -47,7 +47,7 @@ def raised(loops: Mapping[int, Sequence[int]], plan: Plan) -> int:
     return count
 
 
-def _size(claim: Claim) -> int:
+def _size(claim: Rewrite) -> int:
     return claim.end - claim.start
 
 

@@ -21,7 +21,7 @@ from pyptx_ir.isa.modules.check import check_text
 from pyptx_ir.isa.modules.diagnostic import shown
 from pyptx_ir.plugins.rows import Output, TensorMap
 from pyptx_ir.syntax import Source
-from pyptx_sim import Mapped, Uninitialised, run
+from pyptx_sim import Uninitialized, WithDescriptor, run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -173,10 +173,10 @@ def module(example: str) -> str:
 def findings(rule: str, example: str) -> tuple[Finding, ...]:
     """Return the findings of an example, which is launched as `docs/findings.md` describes."""
     a, b = np.arange(1, 257, dtype=np.uint32), np.zeros(256, np.uint32)
-    described = Mapped(a, TensorMap("u32", (16, 16), (64, 4), (8, 8), (1, 1)))
+    described = WithDescriptor(a, TensorMap("u32", (16, 16), (64, 4), (8, 8), (1, 1)))
     ctas = 2 if "cluster.arrive" in example else 1
     # An allocated output must be written whole; the other examples write some elements of an array.
-    written = Uninitialised(b, Output("b", b.shape, "u32", (1,))) if rule == "unwritten-output" else b
+    written = Uninitialized(b, Output("b", b.shape, "u32", (1,))) if rule == "unwritten-output" else b
     read = a.view(np.float16) if rule == "element-type" else a
     arguments = [read, written, described, described]
     return run(module(example), grid=ctas, cluster=ctas, block=128, args=arguments).findings

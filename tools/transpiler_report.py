@@ -47,7 +47,7 @@ INTRODUCTION = f"""\
 What `pyptx transpile --sugar` prints of the corpus, by the compiler that wrote the PTX. *Lines* are lines of Python for
 an instruction of PTX: of kernels, of device functions, and of the functions that the rule `function` makes, decorators
 and signatures among them, and the names that the rule `form` gives. Not among them are the lines *of formatting*,
-`ptx.written(…)`, which have a column, nor those *of `.loc`*, which say where a statement came from. The same of
+`ptx.formatted(…)`, which have a column, nor those *of `.loc`*, which say where a statement came from. The same of
 functions with more than {LARGE} instructions counts lines and formatting; the lines of made functions, which several
 share, are shared out by their calls.
 `spelling=` is said of so many statements; so many of all branches stay `ptx.inst.bra`; so many of the natural loops are
@@ -148,7 +148,7 @@ def _kinds(text: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             name = ast.unparse(node.value.func)
-            kind = {"ptx.written": "formatting", "module.written": "formatting", "ptx.loc": "loc"}.get(name)
+            kind = {"ptx.formatted": "formatting", "module.written": "formatting", "ptx.loc": "loc"}.get(name)
             if kind is not None:
                 kinds |= dict.fromkeys(range(node.lineno, (node.end_lineno or node.lineno) + 1), kind)
     for number, line in enumerate(text.splitlines(), 1):

@@ -21,7 +21,7 @@ NO_LIMIT = 1e9  # seconds per case
 TICK_US = 1.0  # reported time of every run
 
 
-class Rehearsal:
+class DryRun:
     """The CPU as a device without a clock: captured or timed calls have been made before, and are not made again."""
 
     name = "cpu"
@@ -47,7 +47,7 @@ def rehearse(case: Case) -> Result:
     """Check a row as the benchmark does, its kernel and its baselines, on small inputs; the result has no times."""
     if case.small is None:
         return Result(case.name, 0, 0, None, failure="has no small inputs")
-    found = examine(replace(case, make=case.small, bytes=8), Rehearsal(), NO_LIMIT)
+    found = examine(replace(case, make=case.small, bytes=8), DryRun(), NO_LIMIT)
     return replace(found, times={}, speeds={})
 
 

@@ -78,7 +78,7 @@ def launch_directly(kernel: Any, *tensors: Any, **keywords: Any) -> None:  # noq
     """Make a kernel launch CPU tensors on the null driver, and cache a launch by one call of it."""
     from pyptx_torch import cuda, dispatch, eager, operators, places
 
-    host = places.Place(
+    host = places.DeviceType(
         "cpu",
         1,  # kDLCPU
         built=lambda: True,

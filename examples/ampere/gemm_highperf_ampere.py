@@ -94,8 +94,8 @@ class Ring:
     def address(self, row: Reg | int, column: Reg | int, stage: Reg | int = 0) -> Reg:
         """Return the swizzled address of an element; rows wider than the swizzle are split into boxes of its width."""
         place = (stage, row, column)
-        if self.layout.panels > 1:
-            panel, inside = split(column, self.layout.panel_columns)
+        if self.layout.boxes > 1:
+            panel, inside = split(column, self.layout.box_columns)
             place = (stage, panel, row, inside)
         return reg.from_(self.tile.address(*place), u32)
 
@@ -105,7 +105,7 @@ class Ring:
         inside = self.columns > 0
         for row in range(0, self.layout.shape[0], self.step):
             size = ptx.selp(b32, reg.scalar(b32), 16, 0, inside & (self.rows > row))
-            to, source = row * self.layout.panel_width, row * self.pitch
+            to, source = row * self.layout.box_row_bytes, row * self.pitch
             # A row of a tile of A is half an L2 line; the next stage reads the other half.
             ptx.cp.async_.cg(ptx.addr(target, to), ptx.addr(self.source, source), 16, size, prefetch="128B")
         self.source += rows * self.pitch + columns * 2

@@ -51,16 +51,16 @@ class Ring:
 def heads_tile(layout: SharedTile, sequence: str, heads: str) -> Tile:
     """Return the Tile of [B, sequence, heads, head_dim] whose TMA boxes are those of `layout`: rows of one head."""
     rows, columns = layout.tma_box
-    shape = ("B", sequence, heads, layout.panels * columns)
+    shape = ("B", sequence, heads, layout.boxes * columns)
     return Tile(*shape, bf16, layout=layout.tma_layout, tma_box=(1, rows, 1, columns))
 
 
 def boxes(layout: SharedTile, tiles: SharedAlloc, stage: Reg | int, place: Place) -> list[tuple[SharedSlice, tuple]]:
     """Return the shared address and the coordinates, innermost first, of each TMA box of a stage."""
-    panels = [(panel,) for panel in range(layout.panels)] if layout.panels > 1 else [()]
+    panels = [(panel,) for panel in range(layout.boxes)] if layout.boxes > 1 else [()]
     stages = (stage,) if layout.stages > 1 else ()
     return [
-        (tiles[*stages, *panel], (number * layout.panel_columns, place.head, place.row, place.batch))
+        (tiles[*stages, *panel], (number * layout.box_columns, place.head, place.row, place.batch))
         for number, panel in enumerate(panels)
     ]
 

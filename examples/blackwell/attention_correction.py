@@ -97,7 +97,7 @@ class Correction:
             self.scaled(self.mine[tile][:, first : first + CHUNK], inverse)
             round_pairs(packed, self.held)
             for at in range(0, CHUNK, VECTOR):
-                panel, column = divmod(first + at, layout.panel_columns)
-                which = (tile,) if layout.panels == 1 else (tile, panel)
+                panel, column = divmod(first + at, layout.box_columns)
+                which = (tile,) if layout.boxes == 1 else (tile, panel)
                 place = self.memory.q.address(*which, self.thread, column)
                 ptx.st(b32, place, packed[at // 2 : (at + VECTOR) // 2], space="shared")

@@ -213,7 +213,7 @@ class Worker:
             round_pairs(packed, held)
             for at in range(0, CHUNK, VECTOR):
                 here = (self.thread, self.half * columns + (first + at))
-                if layout.panels > 1:  # two TMA boxes, one per half
+                if layout.boxes > 1:  # two TMA boxes, one per half
                     here = (self.half, self.thread, first + at)
                 ptx.st(b32, tiles.address(*here), packed[at // 2 : (at + VECTOR) // 2], space="shared")
 

@@ -57,8 +57,8 @@ def produce(maps, tiles, barriers, row: Reg, column: Reg) -> None:
         told = ptx.cluster.map_shared_u32(full[stage], 0)  # the mbarrier of the first CTA, for both
         ptx.mbarrier.arrive_cluster(told, tx_count=A.stage_bytes + B.stage_bytes)
         ptx.cp.async_.bulk.tensor_2d(dst=sA[stage], src=a, coord=(k, row), mbar=told, cta_group=2)
-        for panel in range(B.panels):
-            at = (column + panel * B.panel_columns, k)
+        for panel in range(B.boxes):
+            at = (column + panel * B.box_columns, k)
             ptx.cp.async_.bulk.tensor_2d(dst=sB[stage, panel], src=b, coord=at, mbar=told, cta_group=2)
 
 

@@ -262,9 +262,9 @@ class Block:
         B, at = self.plan.b_tile, (k, corner.row)
         ptx.cp.async_.bulk.tensor_2d(dst=self.shared_a[stage], src=self.a, coord=at, mbar=full, cta_group=2)
         column = corner.column + self.half * B.mn
-        for panel in range(B.panels):
-            at = (k, column) if B.major == "K" else (column + panel * B.panel_columns, k)
-            shared = self.shared_b[stage, panel] if B.panels > 1 else self.shared_b[stage]
+        for panel in range(B.boxes):
+            at = (k, column) if B.major == "K" else (column + panel * B.box_columns, k)
+            shared = self.shared_b[stage, panel] if B.boxes > 1 else self.shared_b[stage]
             ptx.cp.async_.bulk.tensor_2d(dst=shared, src=self.b, coord=at, mbar=full, cta_group=2)
 
     def multiply(self, t) -> None:

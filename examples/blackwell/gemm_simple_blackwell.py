@@ -45,8 +45,8 @@ def produce_and_multiply(t, maps, tiles, barriers, row: Reg, column: Reg) -> Non
     for k in ptx.range_(0, a.shape[1], BK):
         ptx.mbarrier.arrive_expect_tx(full[0], A.stage_bytes + B.stage_bytes)
         ptx.cp.async_.bulk.tensor_2d(dst=sA, src=a, coord=(k, row), mbar=full[0])
-        for panel in range(B.panels):
-            at = (column + panel * B.panel_columns, k)
+        for panel in range(B.boxes):
+            at = (column + panel * B.box_columns, k)
             ptx.cp.async_.bulk.tensor_2d(dst=sB[panel], src=b, coord=at, mbar=full[0])
         ptx.mbarrier.wait(full[0], phase)
         for step in range(0, BK, A.k_step):

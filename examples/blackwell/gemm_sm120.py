@@ -62,8 +62,8 @@ def gemm(a, b, c):
     def fetch(step, stage, barrier) -> None:
         load = ptx.cp.async_.bulk.tensor_2d.shared_cta_global_tile
         load(dst=ring.a[stage], src=a, coord=(step * BK, block.row), mbar=barrier)
-        for panel in range(B.panels):
-            at = (block.column + panel * B.panel_columns, step * BK)
+        for panel in range(B.boxes):
+            at = (block.column + panel * B.box_columns, step * BK)
             load(dst=ring.b[stage, panel], src=b, coord=at, mbar=barrier)
 
     with ptx.if_((block.warp == warp_products.PRODUCER) & ptx.elect_sync()):

@@ -115,9 +115,9 @@ class GroupedBlock(Block):
         at = k, corner.row
         ptx.cp.async_.bulk.tensor_2d(dst=self.shared_a[stage], src=self.a, coord=at, mbar=full, cta_group=2)
         W, column = self.plan.b_tile, corner.column + self.rank * self.plan.b_tile.mn
-        for panel in range(W.panels):
-            at = column + panel * W.panel_columns, k, corner.group
-            shared = self.shared_b[stage, panel] if W.panels > 1 else self.shared_b[stage]
+        for panel in range(W.boxes):
+            at = column + panel * W.box_columns, k, corner.group
+            shared = self.shared_b[stage, panel] if W.boxes > 1 else self.shared_b[stage]
             ptx.cp.async_.bulk.tensor_3d(dst=shared, src=self.b, coord=at, mbar=full, cta_group=2)
 
     def write(self, pairs: RegArray, buffer: int, at: Rows) -> None:

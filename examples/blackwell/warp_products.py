@@ -144,7 +144,7 @@ class Columns:
         half, row = split(lane, 16)
         self._at = []
         for start in range(0, columns, 16):
-            panel, inside = split(first + (half * 8 + start), layout.panel_columns)
+            panel, inside = split(first + (half * 8 + start), layout.box_columns)
             self._at.append(reg.from_(tile.address(0, panel, row, inside), u32))
         self.blocks = [reg.array(b32, 4) for _ in self._at]
 

@@ -60,8 +60,8 @@ def stage_pairs(
     lane = thread & 31
     below, side = (thread >> 5) * 16 + (lane & 15), (lane >> 4) * 8
     for first in range(0, len(pairs), 4):
-        panel, inside = divmod(column + 4 * first, layout.panel_columns)
-        which = (stage,) if layout.panels == 1 else (stage, panel)
+        panel, inside = divmod(column + 4 * first, layout.box_columns)
+        which = (stage,) if layout.boxes == 1 else (stage, panel)
         ptx.stmatrix(smem=tiles.address(*which, below + row, side + inside), regs=pairs[first : first + 4], layout="x4")
 
 

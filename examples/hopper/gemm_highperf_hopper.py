@@ -125,11 +125,11 @@ class Gemm(Cut):
                 ptx.mbarrier.arrive_expect_tx(full, A.stage_bytes + B.stage_bytes)
                 ptx.cp.async_.bulk.tensor_2d(dst=shared.a[stage], src=a, coord=(k, row), mbar=full)
                 target = start + stage * B.stage_bytes
-                for panel in range(part.panels):
+                for panel in range(part.boxes):
                     ptx.cp.async_.bulk.tensor_2d(
-                        dst=ptx.addr(target, panel * part.panel_bytes),
+                        dst=ptx.addr(target, panel * part.box_bytes),
                         src=b,
-                        coord=(k, share) if self.b_major == "K" else (share + panel * part.panel_columns, k),
+                        coord=(k, share) if self.b_major == "K" else (share + panel * part.box_columns, k),
                         mbar=full,
                         multicast_mask=everyone,
                     )

@@ -40,8 +40,8 @@ def fetch(maps, tiles, full: MbarrierRef, at) -> None:
     (a, b), (sA, sB), (row, column, k) = maps, tiles, at
     ptx.mbarrier.arrive_expect_tx(full, A.stage_bytes + B.stage_bytes)
     ptx.cp.async_.bulk.tensor_2d(dst=sA, src=a, coord=(k, row), mbar=full)
-    for panel in range(B.panels):
-        ptx.cp.async_.bulk.tensor_2d(dst=sB[panel], src=b, coord=(column + panel * B.panel_columns, k), mbar=full)
+    for panel in range(B.boxes):
+        ptx.cp.async_.bulk.tensor_2d(dst=sB[panel], src=b, coord=(column + panel * B.box_columns, k), mbar=full)
 
 
 def multiply(acc: RegArray, a: Reg, b: Reg, fresh: Reg) -> None:

@@ -46,8 +46,8 @@ def produce(maps, tiles, barriers, row: Reg, column: Reg) -> None:
         ready = full[stage]
         ptx.mbarrier.arrive_expect_tx(ready, A.stage_bytes + B.stage_bytes)
         ptx.cp.async_.bulk.tensor_2d(dst=sA[stage], src=a, coord=(k, row), mbar=ready)
-        for panel in range(B.panels):
-            at = (column + panel * B.panel_columns, k)
+        for panel in range(B.boxes):
+            at = (column + panel * B.box_columns, k)
             ptx.cp.async_.bulk.tensor_2d(dst=sB[stage, panel], src=b, coord=at, mbar=ready)
 
 

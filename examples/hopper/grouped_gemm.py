@@ -92,11 +92,11 @@ class GroupedGemm(Gemm):
                 ptx.mbarrier.arrive_expect_tx(full, X.stage_bytes + W.stage_bytes)
                 ptx.cp.async_.bulk.tensor_2d(dst=shared.a[stage], src=x, coord=(k, row), mbar=full)
                 target = start + stage * W.stage_bytes
-                for panel in range(W.panels):
+                for panel in range(W.boxes):
                     ptx.cp.async_.bulk.tensor_3d(
-                        dst=ptx.addr(target, panel * W.panel_bytes),
+                        dst=ptx.addr(target, panel * W.box_bytes),
                         src=w,
-                        coord=(column + panel * W.panel_columns, k, group),
+                        coord=(column + panel * W.box_columns, k, group),
                         mbar=full,
                     )
 

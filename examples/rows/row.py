@@ -82,7 +82,7 @@ class Columns:
 
 
 @dataclass(frozen=True, slots=True)
-class Mapped:
+class WithDescriptor:
     """Function of the numbers of a row, computed at each access."""
 
     source: Source
@@ -189,7 +189,7 @@ class Row:
 
     def mapped(self, source: Source, function: Callable[[Reg], Reg]) -> Source:
         """Return a function of a row as a source: computed once for a row in registers, else at each read."""
-        result = Mapped(source, function)
+        result = WithDescriptor(source, function)
         return result if self.plan.shared else Held([result.at(place) for place in self._places])
 
     def each(self, *sources: Source) -> Iterator[tuple[Any, ...]]:

@@ -28,7 +28,7 @@ import pyptx
 from pyptx import ptx, reg
 from pyptx.types import b8, b32, b64, f32, pred, u32
 from pyptx_ir.plugins.rows import TensorMap
-from pyptx_sim import Mapped, run
+from pyptx_sim import WithDescriptor, run
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -352,9 +352,9 @@ def reference(a: NDArray[np.generic], b: NDArray[np.generic]) -> NDArray[np.floa
     return a.astype(np.float64) @ b.astype(np.float64).T
 
 
-def tiled(array: NDArray[np.generic], rows: int) -> Mapped:
+def tiled(array: NDArray[np.generic], rows: int) -> WithDescriptor:
     """Return an array with its tensor map: boxes of `rows` rows of 64, 128-byte swizzle."""
-    return Mapped(array, TensorMap("bf16", array.shape, array.strides, (rows, 64), (1, 1), swizzle="128B"))
+    return WithDescriptor(array, TensorMap("bf16", array.shape, array.strides, (rows, 64), (1, 1), swizzle="128B"))
 
 
 def main() -> None:

@@ -27,7 +27,7 @@ import pyptx
 from pyptx import ptx, reg
 from pyptx.types import b8, b32, b64, f32, pred, u32, u64
 from pyptx_ir.plugins.rows import TensorMap
-from pyptx_sim import Mapped, run
+from pyptx_sim import WithDescriptor, run
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # for running this file as a script
 
@@ -356,7 +356,7 @@ def arguments(
     args: list[Any] = []
     for array in (q, k, v, o):
         tensor_map = TensorMap("f16", array.shape, array.strides, (BLOCK, WIDTH), (1, 1), swizzle="128B")
-        args += [Mapped(array, tensor_map), *array.shape, *array.strides]
+        args += [WithDescriptor(array, tensor_map), *array.shape, *array.strides]
     scratch = np.zeros(1, np.uint64)
     return [*args, length, scale, scratch, scratch]
 

@@ -39,7 +39,7 @@ def shifted(last_sync: int, **options: Any) -> tuple[Any, Any, Any]:
     return x, np.concatenate([expected, np.roll(expected, -77)]), result
 
 
-@pytest.mark.parametrize("schedule", [{}, {"seed": 1}, {"seed": 2}, {"seed": 3}, {"late": True}])
+@pytest.mark.parametrize("schedule", [{}, {"seed": 1}, {"seed": 2}, {"seed": 3}, {"delay_async": True}])
 def test_a_grid_synchronises(schedule: dict[str, Any]) -> None:
     x, expected, result = shifted(1, cooperative=True, **schedule)
     assert (x == expected).all()

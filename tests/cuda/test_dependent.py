@@ -42,7 +42,7 @@ def consumed(waits: int, **options: Any) -> tuple[Any, Any, Any]:
     weights = np.arange(N, dtype=np.float32) % 7
     launches = [
         Launch(entry="produce", grid=4, block=128, args=[x, N]),
-        Launch(entry="consume", grid=4, block=128, args=[x, weights, y, N], dependent=True),
+        Launch(entry="consume", grid=4, block=128, args=[x, weights, y, N], programmatic_dependent=True),
     ]
     result = run(ptx_of(SOURCE, f"-DWAITS={waits}"), launches, **options)
     products = np.zeros(512)
@@ -50,7 +50,7 @@ def consumed(waits: int, **options: Any) -> tuple[Any, Any, Any]:
     return y, products.reshape(4, 128).sum(axis=1), result
 
 
-@pytest.mark.parametrize("schedule", [{}, {"seed": 1}, {"seed": 2}, {"late": True}])
+@pytest.mark.parametrize("schedule", [{}, {"seed": 1}, {"seed": 2}, {"delay_async": True}])
 def test_a_dependent_kernel_waits_for_what_it_reads(schedule: dict[str, Any]) -> None:
     """The kernel reads its weights before the wait: no kernel writes them."""
     y, expected, result = consumed(1, **schedule)
@@ -59,6 +59,6 @@ def test_a_dependent_kernel_waits_for_what_it_reads(schedule: dict[str, Any]) ->
 
 
 def test_a_missing_wait_is_found_and_shows() -> None:
-    y, expected, result = consumed(0, late=True)
+    y, expected, result = consumed(0, delay_async=True)
     assert {finding.rule for finding in result.findings} == {"global-race"}
     assert (y != expected).any()

@@ -23,7 +23,7 @@ TYPES: dict[str, tuple[Any, int]] = {
 }
 NARROW = {"e4m3": 0, "e5m2": 1, "e2m3": 3, "e3m2": 4, "e2m1": 5}
 # Each case uses one of them, in rotation.
-SCHEDULES: list[dict[str, Any]] = [{}, {"seed": 1}, {"late": True}]
+SCHEDULES: list[dict[str, Any]] = [{}, {"seed": 1}, {"delay_async": True}]
 # CCCL of CUDA 13.0 declares tcgen05 for sm_100a and sm_101a only.
 FOR_103 = "-D__CUDA_ARCH_FEAT_SM100_ALL"
 

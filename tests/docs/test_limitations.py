@@ -41,7 +41,7 @@ from pyptx_ir.isa.check import TABLE_VERSION
 from pyptx_ir.isa.modules import check_text
 from pyptx_ir.plugins.rows import EntryParameter, Im2col
 from pyptx_ir.syntax import PtxSyntaxError, parse, parse_instruction, parse_recovering
-from pyptx_sim import Mapped, Result, Sampler, Surface, TensorMap, Texture, readers, run
+from pyptx_sim import Result, Sampler, Surface, TensorMap, Texture, WithDescriptor, readers, run
 from pyptx_sim.errors import LaunchError, MissingSemantics, ProgramError
 
 from .pages import ROOT
@@ -126,7 +126,7 @@ def test_layouts_of_tensor_maps() -> None:
     slices = TensorMap("f16", (2, 3, 4, 16), (384, 64, 16, 2), (1, 1, 2, 16), (1,) * 4, "none", "16B")
     for array, described in ((matrix, TensorMap.of(matrix, (8, 4), swizzle="32B")), (sliced, slices)):
         with pytest.raises(LaunchError, match="not simulated"):
-            ran(entry("", parameters=".param .align 64 .b8 m[128]"), Mapped(array, described))
+            ran(entry("", parameters=".param .align 64 .b8 m[128]"), WithDescriptor(array, described))
 
 
 def test_halo_of_im2colw() -> None:
@@ -142,11 +142,11 @@ def test_halo_of_im2colw() -> None:
         ran(entry(copy, "sm_100a", "9.0", ".param .align 64 .b8 m[128]"), described)
 
 
-def readers_of_pixels() -> Mapped:
+def readers_of_pixels() -> WithDescriptor:
     """Return an array of pixels with a tensor map in im2col mode."""
     pixels = np.zeros((2, 8, 8), np.float32)
     described = TensorMap("f32", (2, 8, 8), (256, 32, 4), (), (1, 1, 1), im2col=Im2col((0,), (0,), 4, 8))
-    return Mapped(pixels, described)
+    return WithDescriptor(pixels, described)
 
 
 def test_device_runtime_functions() -> None:

@@ -19,7 +19,7 @@ import pytest
 from tools.shares import full
 
 from pyptx_ir.syntax import decode, parse
-from pyptx_sim import Mapped, Uninitialised, run
+from pyptx_sim import Uninitialized, WithDescriptor, run
 
 from .compiled import attention, blocks, clang, cute, floats, hopper, integers, maps, products
 from .compiled.problem import Fresh, Near, Problem, Row
@@ -113,10 +113,10 @@ CASES = shared_out(EVERY)
 
 
 def fresh(value: Any) -> Any:
-    if isinstance(value, Mapped):
+    if isinstance(value, WithDescriptor):
         return replace(value, array=value.array.copy())
     if isinstance(value, Fresh):
-        return Uninitialised(np.zeros(value.shape, value.dtype))
+        return Uninitialized(np.zeros(value.shape, value.dtype))
     if isinstance(value, tuple):
         return tuple(map(fresh, value))
     return value.copy() if isinstance(value, np.ndarray) else value
@@ -126,7 +126,7 @@ def array_of(value: Any) -> Any:
     """Return the array of an argument; for a structure, the array of its first member."""
     if isinstance(value, tuple):
         return array_of(value[0])
-    return value.array if isinstance(value, Mapped | Uninitialised) else value
+    return value.array if isinstance(value, WithDescriptor | Uninitialized) else value
 
 
 def compare(found: Any, expected: Any, *, fast: bool) -> None:

@@ -73,7 +73,7 @@ def test_a_published_example_traces_unchanged_and_assembles(module: str, builder
 
 
 AMPERE_PRODUCTS = [case for case in CASES if case[0].startswith("ampere.gemm")]
-MODES = ({}, {"late": True})
+MODES = ({}, {"delay_async": True})
 SIMULATED = full(
     list(itertools.product(AMPERE_PRODUCTS, MODES)),
     default=list(zip(AMPERE_PRODUCTS, itertools.cycle(MODES), strict=False)),
@@ -100,7 +100,7 @@ PROXY_FENCE = "missing-proxy-fence"  # docs/published-kernels.md says where the 
 
 @pytest.mark.hopper
 @pytest.mark.usefixtures("examples")
-@pytest.mark.parametrize("mode", [{}, {"seed": 1, "late": True}], ids=["in order", "late"])
+@pytest.mark.parametrize("mode", [{}, {"seed": 1, "delay_async": True}], ids=["in order", "late"])
 def test_the_published_grouped_product_is_right_and_clean_on_the_simulator(mode: dict[str, Any]) -> None:
     kernel = build("hopper.grouped_gemm", "build_grouped_gemm", (2, 64, 64, 128))
     random = np.random.default_rng(0)
@@ -120,7 +120,7 @@ def test_published_attention_is_right_and_lacks_a_fence(module: str, builder: st
     kernel = build(module, builder, shape)
     random = np.random.default_rng(0)
     inputs = [random.standard_normal(spec.shape).astype(ml_dtypes.bfloat16) for spec in kernel.in_specs]
-    result = kernel.simulate(*inputs, late=True)
+    result = kernel.simulate(*inputs, delay_async=True)
     q, k, v = (each.astype(np.float64) for each in inputs)  # k is passed transposed
     scores = np.exp(q @ k / np.sqrt(q.shape[1]))
     expected = scores @ v / scores.sum(axis=1, keepdims=True)
@@ -144,7 +144,7 @@ def test_the_published_flagship_is_right_and_ends_too_early() -> None:
 
 @pytest.mark.hopper
 @pytest.mark.usefixtures("examples")
-@pytest.mark.parametrize("mode", full([{}, {"late": True}, {"seed": 1}], default=[{"seed": 1}]), ids=str)
+@pytest.mark.parametrize("mode", full([{}, {"delay_async": True}, {"seed": 1}], default=[{"seed": 1}]), ids=str)
 def test_the_published_flagship_writes_what_tma_still_stores_with_two_tiles_a_cluster(mode: dict[str, Any]) -> None:
     module = importlib.import_module("examples.hopper.gemm_highperf_hopper")
     m, n, k = 2 * module.BM, 2 * module.BN, 2 * module.BK

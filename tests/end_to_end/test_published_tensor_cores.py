@@ -34,8 +34,8 @@ pytestmark = [pytest.mark.scaled, pytest.mark.jax, pytest.mark.ptxas, pytest.mar
 
 FINE, EXPERIMENTAL = "gemm_highperf_blackwell", "gemm_experimental_blackwell"
 IN_ORDER: dict[str, Any] = {}
-LATE: dict[str, Any] = {"late": True}
-SEEDED: dict[str, Any] = {"seed": 1, "late": True}
+LATE: dict[str, Any] = {"delay_async": True}
+SEEDED: dict[str, Any] = {"seed": 1, "delay_async": True}
 
 Results: TypeAlias = "Callable[..., Array]"
 

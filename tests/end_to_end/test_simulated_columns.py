@@ -97,7 +97,7 @@ def test_columns_by_tma_are_those_of_a_convolution(
     random = np.random.default_rng(0)
     x = random.standard_normal((*shape, CHANNELS)).astype(np.float32)
     w = random.standard_normal((*filter_size, CHANNELS)).astype(np.float32)
-    result = convolving(shape, filter_size, **window).simulate(x, w.reshape(-1, CHANNELS), late=True)
+    result = convolving(shape, filter_size, **window).simulate(x, w.reshape(-1, CHANNELS), delay_async=True)
     assert [str(finding) for finding in result.findings] == []
     how = {"padding": 0, "stride": 1, "dilation": 1, **window}
     wanted = reference(x, w, **how)

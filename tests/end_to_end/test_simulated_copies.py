@@ -45,7 +45,7 @@ def copying(slots: Literal["value", "pointer"]) -> Any:
 
 
 @pytest.mark.parametrize("slots", ["value", "pointer"])
-@pytest.mark.parametrize("schedule", [{}, {"seed": 1}, {"late": True}])
+@pytest.mark.parametrize("schedule", [{}, {"seed": 1}, {"delay_async": True}])
 def test_tiles_come_and_go_by_tma(slots: Literal["value", "pointer"], schedule: dict[str, Any]) -> None:
     x = np.random.default_rng(0).standard_normal((2 * ROWS, 2 * COLUMNS)).astype(np.float32)
     result = copying(slots).simulate(x, **schedule)

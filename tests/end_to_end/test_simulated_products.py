@@ -62,7 +62,7 @@ def multiply(a: Any, b: Any, c: Any) -> None:
     ptx.ret()
 
 
-@pytest.mark.parametrize("schedule", [{}, {"late": True}, *({"seed": seed} for seed in range(1, 6))])
+@pytest.mark.parametrize("schedule", [{}, {"delay_async": True}, *({"seed": seed} for seed in range(1, 6))])
 def test_products_on_one_accumulator_land_in_the_order_of_issue(schedule: dict[str, Any]) -> None:
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal((64, 64)).astype(ml_dtypes.bfloat16) for _ in range(2))

@@ -26,7 +26,7 @@ def spans(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Event]]:
     shapes = ((gemm.BM - 3, K_STEPS * gemm.BK), (K_STEPS * gemm.BK, gemm.BN))
     a, b = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in shapes)
     path: Path = tmp_path_factory.mktemp("timelines") / "product.json"
-    result = gemm.gemm.simulate(a, b, late=True, trace=path)
+    result = gemm.gemm.simulate(a, b, delay_async=True, trace=path)
     assert result.findings == ()
     events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
     names = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}

@@ -50,7 +50,7 @@ null_driver = from_file(PACKAGES / "pyptx-launch" / "tests" / "null_driver.py")
 pytestmark = [pytest.mark.no_cover, pytest.mark.torch, pytest.mark.ptxas]
 
 STREAM = 7
-HOST = places.Place(
+HOST = places.DeviceType(
     "cpu",
     1,  # kDLCPU: DLPack device type of the tensors that stand for device memory
     built=lambda: True,

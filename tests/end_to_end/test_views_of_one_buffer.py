@@ -75,7 +75,7 @@ def scalars(count: int, views: list[tuple[int, int]]) -> dict[str, int]:
 def test_numpy_views_alias_in_a_call_and_in_a_simulation() -> None:
     for number, (count, views) in enumerate(at_most(CASES, 12)):
         start = np.arange(64, dtype=np.uint32)
-        for call in (plus_one, partial(plus_one.simulate, seed=number % 4, late=bool(number % 2))):
+        for call in (plus_one, partial(plus_one.simulate, seed=number % 4, delay_async=bool(number % 2))):
             buffer = start.copy()
             call(*views_of(buffer, count, views), **scalars(count, views))
             assert (buffer == wanted(start, count, views)).all(), (count, views)

@@ -14,7 +14,7 @@ from pyptx_sim.observer import Observer
 if TYPE_CHECKING:
     import pytest
 
-    from pyptx_sim.observer import AccessKind, Offsets, Space, Work
+    from pyptx_sim.observer import AccessKind, AsyncOperations, Offsets, Space
 
 # Shared memory has 32 banks of 4 bytes and serves 128 bytes per pass: 32 lanes with 4 bytes each, or 8 with 16. CUDA
 # programming guide, "Shared Memory", compute capability 5.x and later.
@@ -40,7 +40,7 @@ class BankCounter(Observer):
         if space == "shared":
             self.count(offsets, size, warps, lanes, pc)
 
-    def issued(self, work: Work) -> None:
+    def issued(self, work: AsyncOperations) -> None:
         for touch in work.touches:
             if touch.space == "shared" and work.kind is COPY:
                 self.count(touch.offsets, touch.size, work.warps[touch.owners], work.lanes[touch.owners], work.pc)

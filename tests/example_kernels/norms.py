@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 DTYPES = {f32: np.dtype(np.float32), bf16: np.dtype(ml_dtypes.bfloat16)}
-SCHEDULES: tuple[dict[str, Any], ...] = ({"seed": 0}, {"late": True}, {"seed": 1}, {"seed": 2})
+SCHEDULES: tuple[dict[str, Any], ...] = ({"seed": 0}, {"delay_async": True}, {"seed": 1}, {"seed": 2})
 # A sum of up to 64 elements per thread, and then over a tree of lanes, has a random error below (64 + 15) / 2 units of
 # 2**-24, usually a few units. `rsqrt` and `ex2` err by 2**-22. Rounding to bf16 adds half a unit of 2**-7.
 F32_ERROR, BF16_ERROR = 1e-6, 2**-8

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyptx_ir.plugins.rows import Argument
-from pyptx_sim import Launch, Mapped, run
+from pyptx_sim import Launch, WithDescriptor, run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,7 +89,7 @@ def overlapped(
         cluster=special.cluster,
         shared_bytes=special.shared_bytes,
         args=[_value(row, arrays) for row in special.parameters],
-        dependent=_SERIALIZATION in dict(special.attributes),
+        programmatic_dependent=_SERIALIZATION in dict(special.attributes),
     )
     return run([_front(pairs), text], [front, behind], checks="all", **options)
 
@@ -113,4 +113,4 @@ def _value(row: EntryParameter, arrays: Sequence[Array]) -> Any:
     array = arrays[row.index]
     if row.kind == "tensor":
         return _bytes(array)
-    return Mapped(_bytes(array), row.descriptor)
+    return WithDescriptor(_bytes(array), row.descriptor)

@@ -61,10 +61,10 @@ LADDER = (
 )
 # M, and N and K in multiples of `unit`: less than a tile, edges in each dimension, more than a tile in each.
 SIZES = ((1, 1, 1), (7, 3, 5), (65, 9, 17), (129, 17, 4), (260, 33, 13), (256, 32, 32))
-SCHEDULES: tuple[dict[str, Any], ...] = ({}, {"seed": 1}, {"seed": 2, "late": True})
+SCHEDULES: tuple[dict[str, Any], ...] = ({}, {"seed": 1}, {"seed": 2, "delay_async": True})
 SHARE = [
     *((step, "bf16", (67, 9, 9), {}) for step in LADDER[:3]),
-    *((step, "f16", (3, 1, 5), {"seed": 4, "late": True}) for step in (LADDER[0], LADDER[3])),
+    *((step, "f16", (3, 1, 5), {"seed": 4, "delay_async": True}) for step in (LADDER[0], LADDER[3])),
     (LADDER[0], "f16", (67, 73, 74), {}),
 ]
 each_step = pytest.mark.parametrize("step", full(LADDER, default=LADDER[:3]), ids=lambda step: step.name)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.scaled, pytest.mark.hopper]
 
-SCHEDULES: tuple[Mapping[str, Any], ...] = ({}, {"seed": 1}, {"late": True}, {"seed": 3, "late": True})
+SCHEDULES: tuple[Mapping[str, Any], ...] = ({}, {"seed": 1}, {"delay_async": True}, {"seed": 3, "delay_async": True})
 # Opcodes of the MMA loops: MMAs and barriers, the softmax, matrix descriptors in uniform registers, loop counters.
 SOFTMAX = {"FADD", "FFMA", "FMNMX", "FMUL", "F2FP", "MUFU", "SHFL"}
 COUNTING = {

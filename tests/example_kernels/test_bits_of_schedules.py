@@ -87,8 +87,8 @@ CASES = [
 ]
 SCHEDULES: list[dict[str, Any]] = [
     {"seed": 1},
-    {"seed": 2, "late": True},
-    {"late": True},
+    {"seed": 2, "delay_async": True},
+    {"delay_async": True},
     {"seed": 3, "resident_blocks": 2},
     {"resident_blocks": 2},
 ]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.scaled, pytest.mark.blackwell, pytest.mark.hopper]
 
-SCHEDULES: tuple[Mapping[str, Any], ...] = ({}, {"seed": 1}, {"late": True}, {"seed": 3, "late": True})
+SCHEDULES: tuple[Mapping[str, Any], ...] = ({}, {"seed": 1}, {"delay_async": True}, {"seed": 3, "delay_async": True})
 # At most one step; partial tiles of keys and queries, in both tiles of a CTA; more keys than queries, and fewer (some
 # queries then see no key); more steps than stages.
 SHAPES = ((1, 1, 1, 1, 1), (2, 130, 300, 4, 2), (1, 300, 130, 3, 1), (1, 40, 650, 2, 1), (1, 256, 384, 2, 2))

@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.scaled, pytest.mark.blackwell, pytest.mark.hopper]
 
-SCHEDULES: tuple[Mapping[str, Any], ...] = ({}, {"seed": 1}, {"seed": 2}, {"late": True}, {"seed": 3, "late": True})
+SCHEDULES: tuple[Mapping[str, Any], ...] = (
+    {},
+    {"seed": 1},
+    {"seed": 2},
+    {"delay_async": True},
+    {"seed": 3, "delay_async": True},
+)
 # At most one tile; edges in every dimension; K shorter than a stage, and K that is not a multiple of a stage.
 SHAPES = {
     "gemm_simple_blackwell": ((136, 72, 136), (1, 8, 8), (128, 128, 64), (260, 264, 200)),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.scaled, pytest.mark.blackwell, pytest.mark.hopper]
 
-SCHEDULES: tuple[Mapping[str, Any], ...] = ({}, {"seed": 1}, {"late": True}, {"seed": 2, "late": True})
+SCHEDULES: tuple[Mapping[str, Any], ...] = ({}, {"seed": 1}, {"delay_async": True}, {"seed": 2, "delay_async": True})
 SMALL = {"block_n": 128, "stages": 3, "blocks": 4, "band": 2}
 # Rows of each group, K, N, and build options: empty groups at both ends, one row, whole tiles, whole tiles plus one
 # row.

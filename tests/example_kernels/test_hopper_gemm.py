@@ -28,7 +28,13 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.scaled, pytest.mark.hopper]
 
-SCHEDULES: tuple[Mapping[str, Any], ...] = ({}, {"seed": 1}, {"seed": 2}, {"late": True}, {"seed": 3, "late": True})
+SCHEDULES: tuple[Mapping[str, Any], ...] = (
+    {},
+    {"seed": 1},
+    {"seed": 2},
+    {"delay_async": True},
+    {"seed": 3, "delay_async": True},
+)
 HIGHPERF, FP8, NARROW = "gemm_highperf_hopper", "gemm_fp8_hopper", "gemm_narrow_hopper"
 # Opcodes of an MMA loop besides MMAs and mbarriers: matrix descriptors in uniform registers, and loop counters.
 COUNTING = {

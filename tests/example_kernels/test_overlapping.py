@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.scaled, pytest.mark.hopper]
 
-SCHEDULES: tuple[Mapping[str, Any], ...] = ({}, {"seed": 1}, {"late": True})
+SCHEDULES: tuple[Mapping[str, Any], ...] = ({}, {"seed": 1}, {"delay_async": True})
 
 
 def drawn(*shapes: tuple[int, ...], dtype: Any = ml_dtypes.bfloat16) -> list[Array]:

@@ -153,7 +153,7 @@ def test_quantisers_give_nothing_to_find(name: str) -> None:
         assert [str(finding) for finding in result.findings] == []
 
 
-@pytest.mark.parametrize("options", full(({}, {"seed": 1}, {"late": True}), default=({"seed": 1},)), ids=str)
+@pytest.mark.parametrize("options", full(({}, {"seed": 1}, {"delay_async": True}), default=({"seed": 1},)), ids=str)
 def test_the_largest_magnitude_is_found_in_any_array_and_gives_nothing_to_find(options: dict[str, Any]) -> None:
     module = import_module("examples.blackwell.quantise")
     for count, dtype in ((5, "f32"), (16 * 300 + 7, "bf16"), (16 * 256 * 3, "bf16")):

@@ -24,7 +24,13 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.scaled, pytest.mark.blackwell, pytest.mark.hopper]
 
 NAMES = ("fp8", "mxfp8", "nvfp4")
-SCHEDULES: tuple[Mapping[str, Any], ...] = ({}, {"seed": 1}, {"seed": 2}, {"late": True}, {"seed": 3, "late": True})
+SCHEDULES: tuple[Mapping[str, Any], ...] = (
+    {},
+    {"seed": 1},
+    {"seed": 2},
+    {"delay_async": True},
+    {"seed": 3, "delay_async": True},
+)
 # M, N, K, and build options: edges in each dimension, less than a tile, several tiles per CTA pair, several waves.
 RUNS = (
     ((300, 264, 416), {"blocks": 2}),

@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.scaled, pytest.mark.blackwell, pytest.mark.hopper]
 
-SCHEDULES: tuple[Mapping[str, Any], ...] = ({"seed": 1}, {"late": True}, {}, {"seed": 2}, {"seed": 3, "late": True})
+SCHEDULES: tuple[Mapping[str, Any], ...] = (
+    {"seed": 1},
+    {"delay_async": True},
+    {},
+    {"seed": 2},
+    {"seed": 3, "delay_async": True},
+)
 # Edges in every dimension, less than a tile, whole tiles; more steps than stages, and K not a multiple of a step.
 SHAPES = ((136, 136, 264), (1, 8, 8), (128, 128, 64), (260, 264, 200))
 SCALED_SHAPES = ((136, 136, 1024), (1, 8, 256), (260, 264, 512))

@@ -20,7 +20,7 @@ import pyptx_arch_hopper
 import pyptx_ir
 import pyptx_sim
 from pyptx_arch_hopper import TensorMap
-from pyptx_sim import Launch, Mapped, Sampler, Surface, Texture, run
+from pyptx_sim import Launch, Sampler, Surface, Texture, WithDescriptor, run
 from pyptx_sim.extension import rules
 from pyptx_sim.readers import from_cute, from_triton
 
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Array
 
 # Every seed with asynchronous operations that complete as early and as late as possible.
-SCHEDULES = tuple({"seed": seed, "late": late} for seed in range(4) for late in (False, True))
+SCHEDULES = tuple({"seed": seed, "delay_async": late} for seed in range(4) for late in (False, True))
 # Kernels of older releases run under these schedules only.
-FEWER = tuple({"seed": seed, "late": late} for seed, late in ((0, False), (1, True), (2, False)))
+FEWER = tuple({"seed": seed, "delay_async": late} for seed, late in ((0, False), (1, True), (2, False)))
 ACCUSATIONS = ("error", "warning")
 
 
@@ -199,7 +199,7 @@ def _argument(row: dict[str, Any], arrays: dict[str, Array], placed: dict[str, A
         placed[name] = np.ascontiguousarray(arrays[f"{name}.start"]).astype(_dtype(row["element"]))
     array = placed[name]
     if "map" in row:
-        return Mapped(array, map_of(row["map"], array))
+        return WithDescriptor(array, map_of(row["map"], array))
     if "texture" in row:
         return Texture(array, sampler=Sampler(**row["sampler"]), **row["texture"])
     if "surface" in row:

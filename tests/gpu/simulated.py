@@ -52,7 +52,7 @@ def copy(case: Copy, target: str) -> np.ndarray:
     array, (height, width_) = case.array, case.box
     described = TensorMap(case.kind, array.shape, array.strides, case.box, (1, 1), **case.options)
     out, grid = case.empty(), case.grid
-    args = [pyptx_sim.Mapped(array, described), out, width_, height, out.shape[1]]
+    args = [pyptx_sim.WithDescriptor(array, described), out, width_, height, out.shape[1]]
     pyptx_sim.run(tile("value").ptx(target), entry="tile", grid=grid, block=BLOCK, args=args, checks="none")
     return out
 

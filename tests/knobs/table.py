@@ -77,7 +77,7 @@ SHARED: dict[frozenset[str], tuple[str, ...]] = {
     frozenset(["vector", "align"]): ("reg.bank", "reg.declare"),
     frozenset(inspect.signature(ptx.parameter).parameters): ("m.param", "ptx.parameter"),
     frozenset(inspect.signature(ptx.declarator).parameters): ("m.declarator", "ptx.declarator"),
-    frozenset(["lead", "spelling"]): ("m.written", "ptx.written"),
+    frozenset(["lead", "spelling"]): ("m.written", "ptx.formatted"),
     frozenset(["terminated"]): ("m.directive", "ptx.directive"),
     frozenset(["next_label", "end_label", "define_end"]): ("ptx.loop", "ptx.while_", "ptx.range_"),
     frozenset(["end_label", "end_uniform", "define_end"]): ("ptx.if_", "ptx.elif_", "ptx.else_"),

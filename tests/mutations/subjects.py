@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pyptx_ir.plugins.rows import Output, TensorMap
 from pyptx_ir.syntax import parse
-from pyptx_sim import Mapped, Result, Uninitialised, run
+from pyptx_sim import Result, Uninitialized, WithDescriptor, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,15 +73,17 @@ def words(*shape: int) -> NDArray[np.uint32]:
     return np.random.default_rng(7).integers(0, 1 << 16, shape).astype(np.uint32)
 
 
-def _described(array: Values, box: tuple[int, int], swizzle: str = "none") -> Mapped:
+def _described(array: Values, box: tuple[int, int], swizzle: str = "none") -> WithDescriptor:
     kinds = {"float32": "f32", "uint32": "u32", "uint16": "bf16"}
-    return Mapped(array, TensorMap(kinds[array.dtype.name], array.shape, array.strides, box, (1, 1), swizzle=swizzle))
+    return WithDescriptor(
+        array, TensorMap(kinds[array.dtype.name], array.shape, array.strides, box, (1, 1), swizzle=swizzle)
+    )
 
 
-def _output(array: Values) -> Uninitialised:
+def _output(array: Values) -> Uninitialized:
     """Return an array marked as an output: uninitialized, and to be written completely."""
     strides = tuple(stride // array.itemsize for stride in array.strides)
-    return Uninitialised(array, Output("out", array.shape, f"u{8 * array.itemsize}", strides))
+    return Uninitialized(array, Output("out", array.shape, f"u{8 * array.itemsize}", strides))
 
 
 def _factor(*shape: int) -> tuple[NDArray[np.uint16], NDArray[np.float64]]:

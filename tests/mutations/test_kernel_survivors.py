@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.scaled, pytest.mark.hopper, pytest.mark.blackwell, pyt
 TRIED = full(list(KERNELS), default=["ampere/transpose"])
 STEPS = 60_000  # limit for a run; endless loops are refused
 ENDLESS = "step limit of"
-SCHEDULES: tuple[dict[str, Any], ...] = ({}, {"late": True}, {"seed": 1}, {"seed": 2})
+SCHEDULES: tuple[dict[str, Any], ...] = ({}, {"delay_async": True}, {"seed": 1}, {"seed": 2})
 
 
 def trial(subject: Shown, module: Module) -> SimulationResult:

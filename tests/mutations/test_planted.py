@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.scaled, pytest.mark.hopper, pytest.mark.blackwell]
 
 RACES = {"shared-race", "global-race", "lane-race"}
 NAMED = 8  # last seed that may name a fault
-SCHEDULES: tuple[dict[str, Any], ...] = ({}, {"late": True}, {"seed": 1}, {"seed": 2})
+SCHEDULES: tuple[dict[str, Any], ...] = ({}, {"delay_async": True}, {"seed": 1}, {"seed": 2})
 ROWS = full(PLANTED, default=tuple({row.rule: row for row in PLANTED}.values()))  # by default one fault per rule
 
 

@@ -26,7 +26,7 @@ STEPS = 60_000  # limit for a run; endless loops are refused
 
 def tried(subject: Subject, module: Module) -> Result:
     """Run a module under each schedule, up to the first finding."""
-    schedules: tuple[dict[str, Any], ...] = ({}, {"late": True}, {"seed": 1}, {"seed": 2})
+    schedules: tuple[dict[str, Any], ...] = ({}, {"delay_async": True}, {"seed": 1}, {"seed": 2})
     for schedule in schedules[:-1]:
         result = subject.run(module, step_limit=STEPS, **schedule)
         if result.findings:

@@ -10,7 +10,7 @@ from pyptx_ir.isa.forms import forms
 from pyptx_ir.isa.kinds.kind import Use
 from pyptx_ir.isa.limits import limits_of_type
 from pyptx_ir.isa.matching import match_modifiers
-from pyptx_ir.isa.patterns import Pattern, Place, compile_row
+from pyptx_ir.isa.patterns import OperandSlot, Pattern, compile_row
 from pyptx_ir.isa.scalar_types import TYPES
 from pyptx_ir.plugins.manager import manager
 from pyptx_ir.plugins.operand_kinds import operand_kinds
@@ -190,7 +190,7 @@ def _outside_vectors(operand: Vector, limits: Limits) -> Iterator[str]:
             yield f"{{{', '.join([*elements[:j], str(value), *elements[j + 1 :]])}}}"
 
 
-def _outside(place: Place, filled: dict[str, str]) -> tuple[int, ...]:
+def _outside(place: OperandSlot, filled: dict[str, str]) -> tuple[int, ...]:
     if place.limits:
         return place.limits.outside()
     name, argument = operand_kinds().split(place.kind)

@@ -370,7 +370,7 @@ assert main(["sim", "--help"]) == 0
 words = ["--block", "1", "--arg", "f32[10]=zeros@Slice(skipped=8)", "--arg", "u64[1]", "--save", "out=-"]
 assert main(["sim", str(source), *words]) == 0
 x, out = np.zeros(6, np.uint16), np.zeros(1, np.uint64)
-given = [pyptx_sim.Mapped(x, pyptx_sim.Slice.of(x)), out]
+given = [pyptx_sim.WithDescriptor(x, pyptx_sim.Slice.of(x)), out]
 print(pyptx_sim.run(source.read_text(), grid=1, block=1, args=given).clean, out)
 """
 

@@ -144,7 +144,7 @@ def go(text, warps=1, **options):
 a = np.arange(16).reshape(4, 4)
 """
 Found = dict[tuple[str, str], list[str]]
-SCHEDULES = ("", "seed=1", "seed=2", "seed=3", "late=True")
+SCHEDULES = ("", "seed=1", "seed=2", "seed=3", "delay_async=True")
 
 
 @pytest.mark.parametrize("kernel", [KERNEL, TOLD], ids=["waited for", "told to an mbarrier"])
@@ -202,7 +202,7 @@ ALONE = [
 def found(run_once: Run) -> Found:
     """Return the rules of the findings in kernels, by kernel text and options of the run."""
     asked = [(kernel, schedule) for kernel, _ in ORDERS for schedule in SCHEDULES[::2]]
-    asked += [(kernel, "late=True") for kernel, _ in FAULTS]
+    asked += [(kernel, "delay_async=True") for kernel, _ in FAULTS]
     asked += [(kernel, f"checks={rule!r}") for kernel, rule in ALONE]
     calls = ", ".join(f"go({kernel!r}, {options})" for kernel, options in asked)
     printed = run_once(
@@ -225,7 +225,7 @@ def test_what_it_says_of_recipes_and_orders(run: Run) -> None:
 
 @pytest.mark.parametrize(("kernel", "rules"), FAULTS)
 def test_each_fault_with_it_has_its_rule(found: Found, kernel: str, rules: list[str]) -> None:
-    assert set(found[kernel, "late=True"]) >= set(rules)
+    assert set(found[kernel, "delay_async=True"]) >= set(rules)
 
 
 @pytest.mark.parametrize(("kernel", "rule"), ALONE)
@@ -259,7 +259,7 @@ for missing, count in (*((warp, 128) for warp in range(4)), (5, 160)):
 
 
 def test_the_hint_of_its_own_rule_is_shown(run: Run) -> None:
-    printed = run(f"{SCRIPT}print(*[f for f in go({KERNEL.replace(WAIT, '')!r}, late=True)[1]], sep='\\n')")
+    printed = run(f"{SCRIPT}print(*[f for f in go({KERNEL.replace(WAIT, '')!r}, delay_async=True)[1]], sep='\\n')")
     assert "warning[unfinished-blend]: " in printed
     assert "help: acme.wait, or acme.commit to an mbarrier and a wait for its phase" in printed
 

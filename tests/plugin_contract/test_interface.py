@@ -16,7 +16,7 @@ FOLDERS = [*ROOT.glob("packages/pyptx-arch-*/src/*/sim"), *ROOT.glob("tests/plug
 FILES = [path for folder in FOLDERS for path in folder.rglob("*.py")]
 # Modules allowed besides the interface: numerics, PTX types as dtypes, and errors. Also for annotations.
 OFFERED = ("extension", "numerics", "types", "errors")
-# Attributes of `Wave`, `Turn` and arenas that lead to internal objects and arrays of the machine.
+# Attributes of `Wave`, `ExecutionContext` and arenas that lead to internal objects and arrays of the machine.
 INTERNAL = frozenset(
     {"_lanes", "_splits", "data", "engine", "frames", "defined", "machine", "mbarriers", "memories", "splits"}
 )

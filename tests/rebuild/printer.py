@@ -1,6 +1,6 @@
 """Print a module as Python that calls public names only, one statement per line, without sugar and raw text.
 
-Whitespace and source text that the tree leaves unset follow the style; `ptx.written` is printed for the others.
+Whitespace and source text that the tree leaves unset follow the style; `ptx.formatted` is printed for the others.
 """
 
 from __future__ import annotations

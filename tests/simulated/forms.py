@@ -15,7 +15,7 @@ from pyptx_ir.isa.scalar_types import SIZES
 from pyptx_ir.plugins.manager import manager
 from pyptx_ir.plugins.rows import Im2col, TensorMap
 from pyptx_ir.syntax import parse_instruction
-from pyptx_sim import Mapped
+from pyptx_sim import WithDescriptor
 
 if TYPE_CHECKING:
     import random
@@ -127,7 +127,7 @@ def _load(name: str, position: int, form: str) -> str:
     return f"ld.global.b{SIZES[kind]} {name}, [%base+{position * 32 * STRIDE}];"
 
 
-def arguments_of(form: str, chance: random.Random) -> list[NDArray[np.uint8] | Mapped]:
+def arguments_of(form: str, chance: random.Random) -> list[NDArray[np.uint8] | WithDescriptor]:
     """Return the arguments of `kernel_of(form)`: register values, with edge cases among them, and a tensor map."""
     count = len(dict.fromkeys(_REGISTER.findall(form))) + 1
     values = np.frombuffer(chance.randbytes(count * 32 * STRIDE), np.uint8).copy()
@@ -137,12 +137,14 @@ def arguments_of(form: str, chance: random.Random) -> list[NDArray[np.uint8] | M
     return [values, _map_for(form)]
 
 
-def _map_for(form: str) -> Mapped:
+def _map_for(form: str) -> WithDescriptor:
     found = _RANK.search(form)
     rank = int(found[1]) if found else 2
     array = np.arange(4 ** (rank - 1) * 64, dtype=np.uint8).reshape(*(4,) * (rank - 1), 64)
     ones = (1,) * rank
     if "im2col" in form:
         none = (0,) * (rank - 2)
-        return Mapped(array, TensorMap("u8", array.shape, array.strides, (), ones, im2col=Im2col(none, none, 16, 4)))
-    return Mapped(array, TensorMap("u8", array.shape, array.strides, (*(2,) * (rank - 1), 16), ones))
+        return WithDescriptor(
+            array, TensorMap("u8", array.shape, array.strides, (), ones, im2col=Im2col(none, none, 16, 4))
+        )
+    return WithDescriptor(array, TensorMap("u8", array.shape, array.strides, (*(2,) * (rank - 1), 16), ones))

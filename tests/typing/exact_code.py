@@ -25,7 +25,7 @@ def head() -> None:
     m.target("sm_90a", "texmode_independent")
     m.address_size(64)
     m.comment("two\nlines")
-    m.written(lead="\n", spelling=";", unchecked=True)
+    m.formatted(leading="\n", text=";", unchecked=True)
     m.empty()
     assert_type(m.module(), Module)
     assert_type(m.ptx(), str)
@@ -89,9 +89,9 @@ def directives() -> None:
     ptx.directive("maxnreg", 32, terminated=True)
     ptx.comment("text")
     ptx.empty()
-    ptx.written(unchecked=True)
+    ptx.formatted(unchecked=True)
     ptx.loc(1, 2, 3, inlined_at=(1, 2))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  three numbers are expected
-    ptx.written(spellng="ret;")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]  a typo
+    ptx.formatted(spellng="ret;")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]  a typo
     with m.sections(".debug_str"):  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]  a typo
         pass
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, assert_type
 import numpy as np
 
 from pyptx_arch_hopper import TensorMap
-from pyptx_sim import DeviceArray, Launch, Mapped, Memory, Result, Uninitialised, run
+from pyptx_sim import DeviceArray, Launch, Memory, Result, Uninitialized, WithDescriptor, run
 from pyptx_sim.readers import from_triton
 
 if TYPE_CHECKING:
@@ -28,10 +28,10 @@ def arguments(x: NDArray[np.float32], p: ctypes.Structure, tensor: Any) -> None:
     assert_type(TensorMap.decode(described.encode(placed.address)), tuple[TensorMap, int])
     launch = Launch(
         grid=(1, 2),
-        args=[x, placed, Uninitialised(x), 1, 1.5, np.int32(1), p, b"1", Mapped(x, described), tensor],
+        args=[x, placed, Uninitialized(x), 1, 1.5, np.int32(1), p, b"1", WithDescriptor(x, described), tensor],
         memory=memory,
     )
-    assert_type(Launch(grid=1, args=[{"x": x, "sizes": (np.int32(1), [placed, Mapped(x, described)])}]), Launch)
+    assert_type(Launch(grid=1, args=[{"x": x, "sizes": (np.int32(1), [placed, WithDescriptor(x, described)])}]), Launch)
     assert_type(replace(launch, block=(32, 4)), Launch)
     Launch(grid=1, args=[None])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]  0 is the null pointer
     Launch(block=1)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]  the grid is missing

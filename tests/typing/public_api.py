@@ -203,5 +203,5 @@ def declared_registers() -> None:
     assert_type(reg.declare(b32, "%a", ("%b", 4)), tuple[Reg | RegArray, ...])
     ptx.inst.ld.global_.u32(reg.scalar(u32), ptx.unified(ptx.addr("p", 0)))
     ptx.call("f", [reg.scalar(u32)], prototype="p")
-    ptx.written(lead="\n", spelling="ret;", unchecked=True)
+    ptx.formatted(leading="\n", text="ret;", unchecked=True)
     ptx.callprototype([ptx.parameter("_", b32)], noreturn=True)

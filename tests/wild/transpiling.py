@@ -48,7 +48,7 @@ def hold(work: Work, sugar: bool) -> Transpiled:  # noqa: FBT001 - mapped over a
         return Transpiled(work.name, sugar, fault, 0, time.perf_counter() - started)
     fault = "" if again == source else f"other bytes ({kind}): {first_difference(source, again)}"
     seconds = time.perf_counter() - started
-    return Transpiled(work.name, sugar, fault, len(done.withdrawn), seconds)
+    return Transpiled(work.name, sugar, fault, len(done.rejected), seconds)
 
 
 def emitted(python: str) -> str:

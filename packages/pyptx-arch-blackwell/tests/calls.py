@@ -11,7 +11,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from pyptx_arch_blackwell.descriptors import InstructionDescriptor, ZeroColumnMask
-from pyptx_arch_blackwell.products import PRODUCTS, SCALE_SIZES, Product
+from pyptx_arch_blackwell.products import PRODUCTS, SCALE_SIZES, MmaTypes
 from pyptx_dsl import ptx, reg, smem
 from pyptx_dsl.shared_memory.tiles import SharedTile
 from pyptx_dsl.types import b32, b64, bf16, e2m1, e4m3, f32, pred, s8, s32, tf32, u16, u32, u64
@@ -67,17 +67,17 @@ class Call:
     groups: tuple[int, ...] = (1, 2)
 
 
-def described(row: Product, m: int, n: int, **more: Any) -> InstructionDescriptor:
+def described(row: MmaTypes, m: int, n: int, **more: Any) -> InstructionDescriptor:
     dtype = TYPES[row.kind].name
     scale = {"scale": "ue4m3" if row.kind == "mxf4nvf4" else "ue8m0"} if row.scales else {}
     return InstructionDescriptor(row.kind, row.sums[-1], dtype, dtype, m, n, sparse=row.sparse, **{**scale, **more})
 
 
-def function(row: Product) -> Callable[..., None]:
+def function(row: MmaTypes) -> Callable[..., None]:
     return getattr(ptx.tcgen05, f"mma{'_ws' if row.ws else ''}{'_sp' if row.sparse else ''}")
 
 
-def given(row: Product, bench: Bench) -> dict[str, Any]:
+def given(row: MmaTypes, bench: Bench) -> dict[str, Any]:
     """Return the keyword arguments of an MMA besides A, B and the instruction descriptor."""
     words: dict[str, Any] = {} if row.ws else {"cta_group": row.cta_group}
     if row.sparse:
@@ -88,11 +88,11 @@ def given(row: Product, bench: Bench) -> dict[str, Any]:
     return words
 
 
-def where(row: Product) -> tuple[str, ...]:
+def where(row: MmaTypes) -> tuple[str, ...]:
     return INTEGERS if row.kind == "i8" else EVERYWHERE
 
 
-def since(row: Product) -> tuple[int, int]:
+def since(row: MmaTypes) -> tuple[int, int]:
     """Return the PTX version of a row's MMA; block16 and block32 came with 8.8."""
     return (8, 8) if row.kind == "mxf4nvf4" else (8, 6)
 
@@ -103,14 +103,14 @@ def products() -> Iterator[Call]:
         for number, (m, n) in enumerate(product(row.rows, row.columns)):
             held = number % 2
 
-            def run(bench: Bench, row: Product = row, m: int = m, n: int = n, held: int = held) -> None:
+            def run(bench: Bench, row: MmaTypes = row, m: int = m, n: int = n, held: int = held) -> None:
                 a = bench.t[:, 256:320] if held else bench.u64
                 function(row)(bench.t, a, bench.b64, idesc=described(row, m, n), **given(row, bench))
 
             yield Call(f"{row.words} {m} x {n}", run, on=where(row), since=since(row), groups=(row.cta_group,))
 
 
-def _options(row: Product) -> Iterator[tuple[str, dict[str, Any], tuple[str, ...], tuple[int, int], int]]:
+def _options(row: MmaTypes) -> Iterator[tuple[str, dict[str, Any], tuple[str, ...], tuple[int, int], int]]:
     """Yield every value of every option: name, keyword arguments, targets, PTX version, number of instructions."""
     place, first = where(row), since(row)
     for value in (True, False, 1, 0, "p", "~p"):
@@ -150,7 +150,7 @@ def options() -> Iterator[Call]:
     for row in PRODUCTS:
         for name, words, targets, version, count in _options(row):
 
-            def run(bench: Bench, row: Product = row, words: dict[str, Any] = words) -> None:
+            def run(bench: Bench, row: MmaTypes = row, words: dict[str, Any] = words) -> None:
                 names = {"p": bench.p, "~p": ~bench.p, "u32": bench.u32, "lanes": bench.lanes, "b64": bench.b64}
                 said = {
                     key: names.get(value, value) if isinstance(value, str) else value for key, value in words.items()
@@ -173,7 +173,7 @@ def deep() -> Iterator[Call]:
         if block not in {int(size[5:]) for size in SCALE_SIZES[kind] if size.startswith("block")}:
             continue
 
-        def run(bench: Bench, row: Product = row, m: int = m, block: int = block) -> None:
+        def run(bench: Bench, row: MmaTypes = row, m: int = m, block: int = block) -> None:
             words = {**given(row, bench), "block": block}
             idesc = described(row, m, 128, depth=96, scale="ue8m0")
             ptx.tcgen05.mma(bench.t, bench.u64, bench.b64, idesc, **words)
@@ -185,7 +185,7 @@ def tiles() -> Iterator[Call]:
     """Yield MMA calls on tiles, whose descriptors are computed before the MMA, and calls that compute descriptors."""
     for row in PRODUCTS:
 
-        def run(bench: Bench, row: Product = row) -> None:
+        def run(bench: Bench, row: MmaTypes = row) -> None:
             tile, dtype = bench.tile(row.kind), TYPES[row.kind]
             types = {"dtype_d": SUMS.get(row.kind, f32), "dtype_a": dtype, "dtype_b": dtype}
             scale = {"dtype_scale": row.scales[0]} if row.scales else {}

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["WHENEVER", "Bench", "Expected", "check"]
 
-WHENEVER: tuple[dict[str, int], ...] = ({"seed": 3}, {"seed": 4, "late": True})
+WHENEVER: tuple[dict[str, int], ...] = ({"seed": 3}, {"seed": 4, "delay_async": True})
 """Schedules that delay asynchronous operations."""
 
 

@@ -119,7 +119,7 @@ def test_they_are_so_whenever_they_are_done(case: Product, schedule: dict[str, i
     check(case, 2, target="sm_103a" if case.depth == 96 else "sm_100a", **schedule)
 
 
-@pytest.mark.parametrize("options", [{}, {"seed": 5}, {"late": True}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"seed": 5}, {"delay_async": True}], ids=str)
 def test_a_sum_takes_its_scales_byte_by_byte(options: dict[str, Any]) -> None:
     """Accumulate four MMAs of K = 32 with scale factor IDs 0 to 3, as kernels do that copy 128 elements' factors."""
     bench, sums = Bench(), None

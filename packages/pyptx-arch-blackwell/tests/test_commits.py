@@ -50,7 +50,7 @@ def found(awaited: str, ended: str, schedule: dict[str, Any]) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "schedule", [{}, {"late": True}, *({"seed": seed, "late": True} for seed in range(1, 5))], ids=str
+    "schedule", [{}, {"delay_async": True}, *({"seed": seed, "delay_async": True} for seed in range(1, 5))], ids=str
 )
 def test_who_has_waited_for_a_commit_has_waited_for_earlier_ones_of_its_thread(schedule: dict[str, Any]) -> None:
     """`.commit` is one of the synchronous instructions, which are ordered with each other."""
@@ -58,4 +58,4 @@ def test_who_has_waited_for_a_commit_has_waited_for_earlier_ones_of_its_thread(s
 
 
 def test_a_later_commit_may_still_be_to_come() -> None:
-    assert found("first", "second", {"late": True}) == {"mbarrier-uninitialized"}
+    assert found("first", "second", {"delay_async": True}) == {"mbarrier-uninitialized"}

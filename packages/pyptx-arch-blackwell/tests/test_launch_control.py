@@ -10,7 +10,7 @@ import pytest
 from pyptx_sim import Result, run
 from pyptx_sim.errors import StepLimitExceeded
 
-SCHEDULES: list[dict[str, Any]] = [{}, {"late": True}, *({"seed": seed} for seed in range(1, 7))]
+SCHEDULES: list[dict[str, Any]] = [{}, {"delay_async": True}, *({"seed": seed} for seed in range(1, 7))]
 ASK = "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes"
 QUERY = "clusterlaunchcontrol.query_cancel"
 RELEASE = "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;"

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.blackwell, pytest.mark.scaled]
 
-SCHEDULES: list[dict[str, Any]] = full([*({"seed": seed} for seed in range(8)), {"late": True}],
-                                      default=[{}, {"seed": 1}, {"late": True}])  # fmt: skip
+SCHEDULES: list[dict[str, Any]] = full([*({"seed": seed} for seed in range(8)), {"delay_async": True}],
+                                      default=[{}, {"seed": 1}, {"delay_async": True}])  # fmt: skip
 
 # D = A · B: CTA r has rows 128 r to 128 r + 127 of A and columns 8 r to 8 r + 7 of B; f16, K = 16. Warp 0 allocates.
 KERNEL = """\

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pyptx_arch_blackwell.descriptors import FACTORS, KINDS, SCALED_KINDS, SUMS, InstructionDescriptor
-from pyptx_arch_blackwell.products import PRODUCTS, ProductError, check, check_swizzle, find
+from pyptx_arch_blackwell.products import PRODUCTS, MmaError, check, check_swizzle, find
 
 # Manual: "Matrix Shape": rows as printed, copied by hand: M, N (first, last, step), K.
 STEPS_8, STEPS_16, STEPS_32 = (8, 256, 8), (16, 256, 16), (32, 256, 32)
@@ -68,7 +68,7 @@ def descriptor(kind: str, m: int, n: int, depth: int, *, sparse: bool) -> Instru
 def accepted(made: InstructionDescriptor, cta_group: int, *, ws: bool) -> bool:
     try:
         check(made, cta_group=cta_group, ws=ws)
-    except ProductError:
+    except MmaError:
         return False
     return True
 
@@ -114,7 +114,7 @@ def test_swizzles_go_with_types_and_majors_as_the_manual_says() -> None:
         if wanted and kind not in ("mxf4", "mxf4nvf4"):
             check_swizzle(kind, "MN", *pattern)
         else:
-            with pytest.raises(ProductError):
+            with pytest.raises(MmaError):
                 check_swizzle(kind, "MN", *pattern)
 
 
@@ -140,5 +140,5 @@ def test_swizzles_go_with_types_and_majors_as_the_manual_says() -> None:
     ],
 )
 def test_what_is_not_there_is_told_with_what_is(call: Any, says: str) -> None:
-    with pytest.raises(ProductError, match=says):
+    with pytest.raises(MmaError, match=says):
         call()

@@ -27,7 +27,7 @@ M, N, K = 128, 64, 64
 SWIZZLES = (None, "32B", "64B", "128B")
 SHAPES = list(combinations(("K", "MN"), SWIZZLES))
 CASES = share(list(combinations(SHAPES, SHAPES)), 7)
-MODES = ({}, {"late": True}, {"seed": 1})
+MODES = ({}, {"delay_async": True}, {"seed": 1})
 
 
 def tile(mn: int, layout: tuple[str, str | None]) -> SharedTile:
@@ -44,15 +44,15 @@ def write(allocated: Any, described: SharedTile, row: Any, bytes_of_row: Any, si
     for k in range(size):
         ptx.ld(u8, value, ptx.addr(bytes_of_row, k))
         if described.major == "K":
-            panel, inside = divmod(k, described.panel_columns)
-            place = (panel, row, inside) if described.panels > 1 else (row, inside)
+            panel, inside = divmod(k, described.box_columns)
+            place = (panel, row, inside) if described.boxes > 1 else (row, inside)
             allocated.store(value, *place)
             continue
-        if described.panels == 1:
+        if described.boxes == 1:
             allocated.store(value, k, row)
             continue
-        shift = described.panel_columns.bit_length() - 1
-        allocated.store(value, row >> shift, k, row & (described.panel_columns - 1))
+        shift = described.box_columns.bit_length() - 1
+        allocated.store(value, row >> shift, k, row & (described.box_columns - 1))
 
 
 def multiplying(a_layout: tuple[str, str | None], b_layout: tuple[str, str | None]) -> Kernel[Any]:

@@ -32,7 +32,7 @@ COPIES = {
 LAYOUTS = [Layout("K", 0), Layout("K", 0, gap=128), Layout("K", 32), Layout("K", 64, skip=32),
            Layout("K", 128, gap=1024), Layout("K", 128, skip=96)]  # fmt: skip
 FORMATS = {"": None, ".b8x16.b4x16_p64": "e2m1", ".b8x16.b6x16_p32": "e3m2"}
-SCHEDULES = [{}, {"seed": 3}, {"late": True}]
+SCHEDULES = [{}, {"seed": 3}, {"delay_async": True}]
 
 
 @pytest.mark.parametrize("blocks", [1, 2])
@@ -159,6 +159,6 @@ def test_a_commit_arrives_at_the_barriers_of_all_blocks_that_it_names(
     """Each of four CTAs expects one arrival per mask that includes it: with fewer it would hang."""
     arrivals = [sum(mask >> block & 1 for mask in masks) for block in range(4)]
     given, out = np.array(list(zip(masks, arrivals, strict=True)), np.uint32), np.zeros(4, np.uint32)
-    result = run(COMMIT, grid=4, block=32, cluster=4, args=[out, given], checks="all", seed=seed, late=late)
+    result = run(COMMIT, grid=4, block=32, cluster=4, args=[out, given], checks="all", seed=seed, delay_async=late)
     assert not [finding for finding in result.findings if finding.rule != "uninitialized-memory"]
     assert out.tolist() == [1] * 4

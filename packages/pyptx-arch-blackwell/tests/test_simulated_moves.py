@@ -24,7 +24,7 @@ SHAPES = ("32x32b", "16x64b", "16x128b", "16x256b", "16x32bx2")
 REGISTERS = {"16x128b": 2, "16x256b": 4}  # registers per repetition; others have 1
 SPLIT = 160  # columns between the accesses of 16x32bx2
 THREAD = np.arange(LANES)
-SCHEDULES = full([{}, {"seed": 3}, {"late": True}], default=[{"seed": 3}, {"late": True}])
+SCHEDULES = full([{}, {"seed": 3}, {"delay_async": True}], default=[{"seed": 3}, {"delay_async": True}])
 
 
 def cells(shape: str, registers: int, *, packed: bool, upper: int) -> tuple[Array, Array]:

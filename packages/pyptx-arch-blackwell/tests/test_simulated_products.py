@@ -103,7 +103,7 @@ def test_it_is_so_whenever_it_is_done(case: Product, schedule: dict[str, int]) -
 
 
 @pytest.mark.parametrize("blocks", [1, 2])
-@pytest.mark.parametrize("options", [{}, {"seed": 1}, {"late": True}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"seed": 1}, {"delay_async": True}], ids=str)
 def test_products_of_one_pipeline_follow_each_other(blocks: int, options: dict[str, int]) -> None:
     """Two accumulators, alternately updated by four MMAs each, whose operands move along rows of 128 bytes."""
     bench = Bench(blocks)
@@ -125,5 +125,5 @@ def test_a_product_may_take_a_factor_from_its_collector(buffer: str, *, late: bo
                            words=f".collector::{buffer}::fill"))  # fmt: skip
     *_, line = bench.issue.lines
     bench.issue.emit("setp.eq.u32 %done, 0, 0;", *(line.replace("fill", what) for what in ("use", "lastuse")))
-    found = it.found(bench.run(late=late))
+    found = it.found(bench.run(delay_async=late))
     np.testing.assert_allclose(found, 3 * it.sums, rtol=0, atol=3 * float(it.bound.max()))

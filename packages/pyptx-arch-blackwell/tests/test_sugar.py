@@ -29,7 +29,7 @@ def test_the_example_is_what_the_rule_does(rule: object) -> None:
     done = transpile(module(one.before), ALL)
     assert done.applied[one.name] == 1, done.text
     assert textwrap.indent(one.after, "    ") in done.text
-    assert not done.withdrawn
+    assert not done.rejected
 
 
 def test_a_number_that_no_product_takes_or_that_says_nothing_stays_a_number() -> None:

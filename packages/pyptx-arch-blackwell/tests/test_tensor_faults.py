@@ -11,7 +11,7 @@ import pytest
 
 from pyptx_sim import Finding, run
 
-SCHEDULES: tuple[dict[str, Any], ...] = ({}, {"late": True}, {"seed": 1}, {"seed": 2})
+SCHEDULES: tuple[dict[str, Any], ...] = ({}, {"delay_async": True}, {"seed": 1}, {"seed": 2})
 schedules = pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
 
 # Operands of 64 by 16 and 16 by 16 zeros, and tensor memory columns at %r20. %p0 selects thread 0, %p1 thread 32.

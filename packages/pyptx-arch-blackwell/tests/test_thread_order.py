@@ -7,16 +7,16 @@ import pytest
 
 from pyptx_arch_blackwell.sim.tensor_memory import SPACE
 from pyptx_arch_blackwell.sim.thread_order import LastUses
-from pyptx_sim.extension import Touch
+from pyptx_sim.extension import AsyncAccess
 
 SIZE, NARROWEST = 8 << 10, 16
 
 
-def touch(rng: np.random.Generator, operations: int) -> Touch:
+def touch(rng: np.random.Generator, operations: int) -> AsyncAccess:
     size = int(rng.choice([16, 32, 128, 512, 1024]))
     offsets = rng.choice(SIZE // size, min(SIZE // size, 2 * operations), replace=False) * size
     owners = np.sort(rng.integers(operations, size=len(offsets)))
-    return Touch(SPACE.name, writes=True, offsets=offsets, size=size, owners=owners)
+    return AsyncAccess(SPACE.name, writes=True, offsets=offsets, size=size, owners=owners)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -11,7 +11,7 @@ from pyptx_sim import run
 
 pytestmark = pytest.mark.hopper
 
-SCHEDULES = [{}, {"late": True}, *({"seed": seed} for seed in range(1, 5))]
+SCHEDULES = [{}, {"delay_async": True}, *({"seed": seed} for seed in range(1, 5))]
 HEAD = """\
 .version 8.6
 .target sm_90a

@@ -156,8 +156,8 @@ def test_a_structure_holds_a_map_made_before_the_launch() -> None:
     memory = pyptx_sim.Memory()
     encoded = bytes(56) + described.encode(memory.put(x).address)
     for given in (
-        (np.int32(5), pyptx_sim.Mapped(x, described), out),
-        {"count": np.int32(5), "map": pyptx_sim.Mapped(memory.put(x), described), "out": memory.put(out)},
+        (np.int32(5), pyptx_sim.WithDescriptor(x, described), out),
+        {"count": np.int32(5), "map": pyptx_sim.WithDescriptor(memory.put(x), described), "out": memory.put(out)},
         (np.int64(5), encoded, out, bytes(56)),
     ):
         out[:] = 0

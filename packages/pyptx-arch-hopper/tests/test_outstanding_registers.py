@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.hopper, pytest.mark.scaled]
 
-SCHEDULES: list[dict[str, Any]] = full([*({"seed": seed} for seed in range(8)), {"late": True}],
-                                      default=[{}, {"seed": 1}, {"late": True}])  # fmt: skip
+SCHEDULES: list[dict[str, Any]] = full([*({"seed": seed} for seed in range(8)), {"delay_async": True}],
+                                      default=[{}, {"seed": 1}, {"delay_async": True}])  # fmt: skip
 ITERATIONS = 3
 
 KERNEL = """\
@@ -156,7 +156,7 @@ class Case:
     """A body that accesses a register too early, a correct body, and the accumulators that both should have.
 
     `waits`: the number of waits that ptxas inserts in the faulty body; None if it renames registers, or releases
-    differ. `late`: a late schedule gives the wrong result.
+    differ. `delay_async`: a late schedule gives the wrong result.
     """
 
     name: str
@@ -165,7 +165,7 @@ class Case:
     expected: Callable[[Inputs], Array] = lambda given: given.sum(*range(ITERATIONS))
     severity: str = "error"
     waits: int | None = 0
-    late: bool = True
+    delay_async: bool = True
     whole: bool = False
 
 
@@ -208,20 +208,20 @@ CASES = (
     Case("operand A of an MMA are accumulators of an outstanding one",
          line(load(), whole(X, FIRST), whole(Y, X), wait(), moved(Y)),
          line(load(), whole(X, FIRST), wait(), whole(Y, X), wait(), moved(Y)),
-         lambda given: dealt(dealt(given.a[0], whole=True), whole=True), late=False, whole=True),
+         lambda given: dealt(dealt(given.a[0], whole=True), whole=True), delay_async=False, whole=True),
     Case("accumulators of an MMA are operand A of an outstanding one",
          line(load(), load(SECOND, 1), whole(X, FIRST), whole(FIRST, SECOND), wait(), moved(FIRST)),
          line(load(), load(SECOND, 1), whole(X, FIRST), wait(), whole(FIRST, SECOND), wait(), moved(FIRST)),
-         lambda given: dealt(given.a[1], whole=True), late=False, whole=True),
+         lambda given: dealt(given.a[1], whole=True), delay_async=False, whole=True),
     Case("an accumulator is read before the wait",
          loop(load(), mma(), COMMIT, READ, wait()), loop(load(), mma(), COMMIT, wait(), READ),
-         severity="warning", waits=1, late=False),
+         severity="warning", waits=1, delay_async=False),
     Case("an accumulator is doubled before the wait",
          line(load(), mma(), COMMIT, DOUBLED, wait()), line(load(), mma(), COMMIT, wait(), DOUBLED),
-         lambda given: given.sum(0) * [1, 2, 1, 1], severity="warning", waits=1, late=False),
+         lambda given: given.sum(0) * [1, 2, 1, 1], severity="warning", waits=1, delay_async=False),
     Case("operand A is read before the wait",
          loop(load(), mma(), COMMIT, READ_A, wait()), loop(load(), mma(), COMMIT, wait(), READ_A),
-         severity="note", late=False),
+         severity="note", delay_async=False),
 )  # fmt: skip
 
 
@@ -255,7 +255,7 @@ def test_an_access_to_a_register_before_the_wait_is_found(case: Case, schedule: 
     assert min(found, key=["error", "warning", "note"].index) == case.severity, [str(each) for each in findings]
     if case.severity != "error":
         np.testing.assert_array_equal(wrong, case.expected(given))
-    elif "late" in schedule and case.late:
+    elif "delay_async" in schedule and case.delay_async:
         assert (wrong != case.expected(given)).any()
 
 

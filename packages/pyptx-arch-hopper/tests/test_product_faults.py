@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 A = SharedTile(bf16, (64, 64))
 B = SharedTile(bf16, (64, 64), major="MN")
 DISTANCES = {"leading_byte_offset": 16, "stride_byte_offset": 1024}
-SCHEDULES = [{}, {"seed": 3}, {"late": True}]
+SCHEDULES = [{}, {"seed": 3}, {"delay_async": True}]
 
 
 def multiply(fault: str) -> Kernel:

@@ -156,9 +156,9 @@ def product_of(left: SharedTile, right: SharedTile, *, advancing: bool) -> str:
         bar, acc = smem.mbarrier(1), reg.array(sums, right.mn // 2)
         held = [smem.tile(tile) for tile in (left, right)]
         for tile, memory, array in zip((left, right), held, (a, b), strict=True):
-            for panel in range(tile.panels):
-                dst = memory[panel] if tile.panels > 1 else memory
-                at = (panel * tile.panel_columns, 0)
+            for panel in range(tile.boxes):
+                dst = memory[panel] if tile.boxes > 1 else memory
+                at = (panel * tile.box_columns, 0)
                 ptx.cp.async_.bulk.tensor_2d(dst=dst, src=array, coord=at, mbar=bar[0])
         operands = [ptx.wgmma.descriptor(each) for each in held] if advancing else held
         for step in range(0, left.k, left.k_step):

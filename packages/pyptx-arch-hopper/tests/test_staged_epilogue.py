@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from pyptx_ir.plugins.rows import TensorMap
-from pyptx_sim import Mapped, explore
+from pyptx_sim import WithDescriptor, explore
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -89,7 +89,7 @@ def explored(text: str) -> tuple[Exploration, NDArray[np.uint16]]:
     out = np.zeros((TILES * CLUSTERS * BLOCKS * ROWS, COLUMNS), np.uint16)
     described = TensorMap("u16", out.shape, out.strides, (ROWS, COLUMNS), (1, 1))
     found = explore(
-        text, grid=CLUSTERS * BLOCKS, block=128, cluster=BLOCKS, args=[Mapped(out, described)], seeds=range(10)
+        text, grid=CLUSTERS * BLOCKS, block=128, cluster=BLOCKS, args=[WithDescriptor(out, described)], seeds=range(10)
     )
     return found, out
 

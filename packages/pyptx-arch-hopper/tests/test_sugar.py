@@ -22,7 +22,7 @@ from pyptx_transpile.rules.table import RULES
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyptx_transpile import Claim, Plan
+    from pyptx_transpile import Plan, Rewrite
     from pyptx_transpile.body_printer import BodyPrinter
     from pyptx_transpile.plan import Slot
     from pyptx_transpile.rows import Body
@@ -44,7 +44,7 @@ def ring(body: str) -> str:
     """Return the emitted lines of the ring and the wait."""
     done = transpile(module(body), ALL)
     assert done.applied["ring"] == 1, done.text
-    assert not done.withdrawn
+    assert not done.rejected
     return "\n".join(line.strip() for line in done.text.splitlines() if ".ring(" in line or ".at(" in line)
 
 
@@ -54,7 +54,7 @@ def test_the_example_is_what_the_rule_does(rule: object) -> None:
     done = transpile(module(one.before), ALL)
     assert done.applied[one.name] == 1, done.text
     assert textwrap.indent(one.after, "    ") in done.text
-    assert not done.withdrawn
+    assert not done.rejected
 
 
 ADDRESSES = {
@@ -111,7 +111,7 @@ def test_what_is_no_ring_stays(what: str) -> None:
     done = transpile(module(NEARLY[what]), ALL)
     assert done.applied["ring"] == 0, done.text
     assert done.applied["wait"] == 1
-    assert not done.withdrawn
+    assert not done.rejected
 
 
 PRODUCT = (
@@ -144,7 +144,7 @@ def test_descriptors_are_found_as_compilers_make_them(what: str) -> None:
     source, steps, call = SOURCES[what]
     done = transpile(module(source), ALL)
     assert done.applied["descriptor"] == 1, done.text
-    assert not done.withdrawn
+    assert not done.rejected
     assert f"    descriptor({call})\n" in done.text
     assert f'steps="{steps}"' in done.text
 
@@ -156,7 +156,7 @@ def test_products_that_are_repeated_are_one_loop_with_their_descriptors() -> Non
         for at in range(4)
     )
     done = transpile(module("".join(turns)), ALL)
-    assert not done.withdrawn
+    assert not done.rejected
     loop = "    for i in range(4):\n        descriptor(r[1], 32 + 32 * i, temps=["
     assert loop in done.text
 
@@ -173,7 +173,7 @@ NO_DESCRIPTORS = {
 def test_what_is_no_descriptor_stays(what: str) -> None:
     done = transpile(module(NO_DESCRIPTORS[what]), ALL)
     assert done.applied["descriptor"] == 0, done.text
-    assert not done.withdrawn
+    assert not done.rejected
 
 
 MISTAKES: dict[str, dict[str, Any]] = {
@@ -213,7 +213,7 @@ ACCUMULATORS: dict[str, tuple[str, list[str], list[str]]] = {
 def test_accumulators_have_names_where_several_products_add_to_them(what: str) -> None:
     source, bound, used = ACCUMULATORS[what]
     done = transpile(module(source), [rule for rule in ALL if rule.name in {"accumulator", "operand"}])
-    assert not done.withdrawn
+    assert not done.rejected
     lines = [line.strip() for line in done.text.splitlines()]
     assert [line for line in lines if line.startswith("acc")] == bound
     calls = [line for line in lines if line.startswith("ptx.inst.wgmma")]
@@ -221,17 +221,17 @@ def test_accumulators_have_names_where_several_products_add_to_them(what: str) -
 
 
 def test_a_wrong_accumulator_is_withdrawn_and_nothing_else() -> None:
-    def find(body: Body, plan: Plan) -> Iterator[Claim]:
+    def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
         for claim in ACCUMULATOR.find(body, plan):
             yield replace(claim, write=partial(_moved, claim))
 
-    def _moved(claim: Claim, printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
+    def _moved(claim: Rewrite, printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
         claim.write(printer, slots)
         printer.page.lines[-1] = printer.page.lines[-1].replace("0:4", "1:5")
 
     rules = [replace(rule, find=find) if rule is ACCUMULATOR else rule for rule in ALL]
     done = transpile(module(ADDS.format(FIRST) * 2), rules)
-    assert [one.rule for one in done.withdrawn] == ["accumulator"]
+    assert [one.rule for one in done.rejected] == ["accumulator"]
     assert "f[0:4]" in done.text
     assert "acc" not in done.text
 

@@ -9,7 +9,7 @@ import pytest
 
 from pyptx_sim import run
 
-SCHEDULES = [{}, {"seed": 3}, {"late": True}]
+SCHEDULES = [{}, {"seed": 3}, {"delay_async": True}]
 # Two threads write each row of A and each column of B, up to ROWS and COLUMNS. No swizzle: strides are 128 bytes along
 # K, 256 along M and N. A thread holds two columns of D in a row, and in the row 8 below.
 HEAD = """
@@ -63,7 +63,9 @@ def findings(
     words = {"ROWS": rows, "COLUMNS": columns, "THREADS": threads, "LANES": lanes}
     for word, number in words.items():
         text = text.replace(word, str(number))
-    return list(run(text, grid=1, block=128, args=[np.zeros((128, 4), np.float32)], late=late, seed=seed).findings)
+    return list(
+        run(text, grid=1, block=128, args=[np.zeros((128, 4), np.float32)], delay_async=late, seed=seed).findings
+    )
 
 
 def rules(*body: str, **options: Any) -> set[str]:

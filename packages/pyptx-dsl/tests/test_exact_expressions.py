@@ -326,15 +326,15 @@ def test_a_spelling_is_that_of_the_instruction_with_the_register_it_is_assigned_
     def body(b: Banks) -> None:
         r = b.r
         with ptx.expr(temps=(r[6], r[5])):
-            ptx.written(lead="\n\n\t", spelling="add.u32   %r0,%r1,%r2;")
+            ptx.formatted(leading="\n\n\t", text="add.u32   %r0,%r1,%r2;")
             r[0] = r[1] + r[2]
-            ptx.written(spelling="sub.u32  %r6, %r1, 1;")
+            ptx.formatted(text="sub.u32  %r6, %r1, 1;")
             r[3] = (r[1] - 1) * r[2]
-            ptx.written(spelling="and.b32  %r5, %r1, %r2;")
+            ptx.formatted(text="and.b32  %r5, %r1, %r2;")
             ptx.inst.st.global_.b32(ptx.addr(b.rd[0]), r[1] & r[2])
-            ptx.written(spelling="mov.b32  %r7, %r1;")
+            ptx.formatted(text="mov.b32  %r7, %r1;")
             r[7] = r[1]
-            ptx.written(spelling="add.u32  %r7, %r7, 1;")
+            ptx.formatted(text="add.u32  %r7, %r7, 1;")
             r[7] += 1
 
     text = traced(body)
@@ -349,7 +349,7 @@ def test_a_spelling_is_that_of_the_instruction_with_the_register_it_is_assigned_
 def test_a_spelling_of_another_instruction_than_the_assigned_one_is_an_error_at_its_line(spelling: str) -> None:
     def body(b: Banks) -> None:
         with ptx.expr(temps=(b.r[6],)):
-            ptx.written(spelling=spelling)
+            ptx.formatted(text=spelling)
             b.r[0] = b.r[1] + b.r[2]  # the culprit
 
     with pytest.raises(SpellingError, match="the source text") as caught:
@@ -360,7 +360,7 @@ def test_a_spelling_of_another_instruction_than_the_assigned_one_is_an_error_at_
 def test_a_spelling_that_a_temporary_s_instruction_has_not_is_an_error_at_its_line() -> None:
     def body(b: Banks) -> None:
         with ptx.expr(temps=(b.r[6],)):
-            ptx.written(spelling="add.u32 %r5, %r1, %r2;")
+            ptx.formatted(text="add.u32 %r5, %r1, %r2;")
             b.r[1] + b.r[2]  # the culprit
 
     with pytest.raises(SpellingError, match="another statement") as caught:
@@ -379,7 +379,7 @@ def test_what_is_assigned_is_judged_where_instructions_are() -> None:
 
     def unchecked(b: Banks) -> None:
         with ptx.expr(temps=()):
-            ptx.written(unchecked=True)
+            ptx.formatted(unchecked=True)
             widened(b)
 
     with pytest.raises(InstructionUseError):

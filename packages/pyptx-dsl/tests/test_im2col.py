@@ -44,7 +44,7 @@ def test_a_shared_tile_declares_the_array_that_fills_it() -> None:
         "N", "H", "W", "C", bf16, layout=Layout.TMA_128B,
         im2col=Im2col.convolution((3, 3), pixels=128, channels=64, padding=1, stride=2),
     )  # fmt: skip
-    assert shared.panels == 2
+    assert shared.boxes == 2
 
 
 def test_a_shared_tile_with_channels_in_its_rows_is_refused() -> None:

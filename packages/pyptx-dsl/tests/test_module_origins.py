@@ -43,7 +43,7 @@ def test_what_ptxas_refuses_of_a_body_is_an_error_at_the_line_that_wrote_it() ->
     m.comment("a line more\nand another one")
 
     def culprit(r: reg.RegArray) -> None:
-        ptx.written(lead="\n\n\n\t", unchecked=True)
+        ptx.formatted(leading="\n\n\n\t", unchecked=True)
         ptx.inst.mov.u32(r[0], "nobody")  # the culprit
 
     @m.entry("k", [m.param("a", u32), m.param("b", u32)], maxntid=(128,))
@@ -93,7 +93,7 @@ def test_each_line_of_a_module_has_the_call_that_wrote_it() -> None:
 
     m = module(version=(8, 7), target="sm_90a")
     m.var("const", "a", u32, 2, init=[1, 2])
-    m.written(lead="\n\n\n")
+    m.formatted(leading="\n\n\n")
     m.entry("first", [m.param("p", u64), m.param("q", u64)])(ret)
     with m.section(".debug_str"):
         m.label("here")

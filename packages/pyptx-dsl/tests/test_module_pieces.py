@@ -10,7 +10,7 @@ import pytest
 from pyptx_dsl import ptx, reg
 from pyptx_dsl.errors import CallError, OperandError
 from pyptx_dsl.modules.beginning import module
-from pyptx_dsl.modules.pieces import in_pieces
+from pyptx_dsl.modules.pieces import text_body
 from pyptx_dsl.modules.places import places_of
 from pyptx_dsl.types import b32, u64
 from pyptx_ir.errors import PyptxError
@@ -41,13 +41,13 @@ def made(source: str, **names: object) -> dict[str, Any]:
 def test_a_piece_ends_where_no_block_is_open() -> None:
     times = 3_000
     names = made(f'{HEAD}{GROUP * times}"""', done=[])
-    in_pieces(names["f"])("b", "c")
+    text_body(names["f"])("b", "c")
     assert names["done"] == [["b"]] * times
 
 
 def test_what_a_text_binds_is_its_own() -> None:
     names = made(f'{HEAD}    outer = a\n    seen.append(outer + b)\n"""', outer="file", seen=[])
-    in_pieces(names["f"])("b", "c")
+    text_body(names["f"])("b", "c")
     assert (names["outer"], names["seen"]) == ("file", ["bc"])
     assert "a" not in names
 
@@ -58,7 +58,7 @@ def test_what_a_text_binds_is_its_own() -> None:
 )
 def test_a_text_sees_every_parameter(parameters: str, seen: list[object]) -> None:
     names = made(f'def f({parameters}):\n    return r"""\n    seen.append(params)\n"""', seen=[])
-    in_pieces(names["f"])("b", "c")
+    text_body(names["f"])("b", "c")
     assert names["seen"] == seen
 
 
@@ -66,10 +66,10 @@ def test_a_text_sees_every_parameter(parameters: str, seen: list[object]) -> Non
 def test_an_error_is_told_at_its_line(times: int) -> None:
     lines = "    a\n" * times
     with pytest.raises(ZeroDivisionError) as caught:
-        in_pieces(made(f'{HEAD}{lines}    1 / 0\n"""')["f"])("b", "c")
+        text_body(made(f'{HEAD}{lines}    1 / 0\n"""')["f"])("b", "c")
     assert (caught.traceback[-1].lineno, str(caught.traceback[-1].path)) == (3 + times, "<f>")  # counted from 0
     with pytest.raises(SyntaxError) as wrong:
-        in_pieces(made(f'{HEAD}{lines}    add r1\n"""')["f"])("b", "c")
+        text_body(made(f'{HEAD}{lines}    add r1\n"""')["f"])("b", "c")
     assert (wrong.value.lineno, wrong.value.filename) == (4 + times, "<f>")
 
 
@@ -88,7 +88,7 @@ wrong = False
 
 def test_a_text_is_the_body_of_a_function_and_its_statements_have_its_lines() -> None:
     written = module(version=(8, 7), target="sm_90a")
-    written.entry("k", [written.param("p", u64)])(in_pieces(body))
+    written.entry("k", [written.param("p", u64)])(text_body(body))
     text = written.ptx()
     assert [line.strip() for line in text.splitlines() if "ld." in line] == [
         "ld.param.u64 %rd0, [p];",
@@ -107,7 +107,7 @@ def test_a_mistake_in_a_text_points_at_its_line(tmp_path: Path) -> None:
     linecache.checkcache(str(source))
     written = module(version=(8, 7), target="sm_90a")
     with pytest.raises(PyptxError, match=r"kernel\.py:5"):
-        written.entry("k", [written.param("a", u64), written.param("b", u64)])(in_pieces(found["f"]))
+        written.entry("k", [written.param("a", u64), written.param("b", u64)])(text_body(found["f"]))
 
 
 @pytest.mark.parametrize(
@@ -121,4 +121,4 @@ def test_a_mistake_in_a_text_points_at_its_line(tmp_path: Path) -> None:
 )
 def test_what_is_no_text_of_a_body_is_refused(function: Callable[..., str], kind: type[Exception]) -> None:
     with pytest.raises(kind):
-        in_pieces(function)()
+        text_body(function)()

@@ -89,7 +89,7 @@ def test_a_function_in_the_style_of_nvcc() -> None:
 
 def test_what_was_said_stays() -> None:
     m = module(tail=" // the end\n", unchecked=True)
-    m.written(lead="\n\n", spelling=".version  8.7")
+    m.formatted(leading="\n\n", text=".version  8.7")
     m.version(8, 7)
     m.target("sm_90a")
     m.comment("starts here")
@@ -98,14 +98,14 @@ def test_what_was_said_stays() -> None:
     def k() -> None:
         (r,) = reg.declare(b32, "%r")
         ptx.inst.neg.s32(r, r)
-        ptx.written(lead="\n\n")
+        ptx.formatted(leading="\n\n")
         ptx.inst.neg.s32(r, r)
-        ptx.written(spelling="neg.s32 %r,%r ;")
+        ptx.formatted(text="neg.s32 %r,%r ;")
         ptx.inst.neg.s32(r, r)
         ptx.comment("why")
         ptx.inst.neg.s32(r, r)
         ptx.raw("neg.s32  %r,  %r;")
-        ptx.written(lead="\n")
+        ptx.formatted(leading="\n")
 
     assert m.ptx(style=WIDE) == (
         "\n\n.version  8.7 .target sm_90a\n\n// starts here\n.entry k()\n\n{ .reg .b32 %r; neg.s32    %r, %r;"

@@ -146,7 +146,7 @@ def test_comments_behind_the_last_statement_are_kept() -> None:
     m = module(version=(8, 0))
     m.comment("the end")
     assert m.ptx() == m.ptx() == ".version 8.0\n// the end\n"
-    m.written(lead=" ")
+    m.formatted(leading=" ")
     with pytest.raises(ControlFlowError, match="no statement follows"):
         m.ptx()
 
@@ -342,30 +342,30 @@ def test_scopes_open_and_close_by_call_as_deep_as_one_likes() -> None:
 
 def test_one_statement_has_white_space_and_a_spelling_of_its_own() -> None:
     def function() -> None:
-        ptx.written(lead="\n\n  /* why */ ")
+        ptx.formatted(leading="\n\n  /* why */ ")
         r = reg.bank("%r", b32, 2)
-        ptx.written(lead=" ", spelling="add.s32\t%r0,%r1, 1 ;")
+        ptx.formatted(leading=" ", text="add.s32\t%r0,%r1, 1 ;")
         ptx.inst.add.s32(r[0], r[1], 1)
-        ptx.written(lead="\n ")
+        ptx.formatted(leading="\n ")
         with ptx.scope():
             ptx.label("L")
-            ptx.written(lead=" ")
-        ptx.written(lead="")
+            ptx.formatted(leading=" ")
+        ptx.formatted(leading="")
 
     assert body(function) == "\n\n  /* why */ .reg .b32 %r<2>; add.s32\t%r0,%r1, 1 ;\n {\n\tL: }"
 
 
 def test_statements_of_a_module_have_a_spelling_of_their_own() -> None:
     m = module(unchecked=True)
-    m.written(lead="", spelling=".version  8.0")
+    m.formatted(leading="", text=".version  8.0")
     m.version(8, 0)
-    m.written(lead="\n", spelling=".entry k ( ) ")
+    m.formatted(leading="\n", text=".entry k ( ) ")
     m.entry("k", brace=" ")(lambda: None)
-    m.written(spelling=".section .debug_str ")
+    m.formatted(text=".section .debug_str ")
     with m.section(".debug_str"):
-        m.written(lead=" ", spelling=".b8  1")
+        m.formatted(leading=" ", text=".b8  1")
         m.data(b8, 1)
-        m.written(lead=" ")
+        m.formatted(leading=" ")
     assert m.ptx() == ".version  8.0\n.entry k ( )  {\n}\n\n.section .debug_str { .b8  1 }\n"
 
 
@@ -375,7 +375,7 @@ def test_what_the_table_refuses_can_be_written_unchecked() -> None:
 
     def once() -> None:
         r = reg.bank("%r", s32, 3)
-        ptx.written(unchecked=True)
+        ptx.formatted(unchecked=True)
         ptx.inst.add.f32(*r)
         ptx.inst.add.f32(*r)  # the culprit
 
@@ -404,7 +404,7 @@ def test_one_statement_of_a_module_can_be_written_unchecked(kind: str) -> None:
         REFUSED[kind](m)
     m = fresh()
     m.file(1, "a.cu")
-    m.written(unchecked=True)
+    m.formatted(unchecked=True)
     REFUSED[kind](m)
     with pytest.raises(DslError):
         m.const("other", pred)
@@ -415,9 +415,9 @@ def test_one_line_of_a_section_can_be_written_unchecked() -> None:
     m = fresh()
     with m.section(".debug_x"):
         m.label("one")
-        m.written(unchecked=True)
+        m.formatted(unchecked=True)
         m.data(b8, 300)
-        m.written(unchecked=True)
+        m.formatted(unchecked=True)
         m.label("one")
         with pytest.raises(DirectiveError):
             m.lines(b8, 1, 300)
@@ -426,9 +426,9 @@ def test_one_line_of_a_section_can_be_written_unchecked() -> None:
 
 def test_one_declaration_of_a_body_can_be_written_unchecked() -> None:
     def wrong() -> None:
-        ptx.written(unchecked=True)
+        ptx.formatted(unchecked=True)
         ptx.var("local", pred, "x")
-        ptx.written(unchecked=True)
+        ptx.formatted(unchecked=True)
         ptx.file_(1, "a.cu")
         with pytest.raises(DirectiveError):
             ptx.var("local", pred, "y")
@@ -512,18 +512,18 @@ def operator_behind_its_scope() -> None:
 
 
 def another_statement() -> None:
-    ptx.written(spelling="ret.uni;")
+    ptx.formatted(text="ret.uni;")
     ptx.ret()  # <-
 
 
 def no_statement() -> None:
-    ptx.written(spelling="ret")
+    ptx.formatted(text="ret")
     ptx.ret()  # <-
 
 
 def two_deviations() -> None:
-    ptx.written(lead=" ")
-    ptx.written(lead=" ")  # <-
+    ptx.formatted(leading=" ")
+    ptx.formatted(leading=" ")  # <-
 
 
 def without_a_label() -> None:
@@ -556,8 +556,8 @@ def closed_twice() -> None:
         (two_deviations, ControlFlowError, "no statement follows"),
         (without_a_label, ControlFlowError, "must follow the label"),
         (closed_twice, ControlFlowError, "no scope is open"),
-        (lambda: ptx.written(lead="ret;"), OperandError, "must be whitespace"),
-        (lambda: ptx.written(lead="/*"), OperandError, "must be whitespace"),
+        (lambda: ptx.formatted(leading="ret;"), OperandError, "must be whitespace"),
+        (lambda: ptx.formatted(leading="/*"), OperandError, "must be whitespace"),
         (lambda: reg.bank("%r", b32, 0), OperandError, "at least one"),
         (lambda: reg.bank("1r", b32, 1), OperandError, "invalid register name"),
         (lambda: reg.bank("%r", b32, 1, vector=3), OperandError, "2 or 4"),
@@ -588,7 +588,7 @@ def test_an_open_scope_is_an_error_at_the_end() -> None:
 
 def test_a_spelling_without_a_statement_is_an_error_at_the_end() -> None:
     with pytest.raises(ControlFlowError, match="no statement follows"):
-        body(lambda: ptx.written(spelling="ret;"))
+        body(lambda: ptx.formatted(text="ret;"))
 
 
 def test_registers_live_in_one_function() -> None:
@@ -633,8 +633,8 @@ def test_registers_live_in_one_function() -> None:
         (lambda m: m.param("a b", u32), OperandError, "invalid name 'a b'"),
         (lambda m: m.data(b8, 1), ControlFlowError, "no section is open"),
         (lambda m: m.file(1, 'a"b'), OperandError, "cannot be written"),
-        (lambda m: (m.written(lead=" "), m.written(lead=" ")), ControlFlowError, "no statement follows"),
-        (lambda m: (m.written(spelling=".file 2"), m.file(1, "a")), SpellingError, "no PTX"),
+        (lambda m: (m.formatted(leading=" "), m.formatted(leading=" ")), ControlFlowError, "no statement follows"),
+        (lambda m: (m.formatted(text=".file 2"), m.file(1, "a")), SpellingError, "no PTX"),
     ],
 )
 def test_a_mistake_in_a_module_is_an_error(

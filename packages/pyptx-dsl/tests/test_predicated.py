@@ -25,7 +25,7 @@ def test_each_instruction_has_the_guard_and_comments_and_leads_stay() -> None:
         p, r = reg.bank("%p", pred, 4), reg.bank("%r", b32, 4)
         with ptx.predicated(~p[1]):
             ptx.comment("first")
-            ptx.written(lead="\n    ")
+            ptx.formatted(leading="\n    ")
             ptx.inst.mov.b32(r[1], 1)
             ptx.inst.setp.eq.s32(p[1], r[1], 2)
         ptx.ret()

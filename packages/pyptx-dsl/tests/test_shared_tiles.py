@@ -53,8 +53,8 @@ def canonical(tile: SharedTile, mn: int, k: int) -> int:
 def brought(tile: SharedTile, mn: int, k: int) -> int:
     """Return the offset at which TMA writes element (mn, k): consecutive boxes, each row by row, swizzled."""
     row, column = (mn, k) if tile.major == "K" else (k, mn)
-    panel, inside = divmod(column, tile.panel_columns)
-    place = panel * tile.panel_bytes + row * tile.panel_width + inside * tile.dtype.bits // 8
+    panel, inside = divmod(column, tile.box_columns)
+    place = panel * tile.box_bytes + row * tile.box_row_bytes + inside * tile.dtype.bits // 8
     return swizzled(place, tile.swizzle)
 
 
@@ -83,7 +83,7 @@ def test_a_descriptor_reads_what_tma_brought(tile: SharedTile, data: st.DataObje
 @settings(deadline=None)
 @given(tiles(), st.data())
 def test_a_product_may_begin_at_rows_further_down(tile: SharedTile, data: st.DataObject) -> None:
-    step = 8 if tile.major == "K" else tile.panel_columns
+    step = 8 if tile.major == "K" else tile.box_columns
     mn = data.draw(st.integers(0, tile.mn // step - 1)) * step
     start = tile.offset(mn=mn)
     for each in range(tile.mn - mn):
@@ -95,9 +95,9 @@ def test_the_sizes_agree(tile: SharedTile) -> None:
     box = tile.tma_box
     assert tile.dtype is b1 or tile.tma_tile("R", "C").resolve_box({"R": 4096, "C": 4096}) == box
     assert tile.dtype is b1 or tile.tma_tile("G", "R", "C").tma_box == (1, *box)
-    assert box == (tile.shape[0], tile.panel_columns)
-    assert box[0] * box[1] * tile.dtype.bits // 8 == tile.panel_bytes
-    assert tile.bytes == tile.stages * tile.panels * tile.panel_bytes
+    assert box == (tile.shape[0], tile.box_columns)
+    assert box[0] * box[1] * tile.dtype.bits // 8 == tile.box_bytes
+    assert tile.bytes == tile.stages * tile.boxes * tile.box_bytes
     assert tile.tma_layout.swizzle == tile.swizzle
     assert tile.swizzle_code == CODES[tile.swizzle]
     assert tile.stage_bytes % tile.alignment == 0 or tile.swizzle is None
@@ -122,8 +122,8 @@ def test_an_element_is_addressed_where_tma_puts_it(tile: SharedTile) -> None:
         assert held.region.alignment == tile.alignment
         stage = (tile.stages - 1,) if tile.stages > 1 else ()
         for row, column in product(range(tile.shape[0]), range(0, tile.shape[1], 3)):
-            panel, inside = divmod(column, tile.panel_columns)
-            place = held.address(*stage, *((panel,) if tile.panels > 1 else ()), row, inside)
+            panel, inside = divmod(column, tile.box_columns)
+            place = held.address(*stage, *((panel,) if tile.boxes > 1 else ()), row, inside)
             assert isinstance(place, SharedAddress)
             places[row, column] = place.byte_offset - (tile.stages - 1) * tile.stage_bytes
         ptx.ret()

@@ -20,7 +20,7 @@ from pyptx_ir.plugins import API_VERSION, PluginError, hookimpl
 from pyptx_ir.plugins.caches import forget_answers
 from pyptx_ir.plugins.manager import Plugins
 from pyptx_ir.plugins.targets import find_target
-from pyptx_ir.sources import Input, PtxSource, SourceFormat, read_source, read_sources
+from pyptx_ir.sources import CommandInput, PtxSource, SourceFormat, read_source, read_sources
 from pyptx_ir.syntax import parse, parse_instruction
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def test_one_name_is_registered_once(plugins: Plugins) -> None:
 def test_a_kind_of_inputs_is_read_by_every_command(
     plugins: Plugins, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def read(source: Input) -> list[PtxSource]:
+    def read(source: CommandInput) -> list[PtxSource]:
         file, _, name = source.name.rpartition(":")
         assert file == str(tmp_path / "made.py")
         return [

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pyptx_ir.toolchain import AssemblyError, CubinCache, ToolchainError, assemble, disassemble, find_tool, resources
-from pyptx_ir.toolchain.diagnostics import Diagnostic, locate, parse_log
+from pyptx_ir.toolchain.diagnostics import ToolMessage, locate, parse_log
 from pyptx_ir.toolchain.finder import Tool, release_for, tool_version
 from pyptx_ir.toolchain.resources import parse_resources
 from pyptx_ir.toolchain.runner import killed_by
@@ -278,12 +278,12 @@ def test_resources_are_read_entry_by_entry_and_functions_do_not_mix_in() -> None
 
 
 def test_the_caret_stands_under_the_word_that_is_quoted() -> None:
-    shown = locate("a\n\tadd.u32 %r1, %f;\n", Diagnostic("error", "Unknown symbol '%f'", 2))
+    shown = locate("a\n\tadd.u32 %r1, %f;\n", ToolMessage("error", "Unknown symbol '%f'", 2))
     assert shown is not None
     line, caret = shown.splitlines()
     assert line[caret.index("^") :].startswith("%f")
-    assert locate("a", Diagnostic("error", "x", 9)) is None
-    assert locate("a", Diagnostic("error", "x")) is None
+    assert locate("a", ToolMessage("error", "x", 9)) is None
+    assert locate("a", ToolMessage("error", "x")) is None
 
 
 @pytest.mark.parametrize(("status", "name"), [(-11, "SIGSEGV"), (139, "SIGSEGV"), (255, None), (1, None), (0, None)])

@@ -10,7 +10,7 @@ import pytest
 from pyptx_sim import Launch, run
 
 HEADER = ".version 8.5\n.target sm_90a\n.address_size 64\n"
-SEEDS = [{}, {"seed": 1}, {"seed": 2}, {"seed": 3}, {"late": True}]
+SEEDS = [{}, {"seed": 1}, {"seed": 2}, {"seed": 3}, {"delay_async": True}]
 each_schedule = pytest.mark.parametrize("schedule", SEEDS)
 
 
@@ -38,7 +38,7 @@ def chained(*bodies: str, grid: int = 8, block: int = 64, **options: Any) -> tup
     x, y = np.arange(grid * block, dtype=np.uint32), np.zeros(grid * block, np.uint32)
     plain = options.pop("plain", False)
     launches = [
-        Launch(entry=name, grid=grid, block=block, args=[x, y], dependent=bool(number) and not plain)
+        Launch(entry=name, grid=grid, block=block, args=[x, y], programmatic_dependent=bool(number) and not plain)
         for number, name in enumerate(names)
     ]
     return x, y, run(text, launches, **options)

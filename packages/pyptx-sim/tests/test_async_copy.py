@@ -12,7 +12,7 @@ from pyptx_sim.errors import MemoryFault
 
 from .ptx_text import execute, module
 
-SCHEDULES: tuple[dict[str, Any], ...] = ({}, {"seed": 1}, {"seed": 2}, {"late": True})
+SCHEDULES: tuple[dict[str, Any], ...] = ({}, {"seed": 1}, {"seed": 2}, {"delay_async": True})
 each_schedule = pytest.mark.parametrize("schedule", SCHEDULES, ids=["in order", "seed 1", "seed 2", "late"])
 
 BEFORE = ".shared .align 128 .b8 s[4096];\n.shared .align 8 .b64 bar[4];"
@@ -167,7 +167,7 @@ def test_a_late_copy_is_not_seen_before_the_wait() -> None:
     seen: dict[bool, Any] = {}
     for late in (False, True):
         out, x = np.zeros(32, np.uint32), np.arange(1, 33, dtype=np.uint32)
-        execute(body, out, x, parameters=PARAMETERS, before=BEFORE, checks="none", late=late)
+        execute(body, out, x, parameters=PARAMETERS, before=BEFORE, checks="none", delay_async=late)
         seen[late] = out
     assert not seen[True].any()
 

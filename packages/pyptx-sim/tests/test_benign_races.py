@@ -17,7 +17,7 @@ from .ptx_text import execute, module
 RUNS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("zeros", {}),
     ("zeros", {"seed": 1}),
-    ("ones", {"seed": 2, "late": True}),
+    ("ones", {"seed": 2, "delay_async": True}),
     ("random", {"seed": 3}),
 )
 WORDS = 256
@@ -343,7 +343,7 @@ def ends(between: str, schedule: dict[str, Any]) -> set[tuple[str, str]]:
     return {(each.rule, each.severity) for each in found}
 
 
-@pytest.mark.parametrize("schedule", [{}, {"late": True}, {"seed": 1}, {"seed": 2}], ids=str)
+@pytest.mark.parametrize("schedule", [{}, {"delay_async": True}, {"seed": 1}, {"seed": 2}], ids=str)
 def test_mbarrier_inval_after_a_sync_instruction_is_a_note(schedule: dict[str, Any]) -> None:
     assert ends("bar.warp.sync -1;", schedule) == set()
     assert ends(CONVERGED, schedule) == {("mbarrier-inval", "note")}

@@ -10,7 +10,7 @@ import pytest
 from tools.shares import share
 
 from pyptx_ir.plugins.rows import TensorMap
-from pyptx_sim import Mapped
+from pyptx_sim import WithDescriptor
 
 from .ptx_text import execute
 from .test_bulk_copy import BEFORE, cluster
@@ -154,7 +154,9 @@ def test_a_reduction_into_a_tensor(op: str, kind: str) -> None:
     described = TensorMap(kind.rpartition(".")[2], tensor.shape, tensor.strides, (2, columns), (1, 1))
     body = FILL + BOX.format(op=op, corner=f"{shift}, 1") + WAIT
     parameters = ".param .u64 out, .param .u64 x, .param .align 64 .b8 m[128]"
-    result = execute(body, np.zeros(1), new, Mapped(tensor, described), block=64, parameters=parameters, before=BEFORE)
+    result = execute(
+        body, np.zeros(1), new, WithDescriptor(tensor, described), block=64, parameters=parameters, before=BEFORE
+    )
     assert [str(finding) for finding in result.findings] == []
     wanted = old.copy()
     inside = (slice(1, 3), slice(shift, None))
@@ -198,6 +200,6 @@ def test_a_reduction_that_tensors_have_not_is_a_finding(op: str, kind: str) -> N
     described = TensorMap(kind, tensor.shape, tensor.strides, (2, tensor.shape[1]), (1, 1))
     body = FILL + BOX.format(op=op, corner="0, 1")
     parameters = ".param .u64 out, .param .u64 x, .param .align 64 .b8 m[128]"
-    result = execute(body, np.zeros(1), np.zeros(256, np.uint8), Mapped(tensor, described), block=64,
+    result = execute(body, np.zeros(1), np.zeros(256, np.uint8), WithDescriptor(tensor, described), block=64,
                      parameters=parameters, before=BEFORE)  # fmt: skip
     assert [finding.rule for finding in result.findings] == ["tensor-map"]

@@ -39,7 +39,7 @@ def test_a_launch_writes_its_arrays_and_says_what_it_counted(
 ) -> None:
     saved = tmp_path / "sum.npy"
     given = words("u32[32]", "u32[32]=arange", "0x10")
-    assert main(["sim", kernel, *given, "--save", f"out={saved}", "--seed", "3", "--late"]) == 0
+    assert main(["sim", kernel, *given, "--save", f"out={saved}", "--seed", "3", "--delay-async"]) == 0
     assert np.load(saved).tolist() == list(range(16, 48))
     assert capsys.readouterr().out == "no findings: 10 instructions of 1 warp in 1 CTA\n"
     np.save(tmp_path / "x.npy", np.full(32, 5, np.uint32))

@@ -55,7 +55,7 @@ def rounds(blocks: int, *, last_sync: bool = True, **options: Any) -> tuple[Any,
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("schedule", [{}, {"seed": 1}, {"seed": 2}, {"late": True}])
+@pytest.mark.parametrize("schedule", [{}, {"seed": 1}, {"seed": 2}, {"delay_async": True}])
 def test_blocks_wait_for_each_other(schedule: dict[str, Any]) -> None:
     """The grid has more CTAs than a wave of the simulator."""
     blocks = 150

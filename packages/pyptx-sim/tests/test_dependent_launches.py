@@ -48,13 +48,13 @@ def test_schedules_overlap_the_launches() -> None:
         mixed |= 0 < np.count_nonzero(new) < 512
     assert seen == {0, 1}
     assert mixed
-    _, y, _ = chained(RELEASE + SLOW + WRITE, COPY, late=True, checks="none")
+    _, y, _ = chained(RELEASE + SLOW + WRITE, COPY, delay_async=True, checks="none")
     assert (y == np.arange(512)).all()
 
 
 def test_without_a_release_the_launch_in_front_ends_first() -> None:
     """The reads return the new values only by chance; without griddepcontrol.wait the writes need not be visible."""
-    _, y, result = chained(SLOW + WRITE, COPY, late=True)
+    _, y, result = chained(SLOW + WRITE, COPY, delay_async=True)
     assert (y == np.arange(512) + 100).all()
     assert rules(result) == ["global-race"]
 
@@ -166,7 +166,7 @@ def test_the_finding_says_that_the_wait_is_not_for_the_earlier_launch() -> None:
 
 def test_the_prerequisite_may_be_complete_before_the_launch_before_it() -> None:
     """The third launch reads, after its wait, words that the first has not written yet."""
-    _, y, _ = chained(RELEASE + SLOW + WRITE, RELEASE, WAIT + COPY, late=True, checks="none")
+    _, y, _ = chained(RELEASE + SLOW + WRITE, RELEASE, WAIT + COPY, delay_async=True, checks="none")
     assert (y == np.arange(512)).all()
 
 
@@ -178,7 +178,7 @@ def test_reads_and_strong_accesses_of_earlier_launches_are_no_race() -> None:
 
 
 def test_a_launch_that_is_not_dependent_runs_after_all_earlier_ones() -> None:
-    _, y, result = chained(RELEASE + SLOW + WRITE, RELEASE, COPY, plain=True, late=True)
+    _, y, result = chained(RELEASE + SLOW + WRITE, RELEASE, COPY, plain=True, delay_async=True)
     assert rules(result) == []
     assert (y == np.arange(512) + 100).all()
 

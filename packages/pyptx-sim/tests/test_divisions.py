@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.race.tables import Reach
-    from pyptx_sim.observer import Offsets, Touch
+    from pyptx_sim.observer import AsyncAccess, Offsets
 
 BYTES, THREADS, SEEDS = 4096, 64, 100
 SIZES = {1: "b8", 2: "b16", 4: "b32", 8: "b64", 16: "v4.b32"}
@@ -38,7 +38,7 @@ class Undivided(Division):
         shadow.narrow(fitting(shadow.granule, offsets, size))
         yield shadow, None
 
-    def parts_of(self, touch: Touch) -> Iterator[tuple[Shadow, Touch]]:
+    def parts_of(self, touch: AsyncAccess) -> Iterator[tuple[Shadow, AsyncAccess]]:
         yield self._shadow(16), touch
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyptx_sim import DeviceArray, Memory, Uninitialised, run
+from pyptx_sim import DeviceArray, Memory, Uninitialized, run
 
 from .ptx_text import execute, module
 
@@ -89,7 +89,7 @@ def test_views_of_several_types_of_one_buffer_are_left_alone() -> None:
 
 @pytest.mark.parametrize("how", ["an output", "a device array"])
 def test_arrays_are_compared_however_they_are_passed(how: str) -> None:
-    array: Uninitialised | DeviceArray = Uninitialised(np.zeros(32, np.float16))
+    array: Uninitialized | DeviceArray = Uninitialized(np.zeros(32, np.float16))
     if how == "a device array":
         array = Memory().put(np.zeros(32, np.float16))
     body = "mov.f32 %f1, 0f3F800000; st.global.f32 [%rd0], %f1;"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pyptx_sim
-from pyptx_sim import Launch, Memory, Uninitialised, explore, run
+from pyptx_sim import Launch, Memory, Uninitialized, explore, run
 from pyptx_sim.errors import LaunchError
 
 from .ptx_text import execute, module
@@ -28,7 +28,7 @@ setp.lt.u32 %p1, %r0, %r2;
 def test_an_empty_array_is_an_argument_like_others(shape: tuple[int, ...], dtype: Any) -> None:
     empty = np.zeros(shape, dtype)
     parameters = ".param .u64 out, .param .u32 count"
-    for given in (empty, Uninitialised(empty), Memory().put(empty), np.zeros(8, dtype)[4:4]):
+    for given in (empty, Uninitialized(empty), Memory().put(empty), np.zeros(8, dtype)[4:4]):
         assert execute(GUARDED, given, 0, parameters=parameters).clean
         (finding,) = execute(GUARDED, given, 1, parameters=parameters).findings
         assert finding.rule == "out-of-bounds"

@@ -62,7 +62,7 @@ NEXT = """
 { .reg .b32 %x; ld.param.b32 %x, [v]; add.u32 %x, %x, 1; st.param.b32 [r], %x; ret; }
 """
 STEPS = 100_000  # a fiftieth of the default step limit
-SCHEDULES = [{}, {"seed": 1}, {"late": True}]
+SCHEDULES = [{}, {"seed": 1}, {"delay_async": True}]
 
 
 def run(body: str, **options: Any) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pyptx_ir.syntax import parse
-from pyptx_sim import Exploration, Result, Schedule, Uninitialised, explore, run
+from pyptx_sim import Exploration, Result, Schedule, Uninitialized, explore, run
 from pyptx_sim.errors import KernelTrap, LaunchError, ProgramError
 
 if TYPE_CHECKING:
@@ -77,7 +77,9 @@ def test_every_schedule_is_as_a_run_of_it() -> None:
     found = explored(RACY, np.zeros(4, np.uint32))
     assert list(found.results) == [Schedule(seed, late) for seed in SEEDS for late in (False, True)]
     for schedule, result in found.results.items():
-        alone = run(RACY, grid=1, block=64, args=[np.zeros(4, np.uint32)], seed=schedule.seed, late=schedule.late)
+        alone = run(
+            RACY, grid=1, block=64, args=[np.zeros(4, np.uint32)], seed=schedule.seed, delay_async=schedule.delay_async
+        )
         assert result == alone
     assert {shown.finding.rule for shown in found.findings} == {"shared-race"}
     for shown in found.findings:
@@ -104,7 +106,7 @@ def test_arrays_hold_what_the_first_schedule_leaves() -> None:
     for array in (wide[:7:2], expected[:7:2]):  # the kernel writes between two elements, too
         assert not array.flags.c_contiguous
     run(RACY, grid=1, block=64, args=[expected[:7:2]], seed=3)
-    explore(RACY, grid=1, block=64, args=[wide[:7:2]], seeds=(3, 0), late=(False,))
+    explore(RACY, grid=1, block=64, args=[wide[:7:2]], seeds=(3, 0), delay_async=(False,))
     np.testing.assert_array_equal(wide, expected)
     assert (wide != np.arange(12)).any()
 
@@ -124,7 +126,7 @@ def test_an_error_is_told_of_the_schedule_that_it_ends() -> None:
 def test_a_clean_kernel_is_clean_under_every_schedule() -> None:
     text = RACY.replace("@%p2 ld.shared", "bar.sync 0;\n@%p2 ld.shared")
     module = parse(text)
-    found = explore(module, grid=1, block=64, args=[Uninitialised(np.zeros(4, np.uint32))], seeds=SEEDS)
+    found = explore(module, grid=1, block=64, args=[Uninitialized(np.zeros(4, np.uint32))], seeds=SEEDS)
     assert found.clean, str(found)
     assert str(found) == "12 schedules: 0 findings, 0 errors"
 

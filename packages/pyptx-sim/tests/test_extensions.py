@@ -12,7 +12,7 @@ from pyptx_ir.plugins import manager as managers
 from pyptx_ir.plugins.caches import forget_answers
 from pyptx_ir.plugins.manager import Plugins
 from pyptx_ir.plugins.rows import SimulatorExtension
-from pyptx_sim.extension import VERSION, Extension, Step, extensions, meaning_of
+from pyptx_sim.extension import VERSION, Extension, InstructionSemantics, extensions, meaning_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,7 +47,7 @@ def bring(plugins: Plugins, loaded: object) -> None:
 
 
 def test_a_plugin_brings_steps(plugins: Plugins) -> None:
-    step = Step(opcode="late.frob", effect="none", compile=nothing)
+    step = InstructionSemantics(opcode="late.frob", effect="none", compile=nothing)
     bring(plugins, Extension(version=VERSION, steps=(step,)))
     assert meaning_of(("late", "frob", "b32")) is step
     assert meaning_of(("late", "other")) is None
@@ -55,17 +55,21 @@ def test_a_plugin_brings_steps(plugins: Plugins) -> None:
 
 def test_what_is_no_extension_is_told(plugins: Plugins) -> None:
     bring(plugins, "a string")
-    with pytest.raises(PluginError, match="extension 'late': expected an Extension, got str"):
+    with pytest.raises(PluginError, match="extension 'delay_async': expected an Extension, got str"):
         extensions()
 
 
 def test_an_extension_of_another_version_is_told(plugins: Plugins) -> None:
     bring(plugins, Extension(version=VERSION + 1))
-    with pytest.raises(PluginError, match=f"extension 'late': expected API version {VERSION}, got {VERSION + 1}"):
+    with pytest.raises(
+        PluginError, match=f"extension 'delay_async': expected API version {VERSION}, got {VERSION + 1}"
+    ):
         extensions()
 
 
 def test_two_extensions_that_have_one_opcode_are_both_named(plugins: Plugins) -> None:
-    bring(plugins, Extension(version=VERSION, steps=(Step(opcode="ld", effect="none", compile=nothing),)))
+    bring(
+        plugins, Extension(version=VERSION, steps=(InstructionSemantics(opcode="ld", effect="none", compile=nothing),))
+    )
     with pytest.raises(PluginError, match="extensions 'sim' and 'late' both define steps of 'ld'"):
         meaning_of(("ld", "global", "u32"))

@@ -10,7 +10,7 @@ import pytest
 from pyptx_sim import run
 from pyptx_sim.checks.asynchrony.batches import Batch, batches
 from pyptx_sim.checks.race.races import RaceChecker
-from pyptx_sim.observer import Observer, Touch, Work
+from pyptx_sim.observer import AsyncAccess, AsyncOperations, Observer
 
 if TYPE_CHECKING:
     from pyptx_sim.findings import Finding
@@ -74,16 +74,16 @@ def test_the_same_is_found_as_of_each_copy_by_itself(
     assert ("missing-proxy-fence" in rules) == (not fenced)
 
 
-def work(warp: int, *touches: Touch, lane: int = 0) -> Work:
-    return Work(warp, 7, None, None, np.array([warp]), np.array([lane]), np.zeros(1, np.int64), touches)
+def work(warp: int, *touches: AsyncAccess, lane: int = 0) -> AsyncOperations:
+    return AsyncOperations(warp, 7, None, None, np.array([warp]), np.array([lane]), np.zeros(1, np.int64), touches)
 
 
-def touch(first: int, *, writes: bool, stride: int = 16, pieces: int = 4, atomic: bool = False) -> Touch:
+def touch(first: int, *, writes: bool, stride: int = 16, pieces: int = 4, atomic: bool = False) -> AsyncAccess:
     offsets = first + stride * np.arange(pieces)
-    return Touch("global", writes, offsets, 16, np.zeros(pieces, np.int64), atomic=atomic)
+    return AsyncAccess("global", writes, offsets, 16, np.zeros(pieces, np.int64), atomic=atomic)
 
 
-def sizes(*works: Work) -> list[int]:
+def sizes(*works: AsyncOperations) -> list[int]:
     return [len(each.works) if isinstance(each, Batch) else -len(each) for each in batches(works)]
 
 

@@ -90,7 +90,7 @@ def named(cases: dict[str, tuple[str, ...]]) -> list[Any]:
 def rules(body: str) -> list[set[str]]:
     found = []
     for seed, late in SCHEDULES:
-        result = execute(f"{START}{body}", np.arange(128, dtype=np.uint32), seed=seed, late=late)
+        result = execute(f"{START}{body}", np.arange(128, dtype=np.uint32), seed=seed, delay_async=late)
         found.append({each.rule for each in result.findings})
     return found
 

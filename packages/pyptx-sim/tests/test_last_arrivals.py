@@ -13,7 +13,7 @@ import pytest
 
 from .ptx_text import execute
 
-SCHEDULES: list[dict[str, Any]] = [{}, {"late": True}, *({"seed": seed} for seed in range(1, 5))]
+SCHEDULES: list[dict[str, Any]] = [{}, {"delay_async": True}, *({"seed": seed} for seed in range(1, 5))]
 ORDERS = {
     "acq_rel": ("", "atom.acq_rel.gpu.", ""),
     "fences": ("fence.acq_rel.gpu;", "atom.relaxed.gpu.", "fence.acq_rel.gpu;"),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyptx_sim import DeviceArray, Launch, Memory, Uninitialised, run
+from pyptx_sim import DeviceArray, Launch, Memory, Uninitialized, run
 from pyptx_sim.errors import LaunchError
 
 from .ptx_text import execute, module
@@ -129,9 +129,9 @@ def test_what_a_memory_cannot_hold_is_an_error() -> None:
 
 def test_a_dry_run_leaves_a_memory_as_it_was() -> None:
     x = Memory().put(np.ones(32, np.uint32))
-    execute(DOUBLE, x, dry=True)
+    execute(DOUBLE, x, keep_arrays=True)
     assert set(x.array.tolist()) == {1}
-    assert Uninitialised(x.array).array is x.array
+    assert Uninitialized(x.array).array is x.array
 
 
 @pytest.mark.torch

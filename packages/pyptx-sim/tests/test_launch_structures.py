@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyptx_sim import Memory, Uninitialised
+from pyptx_sim import Memory, Uninitialized
 from pyptx_sim.errors import LaunchError
 
 from .ptx_text import execute
@@ -108,7 +108,7 @@ def test_a_structure_of_ctypes_holds_addresses_of_a_memory() -> None:
 
 @pytest.mark.parametrize(("composed", "called"), [(tuple, r"argument 1 'p'\[1\]"), (dict, r"argument 1 'p'\.x")])
 def test_an_array_in_a_structure_is_named_by_its_member(composed: type, called: str) -> None:
-    members = {"first": np.int32(1), "x": Uninitialised(np.zeros(32, np.uint32)), "more": np.int32(7)}
+    members = {"first": np.int32(1), "x": Uninitialized(np.zeros(32, np.uint32)), "more": np.int32(7)}
     value = members if composed is dict else tuple(members.values())
     (finding,) = execute(LOAD, np.zeros(32, np.uint32), value, parameters=PARAMETERS).findings
     assert finding.rule == "uninitialized-memory"

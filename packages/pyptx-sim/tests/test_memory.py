@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pyptx_ir.isa.scalar_types import HELD_BY, SIZES, WIDTHS
-from pyptx_sim import Uninitialised, run
+from pyptx_sim import Uninitialized, run
 from pyptx_sim.errors import MemoryFault
 from pyptx_sim.types import byte_size, is_type
 
@@ -275,7 +275,7 @@ def test_a_fault_leaves_the_other_lanes_alone() -> None:
 
 def test_an_output_read_before_it_is_written_is_found() -> None:
     body = "ld.global.u32 %r1, [%rd1]; st.global.u32 [%rd1], %r1; ld.global.u32 %r2, [%rd1];"
-    (finding,) = execute(body, Uninitialised(np.zeros(32, np.uint32))).findings
+    (finding,) = execute(body, Uninitialized(np.zeros(32, np.uint32))).findings
     assert (finding.rule, finding.count) == ("uninitialized-memory", 32)
 
 

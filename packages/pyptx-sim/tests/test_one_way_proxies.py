@@ -12,7 +12,7 @@ import pytest
 
 from pyptx_sim.checks.race.races import RaceChecker
 from pyptx_sim.extension import Proxy
-from pyptx_sim.observer import Masks, Touch, Work
+from pyptx_sim.observer import AsyncAccess, AsyncOperations, Masks
 
 WORD, BYTES = 4, 512
 PROXIES = tuple(
@@ -82,10 +82,10 @@ class Run:
     def read(self, proxy: Proxy, space: str, words: range, size: int, warp: int = 1, lane: int = 0) -> set[str]:
         """Issue asynchronous reads of `words`, `size` bytes each; return the violated rules."""
         offsets = np.arange(words.start * WORD, words.stop * WORD, size)
-        touch = Touch(space, writes=False, offsets=offsets, size=size, owners=offsets * 0, proxy=proxy)
+        touch = AsyncAccess(space, writes=False, offsets=offsets, size=size, owners=offsets * 0, proxy=proxy)
         one = np.array([1])
         self.view.found.clear()
-        self.checker.issued(Work(1, 5, None, None, one * warp, one * lane, one * 0, (touch,)))
+        self.checker.issued(AsyncOperations(1, 5, None, None, one * warp, one * lane, one * 0, (touch,)))
         return {rule for rule, *_ in self.view.found}
 
 
@@ -190,6 +190,6 @@ def test_what_work_writes_and_mbarriers_take_no_fence_of_such_a_proxy() -> None:
     run.write("shared", range(32))
     run.checker.barrier_made(256, 0, 0, 3)
     run.meet()
-    touch = Touch("shared", writes=True, offsets=one * 0, size=16, owners=one * 0, barriers=np.array([256]))
-    run.checker.issued(Work(1, 5, None, PROXIES[0], one, one * 0, one * 0, (touch,)))
+    touch = AsyncAccess("shared", writes=True, offsets=one * 0, size=16, owners=one * 0, barriers=np.array([256]))
+    run.checker.issued(AsyncOperations(1, 5, None, PROXIES[0], one, one * 0, one * 0, (touch,)))
     assert run.view.found == []

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tools.shares import at_most
 
-from pyptx_sim import Launch, Mapped, Memory, Result, Texture, Uninitialised, explore, run
+from pyptx_sim import Launch, Memory, Result, Texture, Uninitialized, WithDescriptor, explore, run
 from pyptx_sim.errors import LaunchError
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def with_its_buffer(case: Case, first: Any, second: Any, **options: Any) -> Resu
 
 def explored(case: Case, first: Any, second: Any, seed: int = 0, *, late: bool = False) -> Result:
     arguments = [first, second, *case.scalars()]
-    found = explore(plus_one(case.itemsize), grid=1, block=1, args=arguments, seeds=(seed,), late=(late,))
+    found = explore(plus_one(case.itemsize), grid=1, block=1, args=arguments, seeds=(seed,), delay_async=(late,))
     (result,) = found.results.values()
     assert isinstance(result, Result)
     return result
@@ -162,7 +162,7 @@ def test_one_thread_leaves_what_numpy_leaves_for_any_two_views_of_a_buffer(door:
     for number, case in enumerate(at_most(CASES, 80)):
         buffer = case.buffer()
         first, second = case.view(buffer, case.first), case.view(buffer, case.second)
-        result = door(case, first, second, seed=number % 3, late=bool(number % 2))
+        result = door(case, first, second, seed=number % 3, delay_async=bool(number % 2))
         assert result.findings == (), case
         assert (buffer.view(case.bits) == case.wanted()).all(), case
 
@@ -186,7 +186,7 @@ def test_threads_race_exactly_where_views_give_one_element_to_two_of_them(shape:
     for number, case in enumerate(at_most(CASES, 80)):
         buffer = case.buffer()
         first, second = case.view(buffer, case.first), case.view(buffer, case.second)
-        result = raw(case, first, second, **shape, seed=number % 3, late=bool(number % 2))
+        result = raw(case, first, second, **shape, seed=number % 3, delay_async=bool(number % 2))
         rules = {finding.rule for finding in result.findings}
         if case.races:
             assert rules, case
@@ -242,7 +242,7 @@ def halves(both: Array) -> list[Array]:
 @pytest.mark.parametrize("seed", range(4))
 def test_a_kernel_works_in_place_on_the_halves_of_a_packed_tensor(views: Callable[[Array], Any], seed: int) -> None:
     both, wanted = packed()
-    result = run(ROTATE, grid=4, block=32, args=views(both), seed=seed, late=bool(seed % 2))
+    result = run(ROTATE, grid=4, block=32, args=views(both), seed=seed, delay_async=bool(seed % 2))
     assert result.findings == ()
     assert (both == wanted).all()
 
@@ -351,7 +351,7 @@ def test_an_element_that_one_view_holds_initialized_is_initialized(order: int) -
     text = plus_one(4) if order == 1 else plus_one(4).replace(add, turned)
 
     def found(initialized: Any, fresh: Any, count: int, *strides: int) -> list[str]:
-        arguments = [*[initialized, Uninitialised(fresh)][::order], count, *strides[::order]]
+        arguments = [*[initialized, Uninitialized(fresh)][::order], count, *strides[::order]]
         return [each.rule for each in run(text, grid=1, block=1, args=arguments).findings]
 
     assert found(both[:32], both[16:48], 32, 4, 4) == []
@@ -506,5 +506,5 @@ st.global.u64 [%rd3], %rd1;
 ret;
 }
 """
-    assert run(text, grid=1, block=1, args=[Mapped(view, tensor_map), both, out]).findings == ()
+    assert run(text, grid=1, block=1, args=[WithDescriptor(view, tensor_map), both, out]).findings == ()
     assert int(out[0]) == 4 * 256 + 16 * 4

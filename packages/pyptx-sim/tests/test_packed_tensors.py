@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from pyptx_sim import Mapped
+from pyptx_sim import WithDescriptor
 from pyptx_sim.errors import LaunchError
 
 from .test_async_copy import each_schedule
@@ -52,7 +52,7 @@ def loaded(array: Any, described: TensorMap, corner: tuple[int, ...], room: int,
     bar.sync 0;
     """
     body = HEAD + fill + LOAD.format(size=size, rank=2, **given) + OUT.format(words=room // 4)
-    result = executed(body, out, Mapped(array, described), **options)
+    result = executed(body, out, WithDescriptor(array, described), **options)
     assert [str(finding) for finding in result.findings] == []
     return out
 
@@ -131,7 +131,7 @@ bar.sync 0;
 def stored(array: Any, described: TensorMap, corner: tuple[int, int], words: int) -> tuple[Any, list[str]]:
     """Store from shared memory to a tensor; return the bytes of shared memory and the rules of the findings."""
     body = HEAD + STORE.replace("WORDS", str(words)).replace("CORNER", spelt(corner))
-    result = executed(body, np.zeros(1, np.uint32), Mapped(array, described))
+    result = executed(body, np.zeros(1, np.uint32), WithDescriptor(array, described))
     held = (np.arange(words, dtype=np.uint64) * 0x01030507).astype(np.uint32).view(np.uint8)
     return held, [finding.rule for finding in result.findings]
 
@@ -165,7 +165,7 @@ def test_coordinates_are_multiples_of_what_is_copied_together(dtype: str, corner
     array = tensor(dtype, 8, 256)
     described = map_of(array, (8, 128), dtype=dtype)
     body = HEAD + LOAD.format(size=512, rank=2, mode="tile", offsets="", corner=f"{corner}, 0")
-    result = executed(body, np.zeros(1, np.uint32), Mapped(array, described))
+    result = executed(body, np.zeros(1, np.uint32), WithDescriptor(array, described))
     assert "tensor-map" in {finding.rule for finding in result.findings}
 
 

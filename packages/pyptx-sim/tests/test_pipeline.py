@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pyptx_ir.plugins.rows import TensorMap
-from pyptx_sim import Finding, Mapped, run
+from pyptx_sim import Finding, WithDescriptor, run
 
 from .test_async_copy import each_schedule
 
@@ -120,7 +120,7 @@ def launched(text: str, **schedule: Any) -> tuple[bool, tuple[Finding, ...]]:
     x = np.random.default_rng(0).integers(-4, 4, (BOX[0] * BLOCKS, BOX[1] * STEPS)).astype(np.float32)
     out = np.zeros((BLOCKS, 128), np.float32)
     described = TensorMap("f32", x.shape, x.strides, BOX, (1, 1))
-    result = run(text, grid=BLOCKS, block=160, args=[out, Mapped(x, described)], **schedule)
+    result = run(text, grid=BLOCKS, block=160, args=[out, WithDescriptor(x, described)], **schedule)
     boxes = x.reshape(BLOCKS, BOX[0], STEPS, BOX[1]).transpose(0, 2, 1, 3)
     right = bool((out == boxes.reshape(BLOCKS, STEPS, 2, 128, 4).sum((1, 2, 4))).all())
     return right, result.findings
@@ -201,7 +201,7 @@ def test_a_wait_whose_parity_does_not_flip_is_named() -> None:
     old = "@%p4 xor.b32 %r11, %r11, 1;"
     assert PTX.count(old) == 1
     text = PTX.replace(old, "")
-    schedules: list[dict[str, Any]] = [{"late": True}, *({"seed": seed} for seed in range(1, 7))]
+    schedules: list[dict[str, Any]] = [{"delay_async": True}, *({"seed": seed} for seed in range(1, 7))]
     findings = (finding for schedule in schedules for finding in launched(text, **schedule)[1])
     reads = [each for each in findings if each.rule == "read-before-wait" and each.message.startswith("read of")]
     assert len(reads) > 1  # the producer's writes follow
@@ -211,7 +211,7 @@ def test_a_wait_whose_parity_does_not_flip_is_named() -> None:
 
 def test_a_wait_that_is_missing_is_not_taken_for_one_with_the_wrong_parity() -> None:
     faulty = PTX.replace(waiting("FILLED", "%r16", "%r11"), "")
-    for schedule in ({}, {"seed": 1}, {"late": True}):
+    for schedule in ({}, {"seed": 1}, {"delay_async": True}):
         messages = [finding.message for finding in launched(faulty, **schedule)[1]]
         assert not any("returned at once" in message for message in messages if " reads " in message)
 

@@ -13,7 +13,7 @@ import pytest
 from tools.shares import share
 
 from pyptx_ir.plugins.rows import TensorMap
-from pyptx_sim import Mapped, run
+from pyptx_sim import WithDescriptor, run
 
 from .planted_async_bugs import PLANTED as ASYNC
 from .planted_async_bugs import Planted
@@ -45,7 +45,7 @@ INSTEAD = {
 def findings_of(case: Planted, body: str, **schedule: Any) -> tuple[Finding, ...]:
     a, b = np.arange(1, 257, dtype=np.uint32), np.zeros(256, np.uint32)
     described = TensorMap("u32", (16, 16), (64, 4), (8, 8), (1, 1))
-    arguments = [a, b, Mapped(a, described)]
+    arguments = [a, b, WithDescriptor(a, described)]
     return run(case.text(body), grid=case.blocks, cluster=case.blocks, block=64, args=arguments, **schedule).findings
 
 

@@ -317,7 +317,7 @@ def test_many_threads_acquire_what_was_released_at_flags_of_their_own(seed: int)
     assert words[129:].tolist() == [7] * 128
 
 
-@pytest.mark.parametrize("schedule", [{}, {"seed": 1}, {"late": True}], ids=["in order", "seed 1", "late"])
+@pytest.mark.parametrize("schedule", [{}, {"seed": 1}, {"delay_async": True}], ids=["in order", "seed 1", "late"])
 def test_a_copy_that_lands_wakes_who_polls_for_it(schedule: dict[str, int]) -> None:
     body = """
     cvta.shared.u64 %rd3, word; mov.u32 %r2, word;

@@ -245,12 +245,12 @@ def test_for_experiments_it_is_read_as_the_form_that_it_comes_nearest_to() -> No
     out = np.zeros(32, np.uint32)
     with pytest.raises(UnknownForm, match="acme"):
         execute(body, out)
-    assert execute(body, out, any_form=True).clean
+    assert execute(body, out, closest_form=True).clean
     np.testing.assert_array_equal(out, 5 + np.arange(32))
     with pytest.raises(UnknownForm, match=rf"frobnicate(.|\n)*PTX line {BODY_LINE}"):
-        execute("frobnicate.f32 %f1, %f2;", out, any_form=True)
+        execute("frobnicate.f32 %f1, %f2;", out, closest_form=True)
     with pytest.raises(UnknownForm, match="add"):
-        execute("add.acme.u32 %r2, %r1;", out, any_form=True)
+        execute("add.acme.u32 %r2, %r1;", out, closest_form=True)
 
 
 @pytest.mark.parametrize(

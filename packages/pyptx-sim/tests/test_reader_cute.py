@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyptx_sim import Mapped, Memory, Uninitialised, run
+from pyptx_sim import Memory, Uninitialized, WithDescriptor, run
 from pyptx_sim.errors import LaunchError
 from pyptx_sim.readers import from_cute
 
@@ -75,7 +75,7 @@ def test_a_tensor_is_an_array_with_what_the_compiler_did_not_know() -> None:
 
 def test_arrays_may_have_addresses_or_hold_nothing_yet() -> None:
     memory = Memory()
-    x, y = memory.put(X.copy(), "x"), Uninitialised(np.zeros((5, 24), np.float32))
+    x, y = memory.put(X.copy(), "x"), Uninitialized(np.zeros((5, 24), np.float32))
     assert run(PTX, from_cute(compiled(), 5, [x, y, 1.0, 0])).clean
     np.testing.assert_array_equal(y.array, X)
 
@@ -107,7 +107,7 @@ def test_a_copy_by_tma_takes_a_described_array_and_a_half_its_bits() -> None:
     described = MLIR.replace("%arg0: !open", f"%arg0: {atom} {{cute_nvgpu.grid_constant}}").replace(
         "%arg4: f32", "%arg4: f16"
     )
-    mapped = Mapped(X, object())
+    mapped = WithDescriptor(X, object())
     launch = from_cute(compiled(described), 1, [mapped, X, 1.5, 0])
     assert launch.args[0] is mapped
     assert launch.args[3] == np.float16(1.5).tobytes()

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyptx_sim import Memory, Uninitialised, run
+from pyptx_sim import Memory, Uninitialized, run
 from pyptx_sim.errors import LaunchError
 from pyptx_sim.readers import from_triton
 
@@ -150,9 +150,9 @@ def test_scratch_memory_is_for_all_blocks_and_holds_nothing_yet() -> None:
     x = np.zeros(64, np.float32)
     launch = from_triton(made, (2, 3), [x, x, 64, 1.0])
     assert (launch.grid, launch.cluster, launch.block, launch.shared_bytes) == ((4, 3, 1), (2, 1, 1), 128, 100)
-    assert (launch.cooperative, launch.dependent) == (False, True)
+    assert (launch.cooperative, launch.programmatic_dependent) == (False, True)
     *_, scratch, profile = launch.args
-    assert isinstance(scratch, Uninitialised)
+    assert isinstance(scratch, Uninitialized)
     assert (scratch.array.nbytes, profile) == (384 * 12, 0)
     assert launch.names == ["x", "out", "n", "alpha", "global_scratch", "profile_scratch"]
 

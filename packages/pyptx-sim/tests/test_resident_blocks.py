@@ -29,7 +29,7 @@ def waves(blocks: int, **options: Any) -> int:
     return result.statistics.waves
 
 
-@pytest.mark.parametrize("schedule", [{}, {"seed": 1}, {"late": True}], ids=str)
+@pytest.mark.parametrize("schedule", [{}, {"seed": 1}, {"delay_async": True}], ids=str)
 @pytest.mark.parametrize(("room", "expected"), [(1, 10), (3, 4), (9, 2), (10, 1), (1000, 1), (np.int64(5), 2)])
 def test_as_many_run_at_once_as_have_room(room: int, expected: int, schedule: dict[str, Any]) -> None:
     assert waves(10, resident_blocks=room, **schedule) == expected

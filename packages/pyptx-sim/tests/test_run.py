@@ -9,7 +9,7 @@ import pytest
 
 from pyptx_ir.plugins.rows import Frame
 from pyptx_ir.syntax import PtxSyntaxError, parse
-from pyptx_sim import Uninitialised, run
+from pyptx_sim import Uninitialized, run
 from pyptx_sim.errors import KernelTrap, LaunchError, MemoryFault, SimulationError, StepLimitExceeded
 
 from .ptx_text import BODY_LINE, execute, module, words
@@ -231,7 +231,7 @@ def test_a_fault_of_the_engine_itself_names_the_instruction() -> None:
 
 def test_an_uninitialised_output_needs_no_initial_value() -> None:
     out = np.zeros(32, np.uint32)
-    assert execute("st.global.u32 [%rd1], %r0;", Uninitialised(out)).clean
+    assert execute("st.global.u32 [%rd1], %r0;", Uninitialized(out)).clean
     assert out.tolist() == list(range(32))
 
 

@@ -60,7 +60,7 @@ APART = "setp.lt.u32 %p1, %r1, 32;\n@%p1 bra OTHER;\n"
 DEC, INC = "setmaxnreg.dec.sync.aligned.u32 {};", "setmaxnreg.inc.sync.aligned.u32 {};"
 
 
-@pytest.mark.parametrize("options", [{}, {"seed": 1}, {"seed": 2}, {"late": True}])
+@pytest.mark.parametrize("options", [{}, {"seed": 1}, {"seed": 2}, {"delay_async": True}])
 def test_consumers_get_what_the_producer_gives_up(options: dict[str, object]) -> None:
     assert found(roles(DEC.format(24), INC.format(240)), **options) == ()
 

@@ -10,7 +10,7 @@ import pytest
 from tools.shares import full
 
 from pyptx_ir.plugins.rows import Im2col, TensorMap
-from pyptx_sim import Mapped
+from pyptx_sim import WithDescriptor
 from pyptx_sim.errors import LaunchError
 
 from .ptx_text import execute
@@ -75,7 +75,9 @@ def found_column(
     out = np.zeros(size, np.uint8)
     given = {"mode": "im2col", "offsets": f", {{{spelt(offsets)}}}", "corner": spelt(base)}
     body = HEAD + LOAD.format(size=size, rank=array.ndim, **given) + OUT.format(words=size // 4)
-    result = execute(body, out, Mapped(array, described), block=64, parameters=PARAMETERS, before=BEFORE, **options)
+    result = execute(
+        body, out, WithDescriptor(array, described), block=64, parameters=PARAMETERS, before=BEFORE, **options
+    )
     assert [str(finding) for finding in result.findings] == []
     return out.view(np.float32).reshape(columns.pixels, columns.channels)
 
@@ -163,7 +165,7 @@ def test_a_column_is_stored_inside_the_bounds(schedule: dict[str, Any], copy: st
             expected[where] = values + (expected[where] if adds else 0)
     words = f"{copy}.tensor.4d.global.shared::cta{'.add' if adds else ''}.im2col_no_offs.bulk_group"
     body = HEAD + STORE.format(copy=words)
-    result = execute(body, np.zeros(1, np.uint32), Mapped(array, described), block=64, parameters=PARAMETERS,
+    result = execute(body, np.zeros(1, np.uint32), WithDescriptor(array, described), block=64, parameters=PARAMETERS,
                      before=BEFORE, **schedule)  # fmt: skip
     assert [str(finding) for finding in result.findings] == []
     assert (array == expected).all()
@@ -171,7 +173,7 @@ def test_a_column_is_stored_inside_the_bounds(schedule: dict[str, Any], copy: st
 
 def faults(instruction: str, array: np.ndarray[Any, Any], described: TensorMap) -> list[tuple[str, str]]:
     body = HEAD + f"@%p0 {instruction}"
-    result = execute(body, np.zeros(1, np.uint32), Mapped(array, described), block=64, parameters=PARAMETERS,
+    result = execute(body, np.zeros(1, np.uint32), WithDescriptor(array, described), block=64, parameters=PARAMETERS,
                      before=BEFORE)  # fmt: skip
     return [(finding.rule, finding.message) for finding in result.findings if finding.rule != "uninitialized-memory"]
 
@@ -212,7 +214,7 @@ def test_columns_that_no_driver_encodes_are_refused(change: dict[str, Any]) -> N
     array = np.zeros((2, 3, 4, 8), np.float32)
     described = replace(columns_of(array, Im2col((0, 0), (0, 0), 4, 8), steps=(1, 1, 1, 1)), **change)
     with pytest.raises(LaunchError, match="invalid tensor map: "):
-        execute(HEAD, np.zeros(1, np.uint32), Mapped(array, described), parameters=PARAMETERS, before=BEFORE)
+        execute(HEAD, np.zeros(1, np.uint32), WithDescriptor(array, described), parameters=PARAMETERS, before=BEFORE)
 
 
 # --- interleaved tensors ------------------------------------------------------------------------
@@ -259,6 +261,6 @@ def test_a_box_inside_a_slice_is_a_finding() -> None:
 def test_what_no_interleaved_map_has_is_refused(change: dict[str, Any]) -> None:
     array = np.zeros((2, 2, 3, 4, 8), np.float16)
     described = TensorMap("f16", (2, 3, 4, 16), (384, 64, 16, 2), (1, 1, 2, 8), (1,) * 4, "none", "16B")
+    mapped = WithDescriptor(array, replace(described, **change))
     with pytest.raises(LaunchError, match="invalid tensor map: "):
-        execute(HEAD, np.zeros(1, np.uint32), Mapped(array, replace(described, **change)), parameters=PARAMETERS,
-                before=BEFORE)  # fmt: skip
+        execute(HEAD, np.zeros(1, np.uint32), mapped, parameters=PARAMETERS, before=BEFORE)

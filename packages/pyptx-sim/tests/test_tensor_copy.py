@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pyptx_ir.plugins.rows import TensorMap
-from pyptx_sim import Mapped
+from pyptx_sim import WithDescriptor
 from pyptx_sim.errors import LaunchError
 
 from .ptx_text import execute
@@ -79,7 +79,9 @@ def loaded(
     out = np.zeros(size, np.uint8)
     spelt = ", ".join(map(str, reversed(corner)))
     body = HEAD + LOAD.format(size=size, rank=len(corner), corner=spelt, **TILE) + OUT.format(words=size // 4)
-    result = execute(body, out, Mapped(array, described), block=64, parameters=PARAMETERS, before=BEFORE, **options)
+    result = execute(
+        body, out, WithDescriptor(array, described), block=64, parameters=PARAMETERS, before=BEFORE, **options
+    )
     assert [str(finding) for finding in result.findings] == []
     return out
 
@@ -200,7 +202,7 @@ def test_a_box_is_stored_inside_the_bounds(schedule: dict[str, Any], swizzle: st
     described = map_of(array, (8, 8), "f32", swizzle=swizzle)
     before = array.copy()
     body = HEAD + FILL + STORE.format(copy=words)
-    result = execute(body, np.zeros(1, np.uint32), Mapped(array, described), block=64, parameters=PARAMETERS,
+    result = execute(body, np.zeros(1, np.uint32), WithDescriptor(array, described), block=64, parameters=PARAMETERS,
                      before=BEFORE, **schedule)  # fmt: skip
     assert [str(finding) for finding in result.findings] == []
     tile = np.arange(64, dtype=np.float32).reshape(2, 8, 4) if swizzle == "32B" else None
@@ -219,7 +221,7 @@ def test_a_map_can_be_behind_a_pointer() -> None:
     out = np.zeros(256, np.uint8)
     body = HEAD.replace("mov.b64 %rd2, m;\ncvta.param.u64 %rd2, %rd2;", "ld.param.u64 %rd2, [m];")
     body += LOAD.format(size=256, rank=2, corner="0, 0", **TILE) + OUT.format(words=64)
-    result = execute(body, out, Mapped(array, map_of(array, (8, 8), "f32")), block=64,
+    result = execute(body, out, WithDescriptor(array, map_of(array, (8, 8), "f32")), block=64,
                      parameters=".param .u64 out, .param .u64 m", before=BEFORE)  # fmt: skip
     assert result.findings == ()
     assert out.tobytes() == array.tobytes()
@@ -228,7 +230,7 @@ def test_a_map_can_be_behind_a_pointer() -> None:
 def test_a_map_of_another_rank_is_a_finding() -> None:
     array = np.zeros((8, 8), np.float32)
     body = HEAD + "@%p0 cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%rd2, {0, 0, 0}], [%r2];"
-    result = execute(body, np.zeros(1, np.uint32), Mapped(array, map_of(array, (8, 8), "f32")), block=64,
+    result = execute(body, np.zeros(1, np.uint32), WithDescriptor(array, map_of(array, (8, 8), "f32")), block=64,
                      parameters=PARAMETERS, before=BEFORE)  # fmt: skip
     assert [finding.rule for finding in result.findings] == ["tensor-map"]
 
@@ -253,4 +255,4 @@ def test_what_no_driver_encodes_is_refused(change: dict[str, Any]) -> None:
     array = np.zeros((8, 8), np.float32)
     described = replace(map_of(array, (8, 8), "f32"), **change)
     with pytest.raises(LaunchError, match=r"^invalid tensor map: |^unknown (element type|swizzle) "):
-        execute(HEAD, np.zeros(1, np.uint32), Mapped(array, described), parameters=PARAMETERS, before=BEFORE)
+        execute(HEAD, np.zeros(1, np.uint32), WithDescriptor(array, described), parameters=PARAMETERS, before=BEFORE)

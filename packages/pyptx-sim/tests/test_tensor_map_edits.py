@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pyptx_ir.plugins.rows import TensorMap
-from pyptx_sim import Mapped
+from pyptx_sim import WithDescriptor
 from pyptx_sim.errors import MissingSemantics
 
 from .ptx_text import execute
@@ -57,7 +57,7 @@ def run(
     described = TensorMap("u32", x.shape, x.strides, box, (1, 1))
     text = HEAD + body + OUT.format(words=size // 4)
     result = execute(
-        text, out, Mapped(x, described), y, room, block=64, parameters=PARAMETERS, before=BEFORE, **options
+        text, out, WithDescriptor(x, described), y, room, block=64, parameters=PARAMETERS, before=BEFORE, **options
     )
     return out, [(finding.rule, finding.line) for finding in result.findings]
 
@@ -287,7 +287,7 @@ def test_a_map_among_the_parameters_cannot_be_edited() -> None:
     body = "mov.b64 %rd2, m; cvta.param.u64 %rd2, %rd2;\nsetp.eq.u32 %p0, %r0, 0;\n"
     body += edit("rank", "1").replace(".global.", ".")
     parameters = ".param .u64 out, .param .align 64 .b8 m[128]"
-    (finding,) = execute(body, np.zeros(1, np.uint32), Mapped(x, described), parameters=parameters).findings
+    (finding,) = execute(body, np.zeros(1, np.uint32), WithDescriptor(x, described), parameters=parameters).findings
     assert finding.rule == "tensor-map"
     assert "param memory" in finding.message
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pyptx_ir.plugins.rows import Im2col, TensorMap
-from pyptx_sim import Mapped, run
+from pyptx_sim import WithDescriptor, run
 from pyptx_sim.errors import MissingSemantics
 
 from .ptx_text import module
@@ -39,7 +39,7 @@ def loaded(
     out = np.zeros(size, np.uint8)
     given = {"mode": mode, "offsets": info, "corner": spelt(corner)}
     body = HEAD + LOAD.format(size=size, rank=array.ndim, **given) + OUT.format(words=size // 4)
-    result = executed(body, out, Mapped(array, described), **options)
+    result = executed(body, out, WithDescriptor(array, described), **options)
     assert [str(finding) for finding in result.findings] == []
     return out
 
@@ -94,7 +94,7 @@ bar.sync 0;
 def test_four_rows_are_scattered_inside_the_bounds(schedule: dict[str, Any]) -> None:
     array = np.full((12, 20), -1, np.float32)
     body = HEAD + SCATTER.replace("CORNER", "8, 7, 0, 11, 12")
-    result = executed(body, np.zeros(1, np.uint32), Mapped(array, map_of(array, (1, 16), "f32")), **schedule)
+    result = executed(body, np.zeros(1, np.uint32), WithDescriptor(array, map_of(array, (1, 16), "f32")), **schedule)
     assert [str(finding) for finding in result.findings] == []
     expected = np.full((12, 20), -1, np.float32)
     values = np.arange(64, dtype=np.float32).reshape(4, 16)
@@ -105,7 +105,7 @@ def test_four_rows_are_scattered_inside_the_bounds(schedule: dict[str, Any]) -> 
 
 def test_rows_are_of_maps_for_one_row() -> None:
     body = HEAD + LOAD.format(size=128, rank=2, mode="tile::gather4", offsets="", corner="0, 1, 2, 3, 4")
-    result = executed(body, np.zeros(1, np.uint32), Mapped(MATRIX, map_of(MATRIX, (4, 8), "f32")))
+    result = executed(body, np.zeros(1, np.uint32), WithDescriptor(MATRIX, map_of(MATRIX, (4, 8), "f32")))
     assert "tensor-map" in {finding.rule for finding in result.findings}
     assert "boxes of 4 rows" in str(result.findings[0])
 
@@ -171,7 +171,7 @@ def test_pixels_begin_no_further_than_the_bounding_box() -> None:
     array = IMAGES[3]
     described = map_of(array, (), "f32", im2col=Im2col((0,), (-2,), 4, 40))
     body = HEAD + LOAD.format(size=640, rank=3, mode="im2col::w", offsets=", {0, 0}", corner="0, 7, 0")
-    result = executed(body, np.zeros(1, np.uint32), Mapped(array, described))
+    result = executed(body, np.zeros(1, np.uint32), WithDescriptor(array, described))
     assert "past the end of the bounding box" in str(result.findings[0])
 
 
@@ -186,7 +186,7 @@ def test_an_address_may_stand_in_place_of_the_maps() -> None:
     body = HEAD + "ld.param.u64 %rd7, [other];\n" + load.replace("[%rd2, {", "[%rd2, %rd7, {")
     result = executed(
         body + OUT.format(words=32),
-        *(out, Mapped(first, map_of(first, (4, 8), "f32")), second),
+        *(out, WithDescriptor(first, map_of(first, (4, 8), "f32")), second),
         parameters=f"{PARAMETERS}, .param .u64 other",
         version="9.4",
     )
@@ -249,7 +249,7 @@ def test_the_even_block_of_a_pair_hears_of_both(schedule: dict[str, Any], space:
     """`.shared::cta` applies to the address of the box; the mbarrier may still be in the peer CTA."""
     out = np.zeros((4, 4, 8), np.float32)
     body = pair(ONE.replace("shared::cluster", space), "256", ".cta_group::2")
-    described = Mapped(MATRIX, map_of(MATRIX, (4, 8), "f32"))
+    described = WithDescriptor(MATRIX, map_of(MATRIX, (4, 8), "f32"))
     result = executed(body, out, described, grid=4, cluster=4, **schedule)
     assert [str(finding) for finding in result.findings] == []
     assert (out == MATRIX[:16, :8].reshape(4, 4, 8)).all()
@@ -259,14 +259,14 @@ def test_the_even_block_of_a_pair_hears_of_both(schedule: dict[str, Any], space:
 def test_without_a_pair_the_mbarrier_lies_where_the_box_does(group: str) -> None:
     out = np.zeros((2, 4, 8), np.float32)
     body = pair(ONE, "256", group)
-    result = executed(body, out, Mapped(MATRIX, map_of(MATRIX, (4, 8), "f32")), grid=2, cluster=2)
+    result = executed(body, out, WithDescriptor(MATRIX, map_of(MATRIX, (4, 8), "f32")), grid=2, cluster=2)
     assert {finding.rule for finding in result.findings} == {"mbarrier-wrong-cta"}
 
 
 def test_another_pair_is_not_told() -> None:
     out = np.zeros((4, 4, 8), np.float32)
     body = pair(ONE, "512", ".cta_group::2").replace("and.b32 %r11, %r9, 14", "mov.u32 %r11, 0")
-    result = executed(body, out, Mapped(MATRIX, map_of(MATRIX, (4, 8), "f32")), grid=4, cluster=4)
+    result = executed(body, out, WithDescriptor(MATRIX, map_of(MATRIX, (4, 8), "f32")), grid=4, cluster=4)
     assert "mbarrier-wrong-cta" in {finding.rule for finding in result.findings}
 
 
@@ -283,7 +283,7 @@ mov.b16 %h1, 15;
 @each_schedule
 def test_a_multicast_tells_the_even_block_of_each_pair(schedule: dict[str, Any]) -> None:
     out = np.zeros((4, 4, 8), np.float32)
-    described = Mapped(MATRIX, map_of(MATRIX, (4, 8), "f32"))
+    described = WithDescriptor(MATRIX, map_of(MATRIX, (4, 8), "f32"))
     result = executed(pair(ALL, "256"), out, described, grid=4, cluster=4, **schedule)
     assert [str(finding) for finding in result.findings] == []
     assert (out == MATRIX[:4, :8]).all()

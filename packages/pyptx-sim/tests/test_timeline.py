@@ -15,7 +15,7 @@ from tools.shares import share
 
 from pyptx_ir.plugins.rows import Frame, TensorMap
 from pyptx_ir.syntax import parse
-from pyptx_sim import Mapped, run
+from pyptx_sim import WithDescriptor, run
 from pyptx_sim.errors import Deadlock, KernelTrap, LaunchError, MemoryFault, SimulationError, StepLimitExceeded
 from pyptx_sim.instructions.compiling.table import compile_program
 from pyptx_sim.machine.asynchrony.engine import Engine
@@ -23,7 +23,7 @@ from pyptx_sim.machine.machine import Machine
 from pyptx_sim.program.lowering import lower
 from pyptx_sim.timeline import model, recording
 from pyptx_sim.timeline.drawing import drawing
-from pyptx_sim.timeline.places import Places
+from pyptx_sim.timeline.places import SourceLines
 
 from .planted_async_bugs import PLANTED
 from .ptx_text import execute, module
@@ -104,7 +104,7 @@ def pipeline(text: str) -> Callable[..., Result]:
     def launch(**options: Any) -> Result:
         x = np.arange(BOX[0] * BLOCKS * BOX[1] * STEPS, dtype=np.float32).reshape(BOX[0] * BLOCKS, BOX[1] * STEPS)
         described = TensorMap("f32", x.shape, x.strides, BOX, (1, 1))
-        arguments = [np.zeros((BLOCKS, 128), np.float32), Mapped(x, described)]
+        arguments = [np.zeros((BLOCKS, 128), np.float32), WithDescriptor(x, described)]
         return run(text, grid=BLOCKS, block=160, args=arguments, **options)
 
     return launch
@@ -116,7 +116,7 @@ def planted(title: str) -> Callable[..., Result]:
 
     def launch(*, faulty: bool = False, **options: Any) -> Result:
         a, b = np.arange(1, 257, dtype=np.uint32), np.zeros(256, np.uint32)
-        arguments = [a, b, Mapped(a, TensorMap("u32", (16, 16), (64, 4), (8, 8), (1, 1)))]
+        arguments = [a, b, WithDescriptor(a, TensorMap("u32", (16, 16), (64, 4), (8, 8), (1, 1)))]
         text = case.text(case.faulty if faulty else case.mended)
         return run(text, grid=case.blocks, cluster=case.blocks, block=64, args=arguments, **options)
 
@@ -379,7 +379,7 @@ def test_spans_are_named_after_the_line_of_python_that_wrote_them(folder: Path) 
 
 
 @pytest.mark.parametrize(
-    ("checks", "schedule"), [("all", {}), ("none", {"seed": 1}), ("none", {"late": True})], ids=str
+    ("checks", "schedule"), [("all", {}), ("none", {"seed": 1}), ("none", {"delay_async": True})], ids=str
 )
 def test_a_deadlock_is_written_and_says_what_never_came(schedule: dict[str, Any], checks: str, folder: Path) -> None:
     path = folder / "deadlock.json"
@@ -465,7 +465,7 @@ def test_of_a_run_too_long_to_keep_the_end_is_kept(
 ) -> None:
     whole = recorded("pipeline", 3)
     monkeypatch.setattr(model, "KEPT", 50)
-    part = record(pipeline(PTX), folder / "part.json", late=True)
+    part = record(pipeline(PTX), folder / "part.json", delay_async=True)
     assert part.document["otherData"]["spans dropped"] == len(whole.events("X")) - 50
     assert {json.dumps(span["args"]) for span in part.events("X")} <= {
         json.dumps(span["args"]) for span in whole.events("X")
@@ -527,7 +527,7 @@ def elements(root: ET.Element, tag: str, kind: str = "") -> Iterator[ET.Element]
 def test_a_drawing_stands_alone_and_holds_every_track(
     name: str, recorded: Callable[[str, int], Recorded], folder: Path
 ) -> None:
-    root = drawn(CASES[name], folder / "it.svg", late=True, trace_blocks=64)
+    root = drawn(CASES[name], folder / "it.svg", delay_async=True, trace_blocks=64)
     shown = recorded(name, 3)
     texts = {element.text for element in elements(root, "text")}
     assert {*shown.names("process_name"), *shown.names("thread_name")} <= texts
@@ -545,7 +545,7 @@ def test_a_drawing_stands_alone_and_holds_every_track(
 def test_a_drawing_has_a_bar_with_a_tooltip_for_every_span(
     recorded: Callable[[str, int], Recorded], folder: Path
 ) -> None:
-    root = drawn(pipeline(PTX), folder / "bars.svg", late=True)
+    root = drawn(pipeline(PTX), folder / "bars.svg", delay_async=True)
     spans = [event for event in recorded("pipeline", 3).events("X") if event["pid"] == 1]
     titles = [title.text or "" for group in elements(root, "g") for title in elements(group, "title")]
     assert sorted(title.splitlines()[0] for title in titles) == sorted(span["name"] for span in spans)
@@ -558,7 +558,7 @@ def test_what_is_narrower_than_the_screen_can_show_is_drawn_together() -> None:
     track = model.Track(0, None, 0, 0)
     timeline = model.Timeline("k", {0: "CTA (0, 0, 0)"}, stop=60_000)
     timeline.spans.extend(model.Span(track, "run", "it", start, start + 3, 0, {}) for start in range(0, 60_000, 3))
-    root = ET.fromstring(drawing(timeline, Places(program, {})))  # noqa: S314 - our own file
+    root = ET.fromstring(drawing(timeline, SourceLines(program, {})))  # noqa: S314 - our own file
     bars = [rect for group in elements(root, "g") for rect in elements(group, "rect")]
     assert 1000 < len(bars) <= 2 * 2400
     assert float(root.get("width", 0)) < 3000
@@ -570,7 +570,7 @@ def test_many_rows_of_one_engine_are_thin_and_named_once() -> None:
         timeline = model.Timeline("k", {0: "CTA (0, 0, 0)"}, stop=100)
         tracks = [model.Track(0, "cp.async", 0, slot) for slot in range(count)]
         timeline.spans.extend(model.Span(track, "async", "cp.async.ca", 1, 99, 0, {}) for track in tracks)
-        root = ET.fromstring(drawing(timeline, Places(program, {})))  # noqa: S314 - our own file
+        root = ET.fromstring(drawing(timeline, SourceLines(program, {})))  # noqa: S314 - our own file
         names = {element.text for element in elements(root, "text", "row") if element.text}
         assert names - {"cp.async"} == shown
         heights = {float(rect.get("height", 0)) for group in elements(root, "g") for rect in elements(group, "rect")}

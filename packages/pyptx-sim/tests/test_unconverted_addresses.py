@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.hopper, pytest.mark.blackwell]
 
-SCHEDULES: tuple[dict[str, Any], ...] = ({}, {"seed": 1}, {"late": True})
+SCHEDULES: tuple[dict[str, Any], ...] = ({}, {"seed": 1}, {"delay_async": True})
 
 # Each instruction runs in one thread or warp; [G] is its generic address.
 KERNEL = """\

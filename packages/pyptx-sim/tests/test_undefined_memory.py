@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyptx_sim import Uninitialised
+from pyptx_sim import Uninitialized
 from pyptx_sim.machine.memory.atomics import UPDATES
 from pyptx_sim.machine.memory.paired_bits import apart, paired
 
@@ -16,7 +16,7 @@ from .ptx_text import execute
 
 OUT = "\nst.global.u32 [%rd1], %r9;\n"
 SHARED = ".shared .align 16 .b8 s[1024];\nshl.b32 %r1, %r0, 4; mov.u32 %r2, s; add.u32 %r2, %r2, %r1;\n"
-SCHEDULES = [{}, {"seed": 3}, {"late": True}]
+SCHEDULES = [{}, {"seed": 3}, {"delay_async": True}]
 
 
 def found(body: str, *more: Any, **options: Any) -> list[str]:
@@ -116,12 +116,12 @@ def test_of_several_at_one_place_the_first_finds_what_nobody_knows() -> None:
 
 @pytest.mark.parametrize("update", ["red.global.add.u32 [%rd1], 1;", "atom.global.max.u32 %r8, [%rd1], 1;"])
 def test_an_output_that_is_added_to_without_a_start_is_found_at_once(update: str) -> None:
-    (only,) = execute(update, Uninitialised(np.zeros(32, np.uint32))).findings
+    (only,) = execute(update, Uninitialized(np.zeros(32, np.uint32))).findings
     assert (only.rule, only.count) == ("uninitialized-memory", 32)
 
 
 def test_an_output_may_begin_with_an_exchange() -> None:
-    assert execute("atom.global.exch.b32 %r8, [%rd1], 1;", Uninitialised(np.zeros(32, np.uint32))).findings == ()
+    assert execute("atom.global.exch.b32 %r8, [%rd1], 1;", Uninitialized(np.zeros(32, np.uint32))).findings == ()
 
 
 # --- fragments with an unspecified layout -------------------------------------------------------
@@ -217,7 +217,7 @@ bar.warp.sync -1;
 def test_an_output_that_a_bulk_copy_adds_to_without_a_start_is_found(operation: str, rules: list[str]) -> None:
     body = REDUCED.replace("OP", operation)
     assert [each.rule for each in execute(body, np.zeros(32, np.uint32)).findings] == []
-    assert [each.rule for each in execute(body, Uninitialised(np.zeros(32, np.uint32))).findings] == rules
+    assert [each.rule for each in execute(body, Uninitialized(np.zeros(32, np.uint32))).findings] == rules
 
 
 ASYNC = """
@@ -231,7 +231,7 @@ cp.async.ca.shared.global [%r2], [%rd3], 16; cp.async.wait_all;
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_a_thread_may_copy_more_than_has_been_written(schedule: dict[str, Any]) -> None:
     def rules(load: str) -> list[str]:
-        scratch = Uninitialised(np.zeros(512, np.uint32))
+        scratch = Uninitialized(np.zeros(512, np.uint32))
         parameters = ".param .u64 out, .param .u64 x"
         return found(SHARED + ASYNC + load + OUT, scratch, parameters=parameters, **schedule)
 

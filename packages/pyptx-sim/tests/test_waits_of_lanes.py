@@ -357,7 +357,7 @@ CASES = (*PLAIN, *(pytest.param(each, marks=pytest.mark.hopper) for each in HOPP
 
 def rules(each: Case, seed: int, *, late: bool) -> set[str]:
     out, x = np.zeros(1024, np.uint32), np.arange(256, dtype=np.uint32)
-    options = {"parameters": PARAMETERS, "before": BEFORE, "block": 64, "seed": seed, "late": late}
+    options = {"parameters": PARAMETERS, "before": BEFORE, "block": 64, "seed": seed, "delay_async": late}
     found = execute(HEAD + each.body, out, x, **options).findings
     return {finding.rule for finding in found if finding.severity != "note"}
 
@@ -366,7 +366,7 @@ def rules(each: Case, seed: int, *, late: bool) -> set[str]:
 @pytest.mark.parametrize("each", CASES, ids=[each.title for each in (*PLAIN, *HOPPER)])
 def test_the_wait_of_each_lane_decides(each: Case, schedule: tuple[int, bool]) -> None:
     seed, late = schedule
-    assert rules(each, seed, late=late) == ({each.rule} if each.rule else set())
+    assert rules(each, seed, delay_async=late) == ({each.rule} if each.rule else set())
 
 
 def test_lanes_run_apart_in_programs_with_copies() -> None:

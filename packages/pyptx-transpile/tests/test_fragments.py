@@ -39,7 +39,7 @@ def printed(*statements: str) -> list[str]:
     """Return the lines of the body after the register groups, with a short name for MMAs."""
     source = module(*statements)
     done = transpile(source, RULES)
-    assert not done.withdrawn
+    assert not done.rejected
     assert rebuilt(done.text) == source
     lines = [line.strip() for line in done.text.splitlines()]
     return lines[next(at for at, line in enumerate(lines) if line.startswith("r = ")) + 1 :]
@@ -90,7 +90,7 @@ def test_others_stay_lists(what: str) -> None:
     source = module(*UNNAMED[what]).replace(REGISTERS, f"{REGISTERS}\n\t.reg .f32 %g;")
     done = transpile(source, RULES)
     assert ":=" not in done.text
-    assert not done.withdrawn
+    assert not done.rejected
     assert rebuilt(done.text) == source
 
 
@@ -107,7 +107,7 @@ def test_a_wrong_name_is_withdrawn_alone(what: str) -> None:
     second = [each.replace("%r", "%r1").replace("%r130", "%r30") for each in ("bar.sync 2", LOAD)]
     source = module(*first, *second, product(9, 11, 21), "bar.sync 3", product(13, 11, 23))
     done = transpile(source, wrong_first(FRAGMENT, WRONG[what]))
-    assert [(one.rule, one.statement) for one in done.withdrawn] == [("fragment", f"{LOAD};")]
+    assert [(one.rule, one.statement) for one in done.rejected] == [("fragment", f"{LOAD};")]
     assert rebuilt(done.text) == source
     assert "(a := r[11:15], " in done.text
 
@@ -115,6 +115,6 @@ def test_a_wrong_name_is_withdrawn_alone(what: str) -> None:
 def test_all_names_of_a_function_go_where_one_is_bound_to_nothing() -> None:
     source = module(LOAD, product(1), "bar.sync 0", product(5, b=11))
     done = transpile(source, wrong_first(FRAGMENT, lambda line: line.replace("a :=", "other :=")))
-    assert {one.rule for one in done.withdrawn} == {"fragment"}
+    assert {one.rule for one in done.rejected} == {"fragment"}
     assert ":=" not in done.text
     assert rebuilt(done.text) == source

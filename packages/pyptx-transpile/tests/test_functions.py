@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pyptx_ir.plugins.rows import SugarRule
-    from pyptx_transpile import Claim
+    from pyptx_transpile import Rewrite
     from pyptx_transpile.body_printer import BodyPrinter
     from pyptx_transpile.names import Naming
     from pyptx_transpile.outlined import Helper
@@ -122,7 +122,7 @@ def test_arguments(case: str) -> None:
     done = transpile(source, [FUNCTION])
     assert done.applied["function"] == len(sequences), done.text
     assert expected in done.text
-    assert not done.withdrawn
+    assert not done.rejected
     assert rebuilt(done.text) == source
 
 
@@ -180,7 +180,7 @@ def with_helper(change: Callable[[str], str]) -> list[SugarRule]:
     """Return the rules, with all helpers changed."""
     made: dict[Helper, Broken] = {}
 
-    def find(body: Body, plan: Plan) -> Iterator[Claim]:
+    def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
         for claim in FUNCTION.find(body, plan):
             helper = claim.helper
             yield replace(claim, helper=made.setdefault(helper, Broken(helper, change)))
@@ -192,12 +192,12 @@ def with_call(change: Callable[[str], str], *sites: int) -> list[SugarRule]:
     """Return the rules, with the calls changed at the sites of these numbers in the module."""
     numbers: dict[tuple[str, int, int], int] = {}
 
-    def find(body: Body, plan: Plan) -> Iterator[Claim]:
+    def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
         for claim in FUNCTION.find(body, plan):
             number = numbers.setdefault(claim.key, len(numbers))
             yield replace(claim, write=changed(claim)) if number in sites else claim
 
-    def changed(claim: Claim) -> Callable[[BodyPrinter, tuple[Slot, ...]], None]:
+    def changed(claim: Rewrite) -> Callable[[BodyPrinter, tuple[Slot, ...]], None]:
         def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
             first = len(printer.page.lines)
             claim.write(printer, slots)
@@ -224,16 +224,16 @@ CALLS: dict[str, Callable[[str], str]] = {
 @pytest.mark.parametrize("site", [0, 2, 4, 8])
 def test_a_wrong_call_is_withdrawn_alone(fault: str, site: int) -> None:
     done = transpile(SEVERAL, with_call(CALLS[fault], site))
-    (one,) = done.withdrawn
+    (one,) = done.rejected
     assert one.rule == "function"
-    assert done.applied["function"] == done.met["function"] - 1 == 8
+    assert done.applied["function"] == done.matched["function"] - 1 == 8
     assert rebuilt(done.text) == SEVERAL
 
 
 @pytest.mark.parametrize("fault", CALLS)
 def test_so_are_two(fault: str) -> None:
     done = transpile(SEVERAL, with_call(CALLS[fault], 1, 6))
-    assert len(done.withdrawn) == 2
+    assert len(done.rejected) == 2
     assert done.applied["function"] == 7
     assert rebuilt(done.text) == SEVERAL
 
@@ -253,8 +253,8 @@ BODIES: dict[str, Callable[[str], str]] = {
 @pytest.mark.parametrize("fault", BODIES)
 def test_a_wrong_function_is_withdrawn_with_all_its_calls(fault: str) -> None:
     done = transpile(SEVERAL, with_helper(BODIES[fault]))
-    assert {one.rule for one in done.withdrawn} == {"function"}
-    assert len(done.withdrawn) == done.met["function"] == 9
+    assert {one.rule for one in done.rejected} == {"function"}
+    assert len(done.rejected) == done.matched["function"] == 9
     assert done.applied["function"] == 0
     assert defined(done.text) == ["k0", "k1", "k2"]
     assert rebuilt(done.text) == SEVERAL
@@ -263,7 +263,7 @@ def test_a_wrong_function_is_withdrawn_with_all_its_calls(fault: str) -> None:
 def test_what_is_left_of_too_few_calls_is_no_function() -> None:
     source = module(asm(1, 2, 3))
     done = transpile(source, with_call(CALLS["another register"], 1))
-    assert len(done.withdrawn) == 1
+    assert len(done.rejected) == 1
     assert done.applied["function"] == 0
     assert defined(done.text) == ["k0"]
     assert rebuilt(done.text) == source
@@ -295,7 +295,7 @@ def epilogue(*places: tuple[int, int, int]) -> str:
 def test_what_loops_have_in_common_is_a_function_that_their_turns_call() -> None:
     source = module(epilogue((3, 4, 0), (5, 28, 512), (4, 60, 1024)))
     done = transpile(source, RULES)
-    assert not done.withdrawn
+    assert not done.rejected
     assert rebuilt(done.text) == source
     assert done.applied["function"] == 3 + 5 + 4
     (kernel,) = (node for node in ast.parse(done.text).body if isinstance(node, ast.FunctionDef) and node.name == "k0")
@@ -307,7 +307,7 @@ def test_what_loops_have_in_common_is_a_function_that_their_turns_call() -> None
 def test_a_wrong_call_in_a_turn_is_withdrawn_and_the_bytes_are_right() -> None:
     source = module(epilogue((3, 4, 0), (5, 28, 512), (4, 60, 1024)))
     done = transpile(source, broken("function", 4))
-    assert {one.rule for one in done.withdrawn} == {"function"}
+    assert {one.rule for one in done.rejected} == {"function"}
     assert done.applied["function"] < 3 + 5 + 4
     assert rebuilt(done.text) == source
 
@@ -315,14 +315,14 @@ def test_a_wrong_call_in_a_turn_is_withdrawn_and_the_bytes_are_right() -> None:
 def broken(name: str, site: int) -> list[SugarRule]:
     """Return the rules, of which rule `name` prints its lines twice at one site."""
 
-    def find_in(rule: SugarRule) -> Callable[[Body, Plan], Iterator[Claim]]:
-        def find(body: Body, plan: Plan) -> Iterator[Claim]:
+    def find_in(rule: SugarRule) -> Callable[[Body, Plan], Iterator[Rewrite]]:
+        def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
             for number, claim in enumerate(rule.find(body, plan)):
                 yield replace(claim, write=doubled(claim)) if number == site else claim
 
         return find
 
-    def doubled(claim: Claim) -> Callable[[BodyPrinter, tuple[Slot, ...]], None]:
+    def doubled(claim: Rewrite) -> Callable[[BodyPrinter, tuple[Slot, ...]], None]:
         def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
             claim.write(printer, slots)
             claim.write(printer, slots)
@@ -349,5 +349,5 @@ def test_a_vector_that_is_a_parameter_is_no_operand_that_a_call_returns() -> Non
     *_, load, store = (ast.unparse(each) for each in function.body)
     assert load.startswith("ptx.inst.ld.global_.v4.u32(d_2, ")
     assert store.startswith("ptx.inst.st.shared.v4.u32(")
-    assert not done.withdrawn
+    assert not done.rejected
     assert rebuilt(done.text) == source

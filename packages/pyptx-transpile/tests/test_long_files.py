@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyptx_ir.plugins.rows import SugarRule
-from pyptx_transpile import Claim, transpile
+from pyptx_transpile import Rewrite, transpile
 from pyptx_transpile.long_files import MOST_LINES
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def peak(program: str, text: str) -> float:
 def rule(printed: Callable[[BodyPrinter, int], str]) -> SugarRule:
     """Return a rule that prints the two instructions with `printed`."""
 
-    def find(body: Body, _plan: Plan) -> Iterator[Claim]:
+    def find(body: Body, _plan: Plan) -> Iterator[Rewrite]:
         for at in range(body.start, body.end):
             node = body.instruction(at)
             if node is not None and ".".join(node.opcode) in WRONG:
@@ -62,7 +62,7 @@ def rule(printed: Callable[[BodyPrinter, int], str]) -> SugarRule:
                 def write(printer: BodyPrinter, _slots: tuple[Slot, ...], at: int = at) -> None:
                     printer.page.line(printed(printer, at))
 
-                yield Claim("wrong", at, at + 1, write, opens=0)
+                yield Rewrite("wrong", at, at + 1, write, opens=0)
 
     return SugarRule("wrong", "…", "…", "…", find)
 
@@ -73,7 +73,7 @@ def rule(printed: Callable[[BodyPrinter, int], str]) -> SugarRule:
 def test_what_is_wrong_in_any_piece_is_withdrawn_there(line: str) -> None:
     source = long_text(LINES)
     done = transpile(source, (rule(lambda _printer, _at: line),))
-    assert sorted(each.statement.split()[0] for each in done.withdrawn) == sorted(WRONG)
+    assert sorted(each.statement.split()[0] for each in done.rejected) == sorted(WRONG)
     assert done.applied["wrong"] == 0
     assert done.text == plain(source)
 
@@ -81,7 +81,7 @@ def test_what_is_wrong_in_any_piece_is_withdrawn_there(line: str) -> None:
 def test_what_is_right_in_every_piece_stays() -> None:
     done = transpile(long_text(LINES), (rule(lambda printer, at: printer.guarded(at, "None")),))
     assert done.applied["wrong"] == len(WRONG)
-    assert done.withdrawn == ()
+    assert done.rejected == ()
 
 
 def test_a_long_function_is_proved_in_little_memory() -> None:
@@ -92,4 +92,4 @@ def test_a_long_function_is_proved_in_little_memory() -> None:
 
 def test_a_body_with_both_kinds_of_quotes_is_no_text() -> None:
     source = long_text(LINES).replace("\tret;", "\t/* \"\"\" */ ret;\n\t/* ''' */ ret;")
-    assert "in_pieces" not in transpile(source, verify=False).text
+    assert "text_body" not in transpile(source, verify=False).text

@@ -40,7 +40,7 @@ def printed(*statements: str, types: tuple[str, ...] = TYPES) -> list[str]:
     """Return the lines of the body after the register groups."""
     source = module(*statements, types=types)
     done = transpile(source, RULES)
-    assert not done.withdrawn
+    assert not done.rejected
     assert rebuilt(done.text) == source
     lines = [line.strip() for line in done.text.splitlines()]
     return lines[next(at for at, line in enumerate(lines) if line.startswith("rd = ")) + 1 :]
@@ -118,7 +118,7 @@ def test_others_stay(what: str) -> None:
     source = module(*STAYING[what]).replace(REGISTERS, f".reg .pred %p<1>;\n\t{REGISTERS}\n\t.reg .b32 %q1, %q2;")
     done = transpile(source, RULES)
     assert done.applied["parameter"] == 0, done.text
-    assert not done.withdrawn
+    assert not done.rejected
     assert rebuilt(done.text) == source
 
 
@@ -136,6 +136,6 @@ def test_a_wrong_call_is_withdrawn_alone(what: str) -> None:
     first = (load(2, "r1"), load(5, "r2"), *USES, "bar.sync %r2", "bar.sync %r2, 32")
     source = module(*first, load(6, "rd7"), load(7, "rd8"))
     done = transpile(source, wrong_first(PARAMETER, WRONG[what]))
-    assert [(one.rule, one.statement) for one in done.withdrawn] == [("parameter", f"{load(2, 'r1')};")]
+    assert [(one.rule, one.statement) for one in done.rejected] == [("parameter", f"{load(2, 'r1')};")]
     assert rebuilt(done.text) == source
     assert "ptx.params(*params[6:8], into=rd[7:9])" in done.text

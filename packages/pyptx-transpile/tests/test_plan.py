@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyptx_ir.syntax import parse
-from pyptx_transpile.plan import DEEPEST, Claim, Plan
+from pyptx_transpile.plan import DEEPEST, Plan, Rewrite
 from pyptx_transpile.rows import Body, Row
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ def nothing(_printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
     raise AssertionError("nothing is printed here")
 
 
-def claim(start: int, end: int, *inner: tuple[int, int]) -> Claim:
-    return Claim("test", start, end, nothing, inner)
+def claim(start: int, end: int, *inner: tuple[int, int]) -> Rewrite:
+    return Rewrite("test", start, end, nothing, inner)
 
 
 @pytest.fixture
@@ -70,16 +70,16 @@ def test_claims_nest_no_deeper_than_python_does(body: Body) -> None:
     assert len(list(inside_out.claims())) == DEEPEST - 1
 
 
-def turns(start: int, length: int, count: int) -> Claim:
+def turns(start: int, length: int, count: int) -> Rewrite:
     slices = [(at, at + length) for at in range(start, start + length * count, length)]
-    return Claim("turns", start, start + length * count, nothing, tuple(slices), repeats=True)
+    return Rewrite("turns", start, start + length * count, nothing, tuple(slices), repeats=True)
 
 
 def test_claims_inside_of_turns_stay_where_all_turns_have_them(body: Body) -> None:
     plan, start = Plan(body, frozenset()), body.start
-    common = [Claim("test", at, at + 2, nothing, like="one") for at in (start, start + 5, start + 10)]
-    alone = Claim("test", start + 8, start + 10, nothing)
-    other = [Claim("test", at + 3, at + 5, nothing, like=at) for at in (start, start + 10)]
+    common = [Rewrite("test", at, at + 2, nothing, like="one") for at in (start, start + 5, start + 10)]
+    alone = Rewrite("test", start + 8, start + 10, nothing)
+    other = [Rewrite("test", at + 3, at + 5, nothing, like=at) for at in (start, start + 10)]
     outside = claim(start + 15, start + 17)
     loop = turns(start, 5, 3)
     assert all(plan.accept(each) for each in (*common, alone, outside, loop, *other))
@@ -93,7 +93,7 @@ def test_claims_inside_of_turns_stay_where_all_turns_have_them(body: Body) -> No
 def test_claims_inside_of_turns_of_turns_are_compared_too(body: Body) -> None:
     plan, start = Plan(body, frozenset()), body.start
     outer, inner = turns(start, 10, 2), [turns(start, 5, 2), turns(start + 10, 5, 2)]
-    uneven = [Claim("test", at, at + 2, nothing) for at in (start, start + 5)]  # in the first iteration only
+    uneven = [Rewrite("test", at, at + 2, nothing) for at in (start, start + 5)]  # in the first iteration only
     assert all(plan.accept(each) for each in (outer, *inner, *uneven))
     plan.settle()
     assert [each.rule for each in plan.claims()] == ["turns"]
@@ -102,7 +102,7 @@ def test_claims_inside_of_turns_of_turns_are_compared_too(body: Body) -> None:
 def test_settling_again_changes_nothing(body: Body) -> None:
     plan, start = Plan(body, frozenset()), body.start
     outer, inner = turns(start, 10, 2), [turns(start, 5, 2), turns(start + 10, 5, 2)]
-    common = [Claim("test", at, at + 2, nothing, like="one") for at in range(start, start + 20, 5)]
+    common = [Rewrite("test", at, at + 2, nothing, like="one") for at in range(start, start + 20, 5)]
     assert all(plan.accept(each) for each in (outer, *inner, *common))
     for _ in range(2):
         plan.settle()
@@ -112,7 +112,7 @@ def test_settling_again_changes_nothing(body: Body) -> None:
 def test_claims_are_alike_only_with_all_that_is_inside_of_them(body: Body) -> None:
     plan, start = Plan(body, frozenset()), body.start
     loop = turns(start, 10, 2)
-    blocks = [Claim("block", at, at + 8, nothing, ((at + 1, at + 7),)) for at in (start, start + 10)]
+    blocks = [Rewrite("block", at, at + 8, nothing, ((at + 1, at + 7),)) for at in (start, start + 10)]
     inside = claim(start + 2, start + 4)  # in the first block only
     assert all(plan.accept(each) for each in (loop, *blocks, inside))
     plan.settle()

@@ -14,7 +14,7 @@ from pyptx_dsl.modules.builder import ModuleBuilder
 from pyptx_dsl.types import BY_NAME
 from pyptx_ir.plugins.rows import SugarRule
 from pyptx_ir.syntax.style import Style
-from pyptx_transpile import Claim, ProofError, RuleError, ptx_to_python, transpile
+from pyptx_transpile import ProofError, Rewrite, RuleError, ptx_to_python, transpile
 from pyptx_transpile.rules.table import RULES
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ $L__BB0_2:
 def rule(write: Callable[[BodyPrinter, int], None]) -> SugarRule:
     """Return a rule that prints each `add` with `write`."""
 
-    def find(body: Body, _plan: Plan) -> Iterator[Claim]:
+    def find(body: Body, _plan: Plan) -> Iterator[Rewrite]:
         for at in range(body.start, body.end):
             node = body.instruction(at)
             if node is not None and node.opcode[0] == "add":
@@ -66,7 +66,7 @@ def rule(write: Callable[[BodyPrinter, int], None]) -> SugarRule:
                     printer.deviation(at)
                     write(printer, at)
 
-                yield Claim("adds", at, at + 1, printed, opens=0)
+                yield Rewrite("adds", at, at + 1, printed, opens=0)
 
     return SugarRule("adds", "…", "…", "…", find)
 
@@ -89,7 +89,7 @@ def twice(printer: BodyPrinter, at: int) -> None:
 
 
 def moved(printer: BodyPrinter, at: int) -> None:
-    printer.page.line(r'ptx.written(lead="\n")')
+    printer.page.line(r'ptx.formatted(leading="\n")')
     printer.instruction(printer.body.branch(at))
 
 
@@ -113,11 +113,11 @@ WRONG: dict[str, Callable[[BodyPrinter, int], None]] = {
 @pytest.mark.parametrize("fault", WRONG)
 def test_what_is_wrong_everywhere_is_withdrawn_everywhere(fault: str) -> None:
     done = transpile(SOURCE, (*RULES[:-2], rule(WRONG[fault]), *RULES[-2:]))
-    assert done.met["adds"] == 4
+    assert done.matched["adds"] == 4
     assert done.applied["adds"] == 0
-    assert len(done.withdrawn) == 4
-    assert {each.rule for each in done.withdrawn} == {"adds"}
-    assert {each.function for each in done.withdrawn} == {"first", "second"}
+    assert len(done.rejected) == 4
+    assert {each.rule for each in done.rejected} == {"adds"}
+    assert {each.function for each in done.rejected} == {"first", "second"}
     assert done.applied["if"] == 1
     assert rebuilt(done.text) == SOURCE
 
@@ -131,7 +131,7 @@ def test_what_is_wrong_once_is_withdrawn_there_alone(fault: str) -> None:
             printer.instruction(printer.body.branch(at))
 
     done = transpile(SOURCE, (*RULES[:-2], rule(write), *RULES[-2:]))
-    (site,) = done.withdrawn
+    (site,) = done.rejected
     assert site.function == "first"
     assert site.statement == "add.s32 %r2, %r1, 3;"
     assert site.reason
@@ -140,7 +140,7 @@ def test_what_is_wrong_once_is_withdrawn_there_alone(fault: str) -> None:
 
 
 def test_two_statements_in_the_wrong_order_are_seen() -> None:
-    def find(body: Body, _plan: Plan) -> Iterator[Claim]:
+    def find(body: Body, _plan: Plan) -> Iterator[Rewrite]:
         for at in range(body.start, body.end - 1):
             if body.instruction(at) is not None and body.instruction(at + 1) is not None:
 
@@ -148,7 +148,7 @@ def test_two_statements_in_the_wrong_order_are_seen() -> None:
                     printer.statement(at + 1)
                     printer.statement(at)
 
-                yield Claim("exchange", at, at + 2, exchanged, opens=0)
+                yield Rewrite("exchange", at, at + 2, exchanged, opens=0)
 
     done = transpile(SOURCE, (SugarRule("exchange", "…", "…", "…", find),))
     assert done.applied["exchange"] == 0
@@ -184,7 +184,7 @@ def test_what_the_table_refuses_is_written_unchecked() -> None:
 
 
 def test_a_rule_that_cannot_look_is_named() -> None:
-    def find(_body: Body, _plan: Plan) -> Iterator[Claim]:
+    def find(_body: Body, _plan: Plan) -> Iterator[Rewrite]:
         raise LookupError("nothing here")
 
     with pytest.raises(RuleError, match="rule 'blind' raised LookupError: nothing here"):

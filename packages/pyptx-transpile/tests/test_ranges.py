@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.plan import Claim, Plan, Slot
+    from pyptx_transpile.plan import Plan, Rewrite, Slot
     from pyptx_transpile.rows import Body
 
 COUNTED = {
@@ -60,7 +60,7 @@ def test_a_loop_that_counts_is_a_range(loop: str) -> None:
     guard = "~p[1]" if sign else "p[1]"
     assert f'for _ in counted({arguments}, counter={counter}, pred={guard}, label="{label}"):' in done.text
     assert rebuilt(done.text) == source.replace("\t\n", "")
-    assert not done.withdrawn
+    assert not done.rejected
 
 
 @pytest.mark.parametrize("loop", NOT_COUNTED)
@@ -70,7 +70,7 @@ def test_what_does_not_count_as_a_range_does_is_none(loop: str) -> None:
     done = transpile(source, RULES)
     assert "counted(" not in done.text
     assert 'with ptx.loop("$L1", pred=' in done.text
-    assert not done.withdrawn
+    assert not done.rejected
 
 
 def test_a_range_is_left_and_is_no_range_where_a_branch_goes_to_its_next_turn() -> None:
@@ -131,17 +131,17 @@ def test_a_counter_that_is_written_or_not_read_has_no_name(body: str) -> None:
 
 
 def test_a_loop_that_counts_in_another_register_is_withdrawn_alone() -> None:
-    def find(body: Body, plan: Plan) -> Iterator[Claim]:
+    def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
         for claim in RANGE.find(body, plan):
             yield replace(claim, write=partial(_spoilt, claim))
 
     rules = [replace(rule, find=find) if rule is RANGE else rule for rule in RULES]
     done = transpile(module(TWICE), rules)
-    assert [(one.rule, one.statement) for one in done.withdrawn] == [("range", "mov.b32 %r1, 0;")]
+    assert [(one.rule, one.statement) for one in done.rejected] == [("range", "mov.b32 %r1, 0;")]
     assert rebuilt(done.text) == module(TWICE)
 
 
-def _spoilt(claim: Claim, printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
+def _spoilt(claim: Rewrite, printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
     first = len(printer.page.lines)
     claim.write(printer, slots)
     page, right, wrong = printer.page, "counter=r[1]", "counter=r[6]"

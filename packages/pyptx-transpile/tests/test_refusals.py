@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyptx_transpile.transpiler import Transpiled
 
 UNKNOWN = "frob.b32 is not in the instruction table, and is not checked"
-MARK = "ptx.written(unchecked=True)\n"
+MARK = "ptx.formatted(unchecked=True)\n"
 COUNTED = """mov.b32 %r1, 0;
 $L__BB0_1:
 add.s32 %r1, %r1, 1;
@@ -39,7 +39,7 @@ def done(source: str) -> Transpiled:
         warnings.simplefilter("error")
         found = transpile(source, RULES)
         assert rebuilt(found.text) == source
-    assert not found.withdrawn
+    assert not found.rejected
     return found
 
 

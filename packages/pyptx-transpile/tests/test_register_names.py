@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pyptx_ir.plugins.rows import SugarRule
-    from pyptx_transpile import Claim
+    from pyptx_transpile import Rewrite
     from pyptx_transpile.body_printer import BodyPrinter
     from pyptx_transpile.plan import Plan, Slot
     from pyptx_transpile.rows import Body
@@ -39,7 +39,7 @@ def printed(*statements: str, parameters: str = PARAMETERS) -> list[str]:
     """Return the lines of the body."""
     source = module(*statements, parameters=parameters)
     done = transpile(source, RULES)
-    assert not done.withdrawn
+    assert not done.rejected
     assert rebuilt(done.text) == source
     lines = [line.strip() for line in done.text.splitlines()]
     return lines[next(at for at, line in enumerate(lines) if line.startswith("rd = ")) + 1 :]
@@ -107,7 +107,7 @@ UNNAMED = {
 def test_others_stay_elements_of_their_banks(what: str) -> None:
     done = transpile(module(*UNNAMED[what]), RULES)
     assert done.applied["register"] == 0, done.text
-    assert not done.withdrawn
+    assert not done.rejected
 
 
 def first(body: Body) -> int:
@@ -117,11 +117,11 @@ def first(body: Body) -> int:
 def wrong(change: Callable[[str], str]) -> list[SugarRule]:
     """Return the rules, with the line changed that binds the name of the first instruction."""
 
-    def find(body: Body, plan: Plan) -> Iterator[Claim]:
+    def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
         for claim in REGISTER.find(body, plan):
             yield replace(claim, write=written(claim)) if claim.start == first(body) else claim
 
-    def written(claim: Claim) -> Callable[[BodyPrinter, tuple[Slot, ...]], None]:
+    def written(claim: Rewrite) -> Callable[[BodyPrinter, tuple[Slot, ...]], None]:
         def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
             claim.write(printer, slots)
             printer.page.lines[-1] = change(printer.page.lines[-1])
@@ -145,7 +145,7 @@ WRONG: dict[str, Callable[[str], str]] = {
 def test_a_wrong_name_is_withdrawn_alone_and_its_uses_are_said_by_numbers(what: str) -> None:
     source = module(*FIRST, *SECOND)
     done = transpile(source, wrong(WRONG[what]))
-    assert [(one.rule, one.statement) for one in done.withdrawn] == [("register", "mov.u32 %r1, %tid.x;")]
+    assert [(one.rule, one.statement) for one in done.rejected] == [("register", "mov.u32 %r1, %tid.x;")]
     assert rebuilt(done.text) == source
     assert "tid_x" not in done.text
     assert "tid_y = ptx.inst.mov.u32(r[4], ptx.special.tid.y())" in done.text
@@ -154,6 +154,6 @@ def test_a_wrong_name_is_withdrawn_alone_and_its_uses_are_said_by_numbers(what: 
 def test_names_are_withdrawn_where_calls_are_right_and_what_is_bound_is_not() -> None:
     source = module(*FIRST)
     done = transpile(source, wrong(lambda line: f"{line}; tid_x = r[7]"))
-    assert [(one.rule, one.reason) for one in done.withdrawn] == [("register", "a register does not match")]
+    assert [(one.rule, one.reason) for one in done.rejected] == [("register", "a register does not match")]
     assert rebuilt(done.text) == source
     assert "tid_x" not in done.text

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pyptx_ir.plugins.rows import SugarRule
-    from pyptx_transpile import Claim
+    from pyptx_transpile import Rewrite
     from pyptx_transpile.body_printer import BodyPrinter
     from pyptx_transpile.plan import Plan, Slot
     from pyptx_transpile.rows import Body
@@ -69,7 +69,7 @@ def test_labels_of_debuggers_count_with_what_repeats() -> None:
         "        ptx.loc(1, 9, 1)\n"
         "        ptx.inst.max.s32(r[22 + 2 * i], r[20 + 2 * i], r[21 + 2 * i])\n"
     )
-    assert not done.withdrawn
+    assert not done.rejected
     assert rebuilt(done.text) == source
 
 
@@ -84,7 +84,7 @@ def test_a_label_that_does_not_count_ends_what_repeats(change: tuple[str, str]) 
     done = transpile(source, RULES)
     assert "range(5)" not in done.text
     assert "enumerate((16, 8, 4, 2, 1))" not in done.text
-    assert not done.withdrawn
+    assert not done.rejected
     assert rebuilt(done.text) == source
 
 
@@ -106,7 +106,7 @@ def test_a_loop_is_in_a_loop() -> None:
         "        ptx.inst.xor.b32(r[14 + 6 * i], r[1], 32 * i)\n"
         "        ptx.inst.st.shared.v4.b32(ptx.addr(r[14 + 6 * i]), r[10 + 6 * i : 14 + 6 * i])\n"
     )
-    assert not done.withdrawn
+    assert not done.rejected
     assert rebuilt(done.text) == source
 
 
@@ -125,7 +125,7 @@ def test_registers_of_arrays_and_places_in_variables_count() -> None:
         "        ptx.inst.mul.f32(sums0[2 * i], sums0[2 * i], f[1])\n"
         "        ptx.inst.st.shared.f32(ptx.addr(r[10 + i], 4), sums0[1 + 2 * i])\n"
     )
-    assert not done.withdrawn
+    assert not done.rejected
     assert rebuilt(done.text) == source
 
 
@@ -192,7 +192,9 @@ def test_white_space_that_repeats_lines_is_a_product() -> None:
     empty = "\n\t// begin inline asm\n\t// end inline asm"
     source = module("mov.b32 %r1, 0", "mov.b32 %r2, 1").replace("0;\n\tmov", f"0;{empty * 40}\n\tmov")
     done = transpile(source, RULES)
-    assert '    ptx.written(lead="\\n\\t// begin inline asm\\n\\t// end inline asm" * 40 + "\\n\\t")\n' in done.text
+    assert (
+        '    ptx.formatted(leading="\\n\\t// begin inline asm\\n\\t// end inline asm" * 40 + "\\n\\t")\n' in done.text
+    )
     assert rebuilt(done.text) == source
 
 
@@ -202,7 +204,7 @@ def test_white_space_that_repeats_lines_is_a_product() -> None:
 def spoiled(rule: str, change: Callable[[str], str], turn: int | None = None) -> list[SugarRule]:
     """Return rules in which rule `rule` changes its own lines, in all rewrites or only in number `turn`."""
 
-    def wrong(claim: Claim) -> Claim:
+    def wrong(claim: Rewrite) -> Rewrite:
         def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
             first = len(printer.page.lines)
             claim.write(printer, slots)
@@ -213,7 +215,7 @@ def spoiled(rule: str, change: Callable[[str], str], turn: int | None = None) ->
         return replace(claim, write=write)
 
     def found(one: SugarRule) -> SugarRule:
-        def find(body: Body, plan: Plan) -> Iterator[Claim]:
+        def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
             for number, claim in enumerate(one.find(body, plan)):
                 yield wrong(claim) if turn is None or turn == number else claim
 
@@ -224,7 +226,7 @@ def spoiled(rule: str, change: Callable[[str], str], turn: int | None = None) ->
 
 def test_a_wrong_claim_in_one_turn_is_withdrawn_and_the_loop_stays() -> None:
     done = transpile(negated(), spoiled("operand", lambda line: line.replace("rd[1]", "rd[2]"), turn=2))
-    assert [(one.rule, one.statement) for one in done.withdrawn] == [("operand", "ld.f32 %f12, [%rd1+4];")]
+    assert [(one.rule, one.statement) for one in done.rejected] == [("operand", "ld.f32 %f12, [%rd1+4];")]
     assert "for i in range(4):" in done.text
     assert rebuilt(done.text) == negated()
 
@@ -232,7 +234,7 @@ def test_a_wrong_claim_in_one_turn_is_withdrawn_and_the_loop_stays() -> None:
 @pytest.mark.parametrize(("right", "wrong"), [("range(4)", "range(3)"), ("for i", "for z")])
 def test_a_wrong_loop_is_withdrawn_and_its_turns_are_statements_again(right: str, wrong: str) -> None:
     done = transpile(negated(), spoiled("repeat", lambda line: line.replace(right, wrong)))
-    assert [one.rule for one in done.withdrawn] == ["repeat"]
+    assert [one.rule for one in done.rejected] == ["repeat"]
     assert done.text.count("-ptx.inst.ld.f32(..., ") == 4
     assert rebuilt(done.text) == negated()
 

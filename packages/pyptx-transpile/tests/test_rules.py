@@ -34,7 +34,7 @@ def test_the_example_is_what_the_rule_does(rule: object) -> None:
     done = transpile(module(one.before), RULES)
     assert done.applied[one.name] == (3 if one.name == "function" else 1), done.text
     assert textwrap.indent(one.after, "    ") in done.text
-    assert not done.withdrawn
+    assert not done.rejected
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
@@ -185,7 +185,7 @@ def test_shapes_of_branches(shape: str) -> None:
     done = transpile(module(before), RULES)
     for line in lines.split("|"):
         assert line in done.text
-    assert not done.withdrawn
+    assert not done.rejected
 
 
 def test_the_end_of_a_switch_is_a_block_before_its_cases_are() -> None:
@@ -195,14 +195,14 @@ def test_the_end_of_a_switch_is_a_block_before_its_cases_are() -> None:
     done = transpile(source, RULES)
     assert done.text.count('ptx.break_("$L99", uniform=True)') == 20
     assert 5 < done.text.count("ptx.inst.bra(") < 10
-    assert not done.withdrawn
+    assert not done.rejected
 
 
 def test_forty_ifs_in_one_another_are_no_fault() -> None:
     opening = "".join(f"\t@%p1 bra $L{n};\n\tmov.b32 %r1, {n};\n" for n in range(40))
     closing = "".join(f"$L{n}:\n" for n in reversed(range(40)))
     done = transpile(module(opening + closing), RULES)
-    assert not done.withdrawn
+    assert not done.rejected
     assert 10 < done.applied["if"] < 20
 
 
@@ -212,7 +212,7 @@ def test_long_tables_are_columns_of_runs() -> None:
     source = module(body).replace("%r<9>", "%r<60>")
     done = transpile(source, RULES)
     assert "    for t, u in zip((8, *range(20, 52), 3, 5), (2, *[1] * 32, 2, 2), strict=True):\n" in done.text
-    assert not done.withdrawn
+    assert not done.rejected
     assert done.applied["repeat"] == 1
 
 
@@ -287,5 +287,5 @@ def test_the_name_of_a_form_is_nobody_elses() -> None:
     source = source.replace("mma.sync", "mov.b32 %r1, mma_m8n8k4_f64_3;\n\tmma.sync", 1)
     done = transpile(source, RULES, unchecked=True)
     assert "mma_m8n8k4_f64_4 = ptx.inst.mma.sync" in done.text
-    assert not done.withdrawn
+    assert not done.rejected
     assert rebuilt(done.text) == source

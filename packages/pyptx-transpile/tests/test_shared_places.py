@@ -29,7 +29,7 @@ def printed(*statements: str, variables: str = TILE) -> list[str]:
     """Return the lines of the body after the register groups."""
     source = module(*statements, variables=variables)
     done = transpile(source, RULES)
-    assert not done.withdrawn
+    assert not done.rejected
     assert rebuilt(done.text) == source
     lines = [line.strip() for line in done.text.splitlines()]
     return lines[next(at for at, line in enumerate(lines) if line.startswith("r = ")) + 1 :]
@@ -77,7 +77,7 @@ def test_others_stay_elements_of_their_banks(what: str) -> None:
     source = module(*UNNAMED[what], variables=f"{TILE}\n.const .b8 table[64];")
     done = transpile(source, RULES)
     assert done.applied["place"] == 0, done.text
-    assert not done.withdrawn
+    assert not done.rejected
 
 
 @pytest.mark.parametrize("register", ["r[3]", "p[1]", "r[100]"])
@@ -85,6 +85,6 @@ def test_a_wrong_name_is_withdrawn_alone(register: str) -> None:
     second = ("mov.u32 %r5, tile", "bar.sync 1", "st.shared.b32 [%r5+8], %r9", "st.shared.b32 [%r5+20], %r11")
     source = module("mov.u32 %r1, tile", "bar.sync 0", *uses(1), *second)
     done = transpile(source, wrong_first(PLACE, lambda line: line.replace("r[1]", register)))
-    assert [(one.rule, one.statement) for one in done.withdrawn] == [("place", "mov.u32 %r1, tile;")]
+    assert [(one.rule, one.statement) for one in done.rejected] == [("place", "mov.u32 %r1, tile;")]
     assert rebuilt(done.text) == source
     assert "tile_base = ptx.inst.mov.u32(r[5], tile)" in done.text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_transpile.plan import Claim
+from pyptx_transpile.plan import Rewrite
 from pyptx_transpile.suspects import Suspects
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ def nothing(_printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
     raise AssertionError("nothing is printed here")
 
 
-def claim(start: int, end: int, *, repeats: bool = False) -> Claim:
-    return Claim("repeat" if repeats else "test", start, end, nothing, repeats=repeats)
+def claim(start: int, end: int, *, repeats: bool = False) -> Rewrite:
+    return Rewrite("repeat" if repeats else "test", start, end, nothing, repeats=repeats)
 
 
 LOOP, INSIDE, BESIDE = claim(12, 20, repeats=True), claim(14, 16), claim(30, 32)

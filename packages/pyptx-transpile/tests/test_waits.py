@@ -58,7 +58,7 @@ def test_each_form_is_read_as_it_is_written(form: str, guarded: bool, knobs: str
     done = transpile(written(form, POLLS[knobs], guarded=guarded), RULES)
     assert done.applied["wait"] == 1, done.text
     assert "ptx.inst.mbarrier" not in done.text
-    assert not done.withdrawn
+    assert not done.rejected
     assert form == "retry" or f'form="{form}"' in done.text
 
 
@@ -68,7 +68,7 @@ def test_what_is_computed_in_each_turn_is_a_function(form: str) -> None:
     assert done.applied["wait"] == 1, done.text
     functions = "lambda: ptx.inst.mov.u32(r[1], mbar_0), lambda: ptx.inst.mov.b32(r[2], 1)"
     assert functions in " ".join(done.text.split())
-    assert not done.withdrawn
+    assert not done.rejected
 
 
 def test_what_waits_have_in_common_is_said_once() -> None:
@@ -107,4 +107,4 @@ def test_what_is_no_form_stays(what: str) -> None:
     done = transpile(source, RULES)
     assert done.applied["wait"] == 0
     assert "ptx.inst.mbarrier.try_wait" in done.text
-    assert not done.withdrawn
+    assert not done.rejected

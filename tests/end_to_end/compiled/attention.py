@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pyptx_ir.plugins.rows import TensorMap
-from pyptx_sim import Mapped
+from pyptx_sim import WithDescriptor
 
 from .problem import F8, Array, Near, Problem, Row, draws
 
@@ -38,7 +38,7 @@ def forward() -> Problem:
     args: list[object] = []
     for array in (q, k, v, o):
         tensor_map = TensorMap("f16", array.shape, array.strides, (BLOCK, WIDTH), (1, 1), swizzle="128B")
-        args += [Mapped(array, tensor_map), *array.shape, *array.strides]
+        args += [WithDescriptor(array, tensor_map), *array.shape, *array.strides]
     exact, magnitudes = _attended(q, k, v)
     expected = {3 * len((q, *q.shape, *q.strides)): Near(exact, EPS2, 2 * EPS2 * magnitudes)}
     scratch = np.zeros(1, np.uint64)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pyptx_ir.plugins.rows import TensorMap
-from pyptx_sim import Mapped
+from pyptx_sim import WithDescriptor
 
 from .problem import F4, F8, Array, Fresh, Near, Problem, Row, draws
 
@@ -63,7 +63,7 @@ def warpgroups(m: int, n: int) -> Problem:
     a, b, c = _factors(m, 2 * n, 320)
     sizes = [tuple(np.int32(extent) for extent in each.shape) for each in (a, b)]
     maps = [
-        Mapped(each, TensorMap("f16", each.shape, each.strides, (rows, 64), (1, 1), "128B"))
+        WithDescriptor(each, TensorMap("f16", each.shape, each.strides, (rows, 64), (1, 1), "128B"))
         for each, rows in ((a, m), (b, n))
     ]
     args = (bytes(1), maps[0], sizes[0], maps[1], sizes[1], _matrix(Fresh(c.shape, np.float16)))

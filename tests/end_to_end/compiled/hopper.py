@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 
 from pyptx_ir.plugins.rows import TensorMap
-from pyptx_sim import Mapped
+from pyptx_sim import WithDescriptor
 
 from .problem import F8, Array, Problem, Row, draws
 
@@ -16,8 +16,8 @@ BF16 = ml_dtypes.bfloat16
 SHARED_BYTES = 3 * (128 + 256) * 64 * 2 + 128 * 256 * 2 + 2 * 3 * 8  # A and B of each stage; C; two mbarriers per stage
 
 
-def _map(array: Array, box: tuple[int, int]) -> Mapped:
-    return Mapped(array, TensorMap("bf16", array.shape, array.strides, box, (1, 1), swizzle="128B"))
+def _map(array: Array, box: tuple[int, int]) -> WithDescriptor:
+    return WithDescriptor(array, TensorMap("bf16", array.shape, array.strides, box, (1, 1), swizzle="128B"))
 
 
 def _factor(random: np.random.Generator, rows: int, columns: int) -> Any:

@@ -75,7 +75,7 @@ def _compared(program: Program, text: str, inputs: np.ndarray, schedule: Schedul
     seed, late = schedule
     try:
         result = run(
-            *(text,), grid=program.ctas, block=program.threads, args=[inputs, out, memory], seed=seed, late=late,
+            *(text,), grid=program.ctas, block=program.threads, args=[inputs, out, memory], seed=seed, delay_async=late,
             step_limit=STEP_LIMIT,
         )  # fmt: skip
     except Exception as error:  # noqa: BLE001 - whatever it raises is a fault of the simulator

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_arch_blackwell.datapath import LANES, PARTITION, accumulator
 from pyptx_arch_blackwell.layouts.moves import SHAPES
-from pyptx_ir.fragments.layout import Fragment, Step
+from pyptx_ir.fragments.layout import Fragment, Stride
 from pyptx_ir.plugins.rows import Fragments
 
 if TYPE_CHECKING:
@@ -57,12 +57,12 @@ def accumulator_fragment(
     if None in held:
         raise ValueError(f"{load} loads 32 lanes, and M = {m} uses 16 of them: load 16x64b, 16x128b or 16x256b")
     warps = [steps[PARTITION], steps[2 * PARTITION]]
-    further = [Step(0, 1 << bit) for bit in range(shape.columns.bit_length() - 1, (width - 1).bit_length())]
+    further = [Stride(0, 1 << bit) for bit in range(shape.columns.bit_length() - 1, (width - 1).bit_length())]
     registers = [_composed(steps, step) for step in shape.registers]
     lanes = [*held, *warps]
     elements = [*registers, *further]
     if packed:
-        elements = [Step(0, 1), *map(_doubled, elements[: len(shape.registers)]), *further[1:]]
+        elements = [Stride(0, 1), *map(_doubled, elements[: len(shape.registers)]), *further[1:]]
         lanes = [*map(_doubled, held), *warps]
     if None in elements + lanes:
         raise ValueError(f"{load} accesses lanes without elements for M = {m}: load 16x64b")
@@ -73,29 +73,29 @@ def accumulator_fragment(
     return Fragment(title, rows, columns, bits, _steps(lanes), _steps(elements), _CELL)
 
 
-def _step(parts: Iterable[Rectangle], lane: int) -> Step | None:
+def _step(parts: Iterable[Rectangle], lane: int) -> Stride | None:
     """Return the element at the first column of a lane; None for a lane without elements of the matrix."""
     for part in parts:
         inside = lane - part.lane
         if 0 <= inside < part.rows and part.column == 0:
-            return Step(part.row + inside, part.n)
+            return Stride(part.row + inside, part.n)
     return None
 
 
-def _composed(steps: dict[int, Step | None], step: Step) -> Step | None:
+def _composed(steps: dict[int, Stride | None], step: Stride) -> Stride | None:
     """Return the step in the matrix for one in tensor memory; None if it has none."""
     if not step.row:
-        return Step(0, step.column)
+        return Stride(0, step.column)
     found = steps[step.row]
-    return None if found is None else Step(found.row, found.column + step.column)
+    return None if found is None else Stride(found.row, found.column + step.column)
 
 
-def _doubled(step: Step | None) -> Step | None:
+def _doubled(step: Stride | None) -> Stride | None:
     """Return the step of a load of column pairs."""
-    return step if step is None or step.row else Step(0, 2 * step.column)
+    return step if step is None or step.row else Stride(0, 2 * step.column)
 
 
-def _steps(found: Iterable[Step | None]) -> tuple[Step, ...]:
+def _steps(found: Iterable[Stride | None]) -> tuple[Stride, ...]:
     return tuple(step for step in found if step is not None)
 
 

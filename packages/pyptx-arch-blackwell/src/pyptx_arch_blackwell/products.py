@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 __all__ = [
     "PRODUCTS",
     "SCALE_SIZES",
-    "Product",
-    "ProductError",
+    "MmaError",
+    "MmaTypes",
     "check",
     "check_scales",
     "check_swizzle",
@@ -55,12 +55,12 @@ _WS_ROWS = (32, 64, 128)
 _BITS = {"f16": 16, "tf32": 32, "f8f6f4": 8, "i8": 8, "mxf8f6f4": 8, "mxf4": 4, "mxf4nvf4": 4}
 
 
-class ProductError(PyptxError, ValueError):
+class MmaError(PyptxError, ValueError):
     """An invalid tcgen05.mma."""
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
+class MmaTypes:
     """A row of the table: types and sizes that can be combined. `depths` are the values of K."""
 
     kind: str
@@ -128,8 +128,8 @@ def _depths(kind: str, *, sparse: bool) -> tuple[int, ...]:
     return (default_depth(kind, sparse=sparse), *deep)
 
 
-PRODUCTS: tuple[Product, ...] = tuple(
-    Product(
+PRODUCTS: tuple[MmaTypes, ...] = tuple(
+    MmaTypes(
         kind,
         cta_group,
         ws,
@@ -146,24 +146,24 @@ PRODUCTS: tuple[Product, ...] = tuple(
 """Every valid combination of kind, cta_group, .ws and sparsity. Manual: "Matrix Shape"."""
 
 
-def find(kind: str, *, cta_group: int = 1, ws: bool = False, sparse: bool = False) -> Product:
-    """Return the row of the table; the ProductError lists the valid values."""
+def find(kind: str, *, cta_group: int = 1, ws: bool = False, sparse: bool = False) -> MmaTypes:
+    """Return the row of the table; the MmaError lists the valid values."""
     if kind not in KINDS:
-        raise ProductError(f"unknown kind {kind!r} of tcgen05.mma", help=f"use one of {', '.join(KINDS)}")
+        raise MmaError(f"unknown kind {kind!r} of tcgen05.mma", help=f"use one of {', '.join(KINDS)}")
     wanted = (kind, cta_group, ws, sparse)
     found = next((row for row in PRODUCTS if (row.kind, row.cta_group, row.ws, row.sparse) == wanted), None)
     if found is not None:
         return found
     if cta_group not in (1, 2):
-        raise ProductError(f"cta_group must be 1 (one CTA) or 2 (CTA pair), got {cta_group!r}")
+        raise MmaError(f"cta_group must be 1 (one CTA) or 2 (CTA pair), got {cta_group!r}")
     if kind in SCALED_KINDS:
         unscaled = ", ".join(each for each in KINDS if each not in SCALED_KINDS)
-        raise ProductError(f"invalid tcgen05.mma.ws: kind::{kind} is not supported", help=f"use one of {unscaled}")
-    raise ProductError("invalid tcgen05.mma.ws: cta_group=2 is not supported", help="use cta_group=1")
+        raise MmaError(f"invalid tcgen05.mma.ws: kind::{kind} is not supported", help=f"use one of {unscaled}")
+    raise MmaError("invalid tcgen05.mma.ws: cta_group=2 is not supported", help="use cta_group=1")
 
 
-def check(descriptor: InstructionDescriptor, *, cta_group: int = 1, ws: bool = False) -> Product:
-    """Return the table row of the MMA with `descriptor`; the ProductError lists the valid values."""
+def check(descriptor: InstructionDescriptor, *, cta_group: int = 1, ws: bool = False) -> MmaTypes:
+    """Return the table row of the MMA with `descriptor`; the MmaError lists the valid values."""
     row = find(descriptor.kind, cta_group=cta_group, ws=ws, sparse=descriptor.sparse)
     for name, value, known in (
         ("M", descriptor.m, row.rows),
@@ -171,61 +171,61 @@ def check(descriptor: InstructionDescriptor, *, cta_group: int = 1, ws: bool = F
         ("K", descriptor.depth, row.depths),
     ):
         if value not in known:
-            raise ProductError(f"invalid {row.words}: {name} = {value}, must be {_sequence(known)}")
+            raise MmaError(f"invalid {row.words}: {name} = {value}, must be {_sequence(known)}")
     if descriptor.depth == _DEEP and (cta_group, descriptor.m) not in ((1, 128), (2, 256)):
         rows = "M must be 128 for .cta_group::1, 256 for .cta_group::2"
-        raise ProductError(f"invalid {row.words}: K = {_DEEP} with M = {descriptor.m}, {rows}")
+        raise MmaError(f"invalid {row.words}: K = {_DEEP} with M = {descriptor.m}, {rows}")
     _check_majors(row, descriptor)
     _check_options(row, descriptor)
     return row
 
 
-def _check_majors(row: Product, descriptor: InstructionDescriptor) -> None:
+def _check_majors(row: MmaTypes, descriptor: InstructionDescriptor) -> None:
     """Check N for 8-bit N-major B. Manual: "Transpose and Negate operations", N shapes for 8-bit transpose B."""
     if descriptor.b_major == "K" or container_bits(descriptor.kind) != 8 or row.ws:
         return
     step = 16 * row.cta_group
     if descriptor.n % step:
-        raise ProductError(
+        raise MmaError(
             f"invalid {row.words}: N = {descriptor.n} with 8-bit N-major B, must be a multiple of {step}",
             help="use another N, or a K-major B",
         )
 
 
-def _check_options(row: Product, descriptor: InstructionDescriptor) -> None:
+def _check_options(row: MmaTypes, descriptor: InstructionDescriptor) -> None:
     """Reject options of other MMAs: scale factor IDs, selectors, shifts."""
     if descriptor.selector and (not descriptor.sparse or descriptor.kind in ("f8f6f4", "i8")):
-        raise ProductError(
+        raise MmaError(
             f"invalid {row.words}: selector={descriptor.selector}, must be 0",
             help="pass a selector only for sparse MMAs of kind::f16 and kind::tf32",
         )
     if descriptor.max_shift and not row.ws:
         message = f"invalid {row.words}: max_shift={descriptor.max_shift}, must be 0"
-        raise ProductError(message, help="pass max_shift only for tcgen05.mma.ws")
+        raise MmaError(message, help="pass max_shift only for tcgen05.mma.ws")
     if descriptor.d == "f16" and {descriptor.a, descriptor.b} & {"bf16"}:
         message = f"invalid {row.words}: {descriptor.a} x {descriptor.b} with an f16 accumulator"
-        raise ProductError(message, help="accumulate bf16 in f32")
+        raise MmaError(message, help="accumulate bf16 in f32")
     if descriptor.kind in ("mxf4", "mxf4nvf4") and descriptor.depth != _DEEP:
         odd = [name for name in ("scale_a_id", "scale_b_id") if getattr(descriptor, name) % 2]
         if odd:
-            raise ProductError(f"invalid {row.words}: {odd[0]}={getattr(descriptor, odd[0])}, must be 0 or 2")
+            raise MmaError(f"invalid {row.words}: {odd[0]}={getattr(descriptor, odd[0])}, must be 0 or 2")
 
 
 def kind_of(a: str, b: str, *, scaled: bool = False, scale: str | None = None) -> str:
-    """Return the kind of an MMA with two operand types; raise ProductError if there is none, or several."""
+    """Return the kind of an MMA with two operand types; raise MmaError if there is none, or several."""
     kinds = [kind for kind in KINDS if (kind in SCALED_KINDS) == scaled and {a, b} <= set(FACTORS[kind])]
     kinds = [kind for kind in kinds if scale is None or scale in SCALES.get(kind, ())]
     if len(kinds) == 1:
         return kinds[0]
     words = f"{'a block-scaled MMA' if scaled else 'an MMA'} of {a} x {b}"
     if kinds:
-        raise ProductError(f"ambiguous kind of {words}", help=f"pass kind= one of {', '.join(kinds)}")
+        raise MmaError(f"ambiguous kind of {words}", help=f"pass kind= one of {', '.join(kinds)}")
     known = "; ".join(f"{kind}: {', '.join(FACTORS[kind])}" for kind in KINDS if (kind in SCALED_KINDS) == scaled)
-    raise ProductError(f"no tcgen05.mma kind supports {words}", help=f"use the types of a kind: {known}")
+    raise MmaError(f"no tcgen05.mma kind supports {words}", help=f"use the types of a kind: {known}")
 
 
 def check_scales(descriptor: InstructionDescriptor, size: str | None) -> None:
-    """Raise ProductError for scale factors of another type or block size than the kind has.
+    """Raise MmaError for scale factors of another type or block size than the kind has.
 
     `size` is the modifier after `.block_scale`: `scale_vec::4X`, `block16`, …, or None if the kind has a default.
     """
@@ -233,12 +233,12 @@ def check_scales(descriptor: InstructionDescriptor, size: str | None) -> None:
     name = f"kind::{descriptor.kind}"
     if size is not None and size not in known:
         help = f"use one of {', '.join(known)}" if known else "omit it: the kind has no scale factors"
-        raise ProductError(f"invalid .{size} of {name}", help=help)
+        raise MmaError(f"invalid .{size} of {name}", help=help)
     if descriptor.scale == "ue4m3" and size not in _FINE:
         message = f"ue4m3 scale factors of {name} with {'the default block size' if size is None else f'.{size}'}"
-        raise ProductError(message, help=f"use {' or '.join(_FINE)}")
+        raise MmaError(message, help=f"use {' or '.join(_FINE)}")
     if descriptor.depth == _DEEP and size is not None and size.startswith("scale_vec"):
-        raise ProductError(f"invalid .{size} of {name} with K = {_DEEP}", help="use block16 or block32")
+        raise MmaError(f"invalid .{size} of {name} with K = {_DEEP}", help="use block16 or block32")
 
 
 def container_bits(kind: str) -> int:
@@ -247,7 +247,7 @@ def container_bits(kind: str) -> int:
 
 
 def check_swizzle(kind: str, major: str, swizzle: int, atom: int = 16) -> None:
-    """Raise ProductError for a swizzle that operands of this kind and major cannot have.
+    """Raise MmaError for a swizzle that operands of this kind and major cannot have.
 
     Manual: "Valid Combinations of Type-Size, Major-ness and Swizzling".
     """
@@ -255,11 +255,11 @@ def check_swizzle(kind: str, major: str, swizzle: int, atom: int = 16) -> None:
         return
     bits = container_bits(kind)
     if bits == 4:
-        raise ProductError(f"MN-major operand of kind::{kind}, must be K-major", help="use a K-major tile")
+        raise MmaError(f"MN-major operand of kind::{kind}, must be K-major", help="use a K-major tile")
     wide = (swizzle, atom) == (128, 32)
     if (bits == 32) != wide:
         only = "swizzle=128, atom=32" if bits == 32 else "atom=16"
-        raise ProductError(f"MN-major operand of kind::{kind} with swizzle={swizzle}, atom={atom}, must have {only}")
+        raise MmaError(f"MN-major operand of kind::{kind} with swizzle={swizzle}, atom={atom}, must have {only}")
 
 
 def _sequence(values: Sequence[int]) -> str:

@@ -131,10 +131,10 @@ def check_sizes(
                 help=f"use a tile with all of M or N and at least K = {depth} for {type_name}\n{tile.picture()}",
             )
         bits = depth * tile.dtype.bits
-        if tile.major == "K" and tile.swizzle and bits > tile.panel_width * 8:
+        if tile.major == "K" and tile.swizzle and bits > tile.box_row_bytes * 8:
             raise OperandError(
                 f"{what}: {name} reads {bits // 8} bytes of a row, but TMA box rows of {tile!r} have "
-                f"{tile.panel_width}",
+                f"{tile.box_row_bytes}",
                 help=f"use a wider swizzle\n{tile.picture()}",
             )
 

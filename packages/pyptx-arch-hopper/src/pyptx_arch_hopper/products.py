@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import product as combinations
 from typing import TYPE_CHECKING
 
-from pyptx_arch_hopper.table.wgmma import PRODUCTS, Product
+from pyptx_arch_hopper.table.wgmma import PRODUCTS, WgmmaTypes
 from pyptx_dsl.errors import OperandError
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def forms() -> tuple[Form, ...]:
     return tuple(form for product in PRODUCTS for form in _forms(product))
 
 
-def _forms(product: Product) -> Iterator[Form]:
+def _forms(product: WgmmaTypes) -> Iterator[Form]:
     """Yield the forms of a table row, which may list several operand types."""
     slots = dict(product.slots)
     words = [word for word in product.factors.replace("{.satfinite}", "").split(".") if word]

@@ -72,6 +72,7 @@ __all__: list[str] = [
     "file_",
     "fma",
     "fns",
+    "formatted",
     "global_id",
     "global_ptrs",
     "if_",
@@ -188,7 +189,6 @@ __all__: list[str] = [
     "warp",
     "while_",
     "wmma",
-    "written",
     "xor_",
 ]
 
@@ -255,7 +255,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.instructions.calls import branchtargets, call, callprototype, calltargets, parameter
     from pyptx_dsl.instructions.compare import selp, set_, setp, slct
     from pyptx_dsl.instructions.convert import cvt, cvt_pack, mov
-    from pyptx_dsl.instructions.directives import close_scope, comment, directive, empty, open_scope, written
+    from pyptx_dsl.instructions.directives import close_scope, comment, directive, empty, formatted, open_scope
     from pyptx_dsl.instructions.expressions import expr, pipe, scope
     from pyptx_dsl.instructions.fences import fence, membar, nanosleep
     from pyptx_dsl.instructions.floating import copysign, cos, ex2, lg2, rcp, rsqrt, sin, sqrt, tanh, testp

@@ -25,7 +25,7 @@ class SupportsCudaStream(Protocol):
         ...
 
 
-class View(Protocol):
+class MemoryView(Protocol):
     """A tensor's memory, shaped like `cuda.core.utils.StridedMemoryView`."""
 
     @property
@@ -77,12 +77,12 @@ def handle_of(stream: SupportsCudaStream) -> int:
     return int(handle)
 
 
-def addresses_of(entry: str, pointers: Sequence[int | View | Memory]) -> list[int]:
+def addresses_of(entry: str, pointers: Sequence[int | MemoryView | Memory]) -> list[int]:
     """Return the addresses; raise LaunchError for memory that is marked inaccessible to kernels."""
     return [_address(entry, number, pointer) for number, pointer in enumerate(pointers)]
 
 
-def _address(entry: str, number: int, pointer: int | View | Memory) -> int:
+def _address(entry: str, number: int, pointer: int | MemoryView | Memory) -> int:
     if isinstance(pointer, int):
         return pointer
     address = getattr(pointer, "ptr", None)

@@ -122,7 +122,7 @@ _CORNERS: Final = {3: (-(2**15), 2**15 - 1), 4: (-(2**7), 2**7 - 1), 5: (-(2**4)
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class MapView:
     """A map with valid keywords, innermost dimension first."""
 
     dtype: str
@@ -164,7 +164,7 @@ class Rule:
 
     name: str
     parameter: str
-    broken: Callable[[View], str | None]
+    broken: Callable[[MapView], str | None]
 
 
 def _first(values: Iterable[int], what: str, holds: Callable[[int], bool], wanted: str, *, skip: int = 0) -> str | None:
@@ -175,7 +175,7 @@ def _first(values: Iterable[int], what: str, holds: Callable[[int], bool], wante
     return None
 
 
-def _rank(map_: View) -> str | None:
+def _rank(map_: MapView) -> str | None:
     least = 3 if map_.im2col or map_.interleave != "none" else 1
     if least <= map_.rank <= 5:
         return None
@@ -183,7 +183,7 @@ def _rank(map_: View) -> str | None:
     return f"rank must be {least} to 5{why}, got {map_.rank}"
 
 
-def _lengths(map_: View) -> str | None:
+def _lengths(map_: MapView) -> str | None:
     for what, values, length in (
         ("strides", map_.strides, map_.rank),
         ("element_strides", map_.element_strides, map_.rank),
@@ -194,28 +194,28 @@ def _lengths(map_: View) -> str | None:
     return None
 
 
-def _packed(map_: View) -> str | None:
+def _packed(map_: MapView) -> str | None:
     unit = 128 if map_.type.padded else 2 if map_.type.bits == 4 else 1
     if map_.shape[0] % unit == 0:
         return None
     return f"extent of dimension -1 must be a multiple of {unit} for {map_.dtype}, got {map_.shape[0]}"
 
 
-def _element(map_: View) -> str | None:
+def _element(map_: MapView) -> str | None:
     size = max(1, map_.type.bits // 8)
     if map_.strides[0] == size:
         return None
     return f"stride of dimension -1 must be {size}, the size of {map_.dtype} in bytes, got {map_.strides[0]}"
 
 
-def _strides(map_: View) -> str | None:
+def _strides(map_: MapView) -> str | None:
     unit = map_.alignment
     why = "" if unit == 16 else f" for {map_.dtype}" if map_.type.padded else " with interleave 32B"
     wanted = f"a multiple of {unit} bytes{why}"
     return _first(map_.strides, "stride", lambda value: value % unit == 0, wanted, skip=1)
 
 
-def _row(map_: View) -> str | None:
+def _row(map_: MapView) -> str | None:
     if map_.im2col or map_.interleave != "none" or map_.row_bits % 128 == 0:
         return None
     return (
@@ -224,14 +224,14 @@ def _row(map_: View) -> str | None:
     )
 
 
-def _padded_row(map_: View) -> str | None:
+def _padded_row(map_: MapView) -> str | None:
     if not map_.type.padded or map_.innermost == 128:
         return None
     what = "channels" if map_.im2col else "box of dimension -1"
     return f"{what} must be 128 for {map_.dtype}, got {map_.innermost}"
 
 
-def _steps(map_: View) -> str | None:
+def _steps(map_: MapView) -> str | None:
     if map_.interleave == "none" and map_.element_strides[0] != 1:
         return (
             f"element stride of dimension -1 must be 1, got {map_.element_strides[0]}:"
@@ -240,13 +240,13 @@ def _steps(map_: View) -> str | None:
     return _first(map_.element_strides, "element stride", lambda value: 1 <= value <= 8, "1 to 8")
 
 
-def _interleaved_swizzle(map_: View) -> str | None:
+def _interleaved_swizzle(map_: MapView) -> str | None:
     if map_.interleave != "32B" or map_.swizzle == "32B":
         return None
     return f"swizzle must be 32B with interleave 32B, got {map_.swizzle}"
 
 
-def _span(map_: View) -> str | None:
+def _span(map_: MapView) -> str | None:
     span = SWIZZLES[map_.swizzle].span
     if map_.interleave != "none" or span == 0 or map_.row_bits <= 8 * span:
         return None
@@ -257,26 +257,26 @@ def _span(map_: View) -> str | None:
     )
 
 
-def _padded_interleave(map_: View) -> str | None:
+def _padded_interleave(map_: MapView) -> str | None:
     if map_.type.number != _B6.number or map_.interleave == "none":
         return None
     return f"interleave must be none for {map_.dtype}, got {map_.interleave}"
 
 
-def _padded_swizzle(map_: View) -> str | None:
+def _padded_swizzle(map_: MapView) -> str | None:
     allowed = _PADDED_SWIZZLES.get(map_.type.number, ())
     if not allowed or map_.swizzle in allowed:
         return None
     return f"swizzle must be {' or '.join(allowed)} for {map_.dtype}, got {map_.swizzle}"
 
 
-def _nan(map_: View) -> str | None:
+def _nan(map_: MapView) -> str | None:
     if map_.fill == "zeros" or map_.type.floating:
         return None
     return f"fill must be zeros for {map_.dtype}, got nan: the hardware has no NaN for this type"
 
 
-def _corners(map_: View) -> str | None:
+def _corners(map_: MapView) -> str | None:
     if map_.im2col is None:
         return None
     low, high = _CORNERS[map_.rank]
@@ -288,7 +288,7 @@ def _corners(map_: View) -> str | None:
     return None
 
 
-def _area(map_: View) -> str | None:
+def _area(map_: MapView) -> str | None:
     if map_.im2col is None:
         return None
     spatial = map_.shape[-2:0:-1]  # without the channels and the batch, outermost first
@@ -298,7 +298,7 @@ def _area(map_: View) -> str | None:
     return f"empty bounding box: corners {map_.im2col.lower} and {map_.im2col.upper} leave {extents} of {spatial}"
 
 
-def _counts(map_: View) -> str | None:
+def _counts(map_: MapView) -> str | None:
     if map_.im2col is None:
         return None
     for name, count, most in (("channels", map_.im2col.channels, 256), ("pixels", map_.im2col.pixels, 1024)):
@@ -339,7 +339,7 @@ RULES: Final = (
 )
 
 
-def checked(map_: TensorMapLike) -> View:
+def checked(map_: TensorMapLike) -> MapView:
     """Return a map in the driver's order; raise TensorMapError for the first violated rule."""
     for field, word, known in (
         ("dtype", map_.dtype, TYPES),
@@ -350,7 +350,7 @@ def checked(map_: TensorMapLike) -> View:
     ):
         if word not in known:
             raise TensorMapError(f"tensor map: {field} must be one of {', '.join(known)}, got {word!r}", rule="words")
-    view = View(
+    view = MapView(
         map_.dtype,
         TYPES[map_.dtype],
         map_.shape[::-1],

@@ -15,7 +15,7 @@ from pyptx_launch import _shim
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pyptx_launch.plans import Plan
+    from pyptx_launch.plans import LaunchPlan
 
 if not hasattr(_shim, "XlaLaunch"):
     raise ImportError(
@@ -61,7 +61,13 @@ class Launch(_shim.XlaLaunch):
     __slots__ = ()
 
     def __init__(
-        self, items: Sequence[Item], inputs: int, mutated: Sequence[int] = (), *, plan: Plan | None, run: Run | None
+        self,
+        items: Sequence[Item],
+        inputs: int,
+        mutated: Sequence[int] = (),
+        *,
+        plan: LaunchPlan | None,
+        run: Run | None,
     ) -> None:
         """Launch `plan` on a GPU, or call `run` on a CPU with the memory of inputs and outputs.
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyptx_sim.runtime import SimulationResult
     from pyptx_sim.simulator import run
     from pyptx_sim.textures import Surface, Texture
-    from pyptx_sim.values import Mapped, Uninitialised
+    from pyptx_sim.values import Uninitialized, WithDescriptor
 else:
     __getattr__, __dir__ = late_names(
         __name__,
@@ -28,7 +28,7 @@ else:
             "Exploration": "exploration",
             "Finding": "findings",
             "Launch": "launch",
-            "Mapped": "values",
+            "WithDescriptor": "values",
             "Memory": "memory",
             "Result": "result",
             "Sampler": "numerics.sampling",
@@ -37,7 +37,7 @@ else:
             "Statistics": "result",
             "Surface": "textures",
             "Texture": "textures",
-            "Uninitialised": "values",
+            "Uninitialized": "values",
             "explore": "exploration",
             "readers": "readers",
             "run": "simulator",
@@ -52,7 +52,6 @@ __all__ = [
     "Exploration",
     "Finding",
     "Launch",
-    "Mapped",
     "Memory",
     "Result",
     "Sampler",
@@ -61,7 +60,8 @@ __all__ = [
     "Statistics",
     "Surface",
     "Texture",
-    "Uninitialised",
+    "Uninitialized",
+    "WithDescriptor",
     "explore",
     "readers",
     "run",

@@ -25,7 +25,7 @@ from pyptx_sim.regions import Placed, Regions, load, next_place, store
 from pyptx_sim.structures import raw_member
 from pyptx_sim.textures import Surface, Texture
 from pyptx_sim.types import byte_size
-from pyptx_sim.values import Mapped, Uninitialised
+from pyptx_sim.values import Uninitialized, WithDescriptor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -152,8 +152,8 @@ def _memory(launches: Sequence[tuple[Program, Launch]]) -> Memory | None:
 def _arrays(value: object) -> Iterator[Array | Tensor | DeviceArray]:
     """Yield the arrays in an argument, including those inside structures."""
     if is_pointer(value):
-        yield value.array if isinstance(value, Uninitialised) else cast("Array | DeviceArray", value)
-    elif isinstance(value, Mapped | Texture | Surface):
+        yield value.array if isinstance(value, Uninitialized) else cast("Array | DeviceArray", value)
+    elif isinstance(value, WithDescriptor | Texture | Surface):
         for array in (value.array, *(value.levels if isinstance(value, Texture) else ())):
             yield from _arrays(array)
     elif isinstance(value, Mapping | tuple | list):
@@ -193,7 +193,7 @@ def _packed(placing: Placing, place: Placement, value: Argument, what: str, name
     if isinstance(value, Texture | Surface | Sampler):
         _check_pointer(place)
         return placing.handle(value, what, name)
-    if isinstance(value, Mapped):
+    if isinstance(value, WithDescriptor):
         return _descriptor(placing, place, value, what, name)
     raw = raw_member(value)
     if raw is None and not isinstance(value, Mapping | tuple | list):
@@ -207,7 +207,7 @@ def _packed(placing: Placing, place: Placement, value: Argument, what: str, name
     return member.data
 
 
-def _descriptor(placing: Placing, place: Placement, value: Mapped, what: str, name: str) -> bytes:
+def _descriptor(placing: Placing, place: Placement, value: WithDescriptor, what: str, name: str) -> bytes:
     """Return a descriptor, or the address of one in global memory."""
     kind, data = placing.descriptor(value, what, name)
     if place.size == len(data):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyptx_ir.element_types import ElementType
     from pyptx_ir.plugins.rows import Output
     from pyptx_sim.operation import Array
-    from pyptx_sim.spans import Span
+    from pyptx_sim.spans import HostSpan
     from pyptx_sim.types import DType
 
 
@@ -150,7 +150,7 @@ def _check_storage(value: object) -> None:
         raise LaunchError("tensor has no memory", help="allocate its storage first")
 
 
-def span_of(value: object) -> Span:
+def span_of(value: object) -> HostSpan:
     """Return the bytes that an array spans in host memory; LaunchError if a kernel cannot access it in place.
 
     As on a GPU, a kernel receives the address of the first element; bytes between elements are memory of the same
@@ -222,13 +222,13 @@ def _holds(array: object, argument: Argument, wanted: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class GivenOutput:
     """An output array from the caller, checked against the kernel's output."""
 
     array: object
 
     @staticmethod
-    def check(array: object, output: Output) -> Given:
+    def check(array: object, output: Output) -> GivenOutput:
         """Return `array` if it matches `output`; LaunchError otherwise."""
         if not is_cpu_array(array):
             raise LaunchError(f"out= for {output.name} must be an array on the CPU, got {type(array).__name__}")
@@ -247,4 +247,4 @@ class Given:
         if argument.address % output.alignment:
             place = f"address {argument.address:#x} is not aligned to {output.alignment} bytes"
             raise LaunchError(f"out= for {output.name}: {place}")
-        return Given(array)
+        return GivenOutput(array)

@@ -33,7 +33,7 @@ _EXAMPLES = """
 examples:
   pyptx sim add.ptx --grid 8 --block 128 --arg f32[1024]=random --arg f32[1024]=random --arg f32[1024] --arg 1024
   pyptx sim add.ptx … --save 2=sum.npy            write the third argument to a file; - prints it
-  pyptx sim gemm.ptx --block 128 --shared 65536 --late --checks global-race,shared-race …
+  pyptx sim gemm.ptx --block 128 --shared 65536 --delay-async --checks global-race,shared-race …
   pyptx sim main.ptx library.ptx --entry main --cooperative --grid 64 …        linked, cooperative grid
   pyptx sim gemm.ptx --arg a:bf16[256,64]=random --arg '(f32[256,256], s32=256)' …
 
@@ -79,7 +79,7 @@ def _launched(options: argparse.Namespace) -> int:
         modules,
         launch,
         seed=options.seed,
-        late=options.late,
+        delay_async=options.delay_async,
         checks=options.checks,
         numerics=options.numerics,
         target=options.target,
@@ -158,7 +158,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--arg", action="append", default=[], metavar="SPEC", help="value of the next parameter; see below")
     add("--save", action="append", default=[], metavar="NAME=FILE", help="write an array to a .npy file; -: print it")
     add("--seed", type=int, default=0, metavar="N", help="schedule: 0: fixed order, others: random (0)")
-    add("--late", action="store_true", help="complete asynchronous operations only when a thread waits for them")
+    add("--delay-async", action="store_true", help="complete asynchronous operations only when a thread waits for them")
     add("--checks", type=_checks, default="all", metavar="RULE,…", help="rules to check: all, none, or names (all)")
     add("--numerics", choices=("fast", "exact"), default="fast", help="arithmetic of MMA accumulation (fast)")
     add(

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Array
     from pyptx_sim.result import Result
     from pyptx_sim.simulator import Checks
-    from pyptx_sim.spans import Span
+    from pyptx_sim.spans import HostSpan
     from pyptx_sim.workers import Workers
 
 Stopped: TypeAlias = KernelTrap | StepLimitExceeded | MemoryFault | BarrierFault | Deadlock
@@ -43,25 +43,25 @@ class Options(LaunchFields, total=False):
     checks: Checks
     step_limit: int | None
     numerics: str
-    any_form: bool
+    closest_form: bool
     target: str | None
     origins: Mapping[int, tuple[Frame, ...]] | None
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A schedule of a run: the `seed` and `late` of `pyptx_sim.run`."""
+    """A schedule of a run: the `seed` and `delay_async` of `pyptx_sim.run`."""
 
     seed: int = 0
-    late: bool = False
+    delay_async: bool = False
 
     def __str__(self) -> str:
         """Return the schedule in words."""
-        return f"seed {self.seed}, late" if self.late else f"seed {self.seed}"
+        return f"seed {self.seed}, late" if self.delay_async else f"seed {self.seed}"
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class FoundInSchedules:
     """A finding, as the first schedule reports it, and all schedules that report it."""
 
     finding: Finding
@@ -82,14 +82,16 @@ class Exploration:
     results: Mapping[Schedule, Result | Stopped]
 
     @property
-    def findings(self) -> tuple[Shown, ...]:
+    def findings(self) -> tuple[FoundInSchedules, ...]:
         """Findings, schedule by schedule, in order of first occurrence; one per rule and pair of instructions."""
         shown: dict[object, list[tuple[Finding, Schedule]]] = {}
         for schedule, result in self.results.items():
             for finding in result.findings:
                 key = finding.rule, finding.line, finding.other_line, finding.origin, finding.other_origin
                 shown.setdefault(key, []).append((finding, schedule))
-        return tuple(Shown(each[0][0], tuple(dict.fromkeys(by for _, by in each))) for each in shown.values())
+        return tuple(
+            FoundInSchedules(each[0][0], tuple(dict.fromkeys(by for _, by in each))) for each in shown.values()
+        )
 
     @property
     def errors(self) -> Mapping[Schedule, Stopped]:
@@ -115,11 +117,11 @@ def explore(
     launch: Launch | Sequence[Launch] | None = None,
     *,
     seeds: Iterable[int] = range(16),
-    late: Iterable[bool] = (False, True),
+    delay_async: Iterable[bool] = (False, True),
     workers: Workers = 1,
     **options: Unpack[Options],
 ) -> Exploration:
-    """Run a kernel under each seed, with each value of `late`, and return the schedules of each finding.
+    """Run a kernel under each seed, with each value of `delay_async`, and return the schedules of each finding.
 
     All other parameters are those of `pyptx_sim.run`. Each run starts with the current contents of the arrays;
     afterwards they hold the results of the first schedule. Schedules are independent. `workers` is the number of
@@ -129,32 +131,34 @@ def explore(
 
     Raises the errors of `pyptx_sim.run` for a module or arguments that cannot be run.
     """
-    schedules = [Schedule(*each) for each in product(dict.fromkeys(seeds), dict.fromkeys(late))]
+    schedules = [Schedule(*each) for each in product(dict.fromkeys(seeds), dict.fromkeys(delay_async))]
     if not schedules:
         raise LaunchError("no schedules to explore", help="pass at least one seed and one value of late")
     modules = (ptx,) if isinstance(ptx, str | Module) else tuple(ptx)
     job = modules, launch, options
     if workers == 1:
-        others = [_tried(job, schedule, dry=True) for schedule in schedules[1:]]
+        others = [_tried(job, schedule, keep_arrays=True) for schedule in schedules[1:]]
     else:
         others = in_order(partial(_tried_there, _sent(job)), schedules[1:], workers)
-    results = [_tried(job, schedules[0], dry=False), *others]
+    results = [_tried(job, schedules[0], keep_arrays=False), *others]
     return Exploration(dict(zip(schedules, results, strict=True)))
 
 
 _Job: TypeAlias = "tuple[tuple[str | Module, ...], Launch | Sequence[Launch] | None, Options]"
 
 
-def _tried(job: _Job, schedule: Schedule, *, dry: bool) -> Result | Stopped:
+def _tried(job: _Job, schedule: Schedule, *, keep_arrays: bool) -> Result | Stopped:
     modules, launch, options = job
     try:
-        return run(modules, launch, seed=schedule.seed, late=schedule.late, dry=dry, **options)
+        return run(
+            modules, launch, seed=schedule.seed, delay_async=schedule.delay_async, keep_arrays=keep_arrays, **options
+        )
     except (KernelTrap, StepLimitExceeded, MemoryFault, BarrierFault, Deadlock) as error:
         return error
 
 
 def _tried_there(sent: bytes, schedule: Schedule) -> Result | Stopped:
-    return _tried(pickle.loads(sent), schedule, dry=True)  # noqa: S301 - `explore` wrote it
+    return _tried(pickle.loads(sent), schedule, keep_arrays=True)  # noqa: S301 - `explore` wrote it
 
 
 # --- data sent to workers -------------------------------------------------------------------------
@@ -182,7 +186,7 @@ class _Pickler(pickle.Pickler):
         """Write to a file; `chunks` maps the address of each span to its memory."""
         super().__init__(file)
         self._chunks = chunks
-        self.spans: list[Span] = []
+        self.spans: list[HostSpan] = []
 
     def chunks(self) -> Mapping[int, _Chunk]:
         """Return the memory of each span by address; overlapping spans have one chunk."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_sim.extension import rules
-from pyptx_sim.origins import Place
+from pyptx_sim.origins import SourceLocation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping
@@ -81,12 +81,12 @@ class Finding:
 def _line(line: int | None, module: int | None, origin: tuple[Frame, ...]) -> str:
     if origin:
         return f"{origin[0].file}:{origin[0].line}"
-    return "" if line is None else f"PTX {Place(line, module)}"
+    return "" if line is None else f"PTX {SourceLocation(line, module)}"
 
 
 def _positions(label: str | None, line: int | None, module: int | None, origin: tuple[Frame, ...]) -> Iterator[str]:
     """Yield what happened at an instruction, where it is, and its callers."""
-    ptx = "" if line is None else f"PTX {Place(line, module)}"
+    ptx = "" if line is None else f"PTX {SourceLocation(line, module)}"
     if label and (ptx or origin):
         yield f"  {label}"
     if not origin:
@@ -118,7 +118,7 @@ class FindingLog:
     Only violations of `rules` are kept.
     """
 
-    place_of: Callable[[int], Place | None]
+    place_of: Callable[[int], SourceLocation | None]
     opcode_of: Callable[[int], str]
     origins: Mapping[int, tuple[Frame, ...]]
     rules: Mapping[str, Rule]
@@ -204,5 +204,5 @@ class FindingLog:
             other_label=finding.other_label or self.opcode_of(found.other_pc),
         )
 
-    def _origin(self, place: Place | None) -> tuple[Frame, ...]:
+    def _origin(self, place: SourceLocation | None) -> tuple[Frame, ...]:
         return () if place is None else self.origins.get(place.line, ())

@@ -32,7 +32,7 @@ class Launch:
     - for a structure, a tuple or a dict of its members, laid out as in C: arrays for pointers, NumPy scalars, bytes,
       nested structures. Or a ctypes or NumPy structure, or the structure's bytes.
 
-    An array wrapped in `Uninitialised` has no defined contents; one in `Mapped` is passed by a descriptor. A
+    An array wrapped in `Uninitialized` has no defined contents; one in `WithDescriptor` is passed by a descriptor. A
     `DeviceArray` has an address already; the kernel can access all arrays of its `memory`. Pass `memory` if only
     addresses are passed.
 
@@ -62,7 +62,7 @@ class Launch:
     memory: Memory | None = None
     textures: Mapping[str, Opaque] = field(default_factory=dict[str, "Opaque"])
     cooperative: bool = False
-    dependent: bool = False
+    programmatic_dependent: bool = False
     resident_blocks: int | None = None
     names: Sequence[str] = ()
     shared: Sequence[SharedVariable] = ()
@@ -80,7 +80,7 @@ class LaunchFields(TypedDict, total=False):
     memory: Memory | None
     textures: Mapping[str, Opaque]
     cooperative: bool
-    dependent: bool
+    programmatic_dependent: bool
     resident_blocks: int | None
     names: Sequence[str]
     shared: Sequence[SharedVariable]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from pyptx_sim.extension import FindingDetails, GroupKind, Layout, Proxy
-    from pyptx_sim.origins import Place
+    from pyptx_sim.origins import SourceLocation
 
 # Strong accesses do not race with each other if they are morally strong. "atomic": strong writes (`atom`, `red`, and
 # `st` with `.volatile`, `.relaxed`, `.release` or `.mmio`). "strong-read": `ld` with `.volatile`, `.relaxed`,
@@ -39,7 +39,7 @@ Masks: TypeAlias = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Touch:
+class AsyncAccess:
     """Memory accesses of asynchronous operations: `size` bytes at `offsets[i]` by operation `owners[i]`."""
 
     space: Space
@@ -52,18 +52,18 @@ class Touch:
     atomic: bool = False
     """Whether each element is updated atomically, so that it does not race with other updates."""
     proxy: Proxy | None = None
-    """Proxy of the access, if it differs from the proxy of its `Work`."""
+    """Proxy of the access, if it differs from the proxy of its `AsyncOperations`."""
     layout: Layout | None = None
     """Element layout (swizzle) that writer and reader must share, if any."""
     after_reads: bool = False
     """Whether a proxy fence is required between earlier reads by warps and this write, as it is after their writes.
 
-    The `Step` of the instruction then has `fences_reads`.
+    The `InstructionSemantics` of the instruction then has `fences_reads`.
     """
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class AsyncOperations:
     """Asynchronous operations issued by one instruction; operation i by lane `lanes[i]` of `warps[i]`.
 
     If several warps issue one operation together, `warps[i]` is the first of them and `together` their number.
@@ -79,14 +79,14 @@ class Work:
     warps: Offsets
     lanes: Offsets
     groups: Offsets
-    touches: tuple[Touch, ...]
+    touches: tuple[AsyncAccess, ...]
 
     @property
     def together(self) -> int:
         """Number of warps that issue an operation together, starting with `warps[i]`."""
         return 1 if self.kind is None else self.kind.together
 
-    def proxy_of(self, touch: Touch) -> Proxy | None:
+    def proxy_of(self, touch: AsyncAccess) -> Proxy | None:
         """Return the proxy of an access; None for the generic proxy."""
         proxy = touch.proxy or self.proxy
         return None if proxy is not None and proxy.one_way and touch.writes else proxy
@@ -207,7 +207,7 @@ class RunView(Protocol):
 
     @property
     def fences_reads(self) -> bool:
-        """Whether any asynchronous write requires a fence after earlier reads (`Touch.after_reads`)."""
+        """Whether any asynchronous write requires a fence after earlier reads (`AsyncAccess.after_reads`)."""
         ...
 
     def arena_size(self, space: Space) -> int:
@@ -238,7 +238,7 @@ class RunView(Protocol):
         """Return the name of the CTA in a slot of this wave: `CTA (1, 0, 0)`."""
         ...
 
-    def place(self, pc: int) -> Place | None:
+    def place(self, pc: int) -> SourceLocation | None:
         """Return the PTX line of an instruction; None if it has none."""
         ...
 
@@ -357,10 +357,10 @@ class Observer:
     def proxy_acquired(self, proxy: Proxy, space: Space, place: int, size: int, warps: Offsets, masks: Masks) -> None:
         """Observe the acquire half of a unidirectional proxy fence, of `size` bytes at offset `place`."""
 
-    def issued(self, work: Work) -> None:
+    def issued(self, work: AsyncOperations) -> None:
         """Observe the issue of asynchronous operations; their accesses happen at any later time."""
 
-    def issued_together(self, works: Sequence[Work]) -> None:
+    def issued_together(self, works: Sequence[AsyncOperations]) -> None:
         """Observe all operations issued by one instruction, in order; by default one `issued` each."""
         for work in works:
             self.issued(work)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourceLocation:
     """A physical line of PTX (from 1); `module` is the index (from 0) of the linked module, None if there is one."""
 
     line: int
@@ -27,7 +27,7 @@ class Place:
         return f"line {self.line}" if self.module is None else f"line {self.line} of modules[{self.module}]"
 
 
-def place_of(statement: Statement, modules: Sequence[Module]) -> tuple[Place, str]:
+def place_of(statement: Statement, modules: Sequence[Module]) -> tuple[SourceLocation, str]:
     """Return the line of a declaration, and the text of that line.
 
     Linking splits a declaration of several variables; a split one is found by the name of its variable.
@@ -37,8 +37,10 @@ def place_of(statement: Statement, modules: Sequence[Module]) -> tuple[Place, st
         for node, span in positions(module):
             if node is statement or _declares(node, statement):
                 line = source.line_column(span.start)[0]
-                return Place(line, number if len(modules) > 1 else None), source.text.splitlines()[line - 1].strip()
-    return Place(1), ""
+                return SourceLocation(line, number if len(modules) > 1 else None), source.text.splitlines()[
+                    line - 1
+                ].strip()
+    return SourceLocation(1), ""
 
 
 def _declares(node: Statement, statement: Statement) -> bool:

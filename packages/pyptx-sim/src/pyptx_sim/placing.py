@@ -18,9 +18,9 @@ from pyptx_sim.memory import DeviceArray, check_dtype
 from pyptx_sim.numerics.sampling import Sampler
 from pyptx_sim.program.windows import GLOBAL_WINDOW
 from pyptx_sim.regions import Placed, next_place
-from pyptx_sim.structures import Member, raw_member, scalar_member, structure
+from pyptx_sim.structures import StructureMember, raw_member, scalar_member, structure
 from pyptx_sim.textures import Surface, Texture, extents_of, texels_of
-from pyptx_sim.values import Mapped, Uninitialised
+from pyptx_sim.values import Uninitialized, WithDescriptor
 
 if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import Output
@@ -84,7 +84,7 @@ class Placing:
                 region.add(made)
         return GLOBAL_WINDOW + start
 
-    def descriptor(self, value: Mapped, what: str, name: str) -> tuple[Descriptor, bytes]:
+    def descriptor(self, value: WithDescriptor, what: str, name: str) -> tuple[Descriptor, bytes]:
         """Return a descriptor of an array: its kind and its bytes."""
         kind = descriptor_of(type(value.descriptor))
         if kind is None:
@@ -93,7 +93,7 @@ class Placing:
                 f"no plugin provides descriptor {described}",
                 help="install the package of the architecture",
             )
-        address = self.array(value.array, f"the tensor of {what}", name, fresh=value.fresh)
+        address = self.array(value.array, f"the tensor of {what}", name, fresh=value.uninitialized)
         return kind, kind.encode(value.descriptor, address)
 
     def point_to(self, descriptor: bytes, what: str) -> bytes:
@@ -125,32 +125,32 @@ class Placing:
         self.handles[number] = self.bound(value, what, name)
         return _POINTER.pack(number)
 
-    def member(self, value: Argument, what: str, name: str) -> Member:
+    def member(self, value: Argument, what: str, name: str) -> StructureMember:
         """Return a value as laid out in a C structure: arrays as pointers to them, descriptors by value."""
         raw = raw_member(value)
         if raw is not None:
             return raw
-        if isinstance(value, Mapped):
+        if isinstance(value, WithDescriptor):
             kind, data = self.descriptor(value, what, name)
-            return Member(data, kind.alignment, kind.name)
+            return StructureMember(data, kind.alignment, kind.name)
         if isinstance(value, Texture | Surface | Sampler):
-            return Member(self.handle(value, what, name), _POINTER.size, "handle")
+            return StructureMember(self.handle(value, what, name), _POINTER.size, "handle")
         if isinstance(value, Mapping):
             return structure([self.member(each, f"{what}.{key}", key) for key, each in value.items()])
         if isinstance(value, tuple | list):
             each_what = [f"{what}[{number}]" for number in range(len(value))]
             return structure([self.member(each, at, at) for each, at in zip(value, each_what, strict=True)])
         if is_pointer(value):
-            return Member(self.pointer(value, what, name), _POINTER.size, "pointer")
+            return StructureMember(self.pointer(value, what, name), _POINTER.size, "pointer")
         return scalar_member(value, what)
 
     def pointer(self, value: object, what: str, name: str) -> bytes:
         """Return the bytes of a pointer to an array."""
-        if isinstance(value, Uninitialised):
+        if isinstance(value, Uninitialized):
             return _POINTER.pack(self.array(value.array, what, name, fresh=True, output=value.output))
         return _POINTER.pack(self.array(cast("Array | DeviceArray", value), what, name))
 
 
 def is_pointer(value: object) -> bool:
     """Return whether a value is passed as a pointer: an array, or a CPU tensor of torch."""
-    return isinstance(value, DeviceArray | Uninitialised) or is_cpu_array(value)
+    return isinstance(value, DeviceArray | Uninitialized) or is_cpu_array(value)

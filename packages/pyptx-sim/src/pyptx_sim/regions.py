@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
     from pyptx_ir.plugins.rows import Output
     from pyptx_sim.machine.memory.arena import Arena
-    from pyptx_sim.spans import Span
+    from pyptx_sim.spans import HostSpan
 
 _NOWHERE: Final = -1
 
 
 @dataclass(slots=True, eq=False)
 class Placed:
-    """An array with its offset in the global space; `output` as in `Uninitialised`.
+    """An array with its offset in the global space; `output` as in `Uninitialized`.
 
     `name` is the user's name of it, `what` the name for messages about addresses. `written` marks the initialized
     bytes, None for all. `shared`: other arrays are in the same region.
     """
 
-    host: Span
+    host: HostSpan
     start: int
     name: str
     what: str
@@ -55,7 +55,7 @@ class Placed:
         """Offsets of the array."""
         return slice(self.start, self.start + self.host.size)
 
-    def covers(self, other: Span, *, fresh: bool) -> bool:
+    def covers(self, other: HostSpan, *, fresh: bool) -> bool:
         """Return whether loading and storing this array includes `other`, which is uninitialized if `fresh`."""
         host = self.host
         return (
@@ -150,7 +150,7 @@ class Region:
         self.start = end + self.phase
         return next_place(self.start + self.size)
 
-    def at(self, host: Span) -> int:
+    def at(self, host: HostSpan) -> int:
         """Return the offset of an array in it."""
         return self.start + host.low - self.low
 
@@ -188,7 +188,7 @@ class Regions:
         """Iterate over all regions."""
         return chain(self._ordered, self._empty)
 
-    def of(self, host: Span, name: str) -> Region:
+    def of(self, host: HostSpan, name: str) -> Region:
         """Return the region that contains an array, or a new one that replaces all regions that overlap it.
 
         An array without elements gets its own region. Raise LaunchError if a replaced region is fixed.

@@ -12,12 +12,12 @@ from pyptx_ir.isa.modules.counting import counted
 from pyptx_ir.machinery import is_machinery
 from pyptx_ir.plugins.rows import ALLOCATED, Launchable, Runtime
 from pyptx_sim import call_checks
-from pyptx_sim.arrays import Given, argument_of, empty_like_callers, is_cpu_array, is_tensor, shares_memory
+from pyptx_sim.arrays import GivenOutput, argument_of, empty_like_callers, is_cpu_array, is_tensor, shares_memory
 from pyptx_sim.errors import KernelTrap, LaunchError, SimulatedExecution, StepLimitExceeded
 from pyptx_sim.launch import Launch
 from pyptx_sim.machine.geometry import MULTIPROCESSORS
 from pyptx_sim.simulator import run, without_blocks
-from pyptx_sim.values import Mapped, Uninitialised
+from pyptx_sim.values import Uninitialized, WithDescriptor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,11 +38,11 @@ class _Options(TypedDict, total=False):
 
     checks: Checks
     seed: int
-    late: bool
+    delay_async: bool
     resident_blocks: int | None
     step_limit: int | None
     numerics: str
-    any_form: bool
+    closest_form: bool
     trace: str | os.PathLike[str] | None
     trace_blocks: int | None
 
@@ -50,7 +50,7 @@ class _Options(TypedDict, total=False):
 class _RunOptions(_Options, total=False):
     """The same, with the keywords that this runtime passes itself."""
 
-    dry: bool
+    keep_arrays: bool
 
 
 # Keywords of `simulate` itself; all others are passed to the kernel.
@@ -92,7 +92,7 @@ def call(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[str,
     findings = call_checks.find(
         launch.special,
         launch.sizes,
-        lambda steps: launch.run(checks="all", step_limit=steps, dry=True),
+        lambda steps: launch.run(checks="all", step_limit=steps, keep_arrays=True),
     )
     try:
         result = launch.run(checks="none")
@@ -108,8 +108,9 @@ def call(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[str,
 def simulate(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[str, object]) -> SimulationResult:
     """Run a kernel with checks; faults become findings.
 
-    `checks` ("all", "none" or names of rules), `seed`, `late`, `resident_blocks`, `step_limit`, `numerics` ("fast" or
-    "exact"), `any_form`, `trace`, `trace_blocks` and `out` are taken from the keywords; the rest are the kernel's.
+    `checks` ("all", "none" or names of rules), `seed`, `delay_async`, `resident_blocks`, `step_limit`, `numerics`
+    ("fast" or "exact"), `closest_form`, `trace`, `trace_blocks` and `out` are taken from the keywords; the rest are the
+    kernel's.
     """
     own = {name: value for name, value in keywords.items() if name not in _OWN}
     options = cast("_Options", {name: keywords[name] for name in _Options.__optional_keys__ if name in keywords})
@@ -134,7 +135,7 @@ class _Launch:
         """Run the launch."""
         special = self.special
         if 0 in special.grid:
-            outputs = [each.output for each in self.arguments if isinstance(each, Uninitialised) and each.output]
+            outputs = [each.output for each in self.arguments if isinstance(each, Uninitialized) and each.output]
             return without_blocks(outputs, options.get("checks", "all"))
         launch = Launch(
             entry=special.entry,
@@ -161,7 +162,7 @@ def _prepared(
     outputs = _outputs(kernel, special, arguments, out)
     rows = [row if out is None or allocated else None for row in special.outputs]
     given, written = cast("Sequence[Array]", arguments), cast("Sequence[Array]", outputs)  # or tensors
-    fresh = [Uninitialised(array, row) for array, row in zip(written, rows, strict=True)]
+    fresh = [Uninitialized(array, row) for array, row in zip(written, rows, strict=True)]
     values: Sequence[Argument] = fresh
     if 0 not in special.grid:
         values = [_value(kernel, parameter, [*given, *fresh]) for parameter in special.parameters]
@@ -177,7 +178,7 @@ def _outputs(
     if len(given) != len(special.outputs):
         raise LaunchError(f"{kernel.name}: expected {counted(len(special.outputs), 'array')} in out=, got {len(given)}")
     _refuse_overlap([(output.name, array) for output, array in zip(special.outputs, given, strict=True)])
-    return tuple(Given.check(array, output).array for array, output in zip(given, special.outputs, strict=True))
+    return tuple(GivenOutput.check(array, output).array for array, output in zip(given, special.outputs, strict=True))
 
 
 def _refuse_overlap(outputs: Sequence[tuple[str, object]]) -> None:
@@ -207,9 +208,9 @@ def _value(kernel: Launchable, parameter: EntryParameter, tensors: Sequence[Argu
     )
 
 
-def _mapped(value: Argument, descriptor: object) -> Mapped:
-    array, fresh = (value.array, True) if isinstance(value, Uninitialised) else (value, False)
-    return Mapped(cast("Array", array), descriptor, fresh)
+def _mapped(value: Argument, descriptor: object) -> WithDescriptor:
+    array, fresh = (value.array, True) if isinstance(value, Uninitialized) else (value, False)
+    return WithDescriptor(cast("Array", array), descriptor, fresh)
 
 
 def _announce(name: str) -> None:

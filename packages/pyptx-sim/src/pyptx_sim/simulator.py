@@ -23,7 +23,7 @@ from pyptx_sim.limits import check_seed, configuration_of
 from pyptx_sim.machine.grids import run_in_order
 from pyptx_sim.machine.machine import RESIDENT_WARPS, WAVE_WARPS, Machine
 from pyptx_sim.machine.observers import Observers
-from pyptx_sim.machine.view import View
+from pyptx_sim.machine.view import MachineView
 from pyptx_sim.origins import point_at
 from pyptx_sim.program.lowering import lower
 from pyptx_sim.result import Result, Statistics
@@ -57,15 +57,15 @@ def run(
     *,
     checks: Checks = "all",
     seed: int = 0,
-    late: bool = False,
+    delay_async: bool = False,
     step_limit: int | None = STEP_LIMIT,
     numerics: str = "fast",
-    any_form: bool = False,
+    closest_form: bool = False,
     target: str | None = None,
     origins: Mapping[int, tuple[Frame, ...]] | None = None,
     trace: str | os.PathLike[str] | None = None,
     trace_blocks: int | None = None,
-    dry: bool = False,
+    keep_arrays: bool = False,
     **fields: Unpack[LaunchFields],
 ) -> Result:
     """Run one entry of a module over a grid, and return the findings and statistics.
@@ -79,14 +79,15 @@ def run(
     - `checks`: "all", "none" or names of rules. With checks, faults become findings and the kernel continues; without
       them they raise MemoryFault, BarrierFault or Deadlock.
     - `seed`: 0 executes warps and completes asynchronous operations in a fixed order, any other number in a random one.
-    - `late`: completes asynchronous operations only when a thread waits for them.
+    - `delay_async`: completes asynchronous operations only when a thread waits for them.
     - `step_limit`: maximum number of basic blocks executed; None for no limit.
     - `numerics`: "exact" computes MMAs bit-exactly for the target, "fast" within an error bound (docs/fragments.md).
-    - `any_form`: for experiments with future forms. An instruction that matches no form of the instruction table is an
-      error by default; with `any_form` it is executed as the nearest form, without the modifiers that this form lacks.
+    - `closest_form`: for experiments with future forms. An instruction that matches no form of the instruction table is
+      an error by default; with `closest_form` it is executed as the nearest form, without the modifiers that this form
+      lacks.
     - `target`: target to simulate instead of the module's `.target`.
     - `origins`: maps PTX lines to the user's Python frames, for messages.
-    - `dry`: leaves the arrays unchanged.
+    - `keep_arrays`: leaves the arrays unchanged.
     - `trace`: file for a timeline of the run, also written if the run fails. `.json`: Chrome trace events of the first
       8 CTAs of the grid. `.svg`: a drawing of the first CTA. `trace_blocks` changes the number of CTAs; clusters are
       traced whole.
@@ -97,14 +98,16 @@ def run(
     """
     check_seed(seed)
     modules, rules, exact = _modules(ptx), _rules(checks), _is_exact(numerics)
-    given = ((lower(modules, each.entry, target, any_form=any_form), each) for each in _launches(launch, fields))
+    given = (
+        (lower(modules, each.entry, target, closest_form=closest_form), each) for each in _launches(launch, fields)
+    )
     asked = tuple(each for each in given if not does_nothing(each[1]))
     if not asked:
         return _result(())
     launches = tuple(_prepared(*each, origins or {}, rules, exact=exact, seed=seed) for each in asked)
     if trace is not None and len(launches) > 1:
         raise LaunchError("trace= with several launches", help="trace one launch per run")
-    runs = _Runs(launches, asked, seed, late, step_limit, trace, trace_blocks, dry)
+    runs = _Runs(launches, asked, seed, delay_async, step_limit, trace, trace_blocks, keep_arrays)
     machines = runs.attempt(WAVE_WARPS)
     # If CTAs waited for CTAs that did not fit, run again with as many CTAs as a GPU would hold.
     return _result(runs.attempt(RESIDENT_WARPS) if any(machine.starved for machine in machines) else machines)
@@ -147,7 +150,7 @@ class _Prepared:
 
         In a weak schedule, the race checker also determines the older values that reads may return.
         """
-        watching = [make(View(machine)) for make in observers_of(self.rules.values())]
+        watching = [make(MachineView(machine)) for make in observers_of(self.rules.values())]
         if watching:
             machine.observers = Observers(watching)
         races = next((each for each in watching if isinstance(each, RaceChecker)), None)
@@ -158,7 +161,7 @@ class _Prepared:
     def watch_memory(self, machine: Machine, packed: Arguments) -> OutputWrites | None:
         """Attach the checkers of element types and of outputs; return the latter, None without outputs."""
         if ELEMENT_TYPE in self.rules:
-            types = ElementTypes.of(View(machine), self.program, self.launch, packed.memories)
+            types = ElementTypes.of(MachineView(machine), self.program, self.launch, packed.memories)
             if types is not None:
                 machine.observers = machine.observers.beside(types)
                 types.finish = partial(_forget, machine, types)
@@ -176,11 +179,11 @@ class _Runs:
     launches: Sequence[_Prepared]
     asked: Sequence[tuple[Program, Launch]]
     seed: int
-    late: bool
+    delay_async: bool
     step_limit: int | None
     trace: str | os.PathLike[str] | None
     trace_blocks: int | None
-    dry: bool
+    keep_arrays: bool
 
     def attempt(self, warps: int) -> list[Machine]:
         """Run with at most `warps` warps at once, and return the machines."""
@@ -191,7 +194,7 @@ class _Runs:
         # Added after the other observers.
         recording = None if self.trace is None else Recording(self.trace, self.trace_blocks, machines[0])
         settling = partial(self._settle, machines, checkers, warps)
-        _run(machines, None if self.dry else packed[0], self.seed, recording, writes[-1], settling)
+        _run(machines, None if self.keep_arrays else packed[0], self.seed, recording, writes[-1], settling)
         return machines
 
     def _machines(self, warps: int) -> tuple[Sequence[Arguments], list[Machine], list[RaceChecker | None]]:
@@ -199,10 +202,10 @@ class _Runs:
         packed = pack_arguments(self.asked, checked=bool(self.launches[0].rules))
         machines = [each.machine(given, warps) for each, given in zip(self.launches, packed, strict=True)]
         for machine in machines:
-            machine.step_limit, machine.late = self.step_limit, self.late
+            machine.step_limit, machine.delay_async = self.step_limit, self.delay_async
         checkers = [each.observe(machine) for each, machine in zip(self.launches, machines, strict=True)]
         for before, machine, each in zip(machines, machines[1:], self.launches[1:], strict=False):
-            if each.launch.dependent:
+            if each.launch.programmatic_dependent:
                 machine.grids.launched_behind(before)
         return packed, machines, checkers
 
@@ -346,8 +349,7 @@ def _parsed(text: str) -> Module:
 
 def observers_of(rules: Iterable[Rule]) -> list[ObserverFactory]:
     """Return the factories of the checkers of these rules, each once."""
-    makers = (RaceChecker if rule.observer == "races" else rule.observer for rule in rules)
-    return list(dict.fromkeys(maker for maker in makers if maker is not None))
+    return list(dict.fromkeys(rule.checker for rule in rules if rule.checker is not None))
 
 
 def _rules(checks: Checks) -> Mapping[str, Rule]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ALIGNMENT: Final = 256
 
 
-class Span(NamedTuple):
+class HostSpan(NamedTuple):
     """Bytes of an array in host memory, from its first element through its last, in order of address.
 
     `low` is the address of the first byte, `phase` its offset in the array's allocation modulo `ALIGNMENT`. `strides`
@@ -60,8 +60,8 @@ class Span(NamedTuple):
         return _of_bytes, (self.data, self.phase, self.shape, self.strides, self.itemsize, self.gaps)
 
 
-def _of_bytes(data: NDArray[np.uint8], *layout: Any) -> Span:  # noqa: ANN401 - the fields of a Span
-    return Span(data, address_of(data), *layout)
+def _of_bytes(data: NDArray[np.uint8], *layout: Any) -> HostSpan:  # noqa: ANN401 - the fields of a Span
+    return HostSpan(data, address_of(data), *layout)
 
 
 class _Bytes:
@@ -79,16 +79,16 @@ def address_of(array: Array) -> int:
     return cast("int", array.__array_interface__["data"][0])
 
 
-def span_of_numpy(array: Array) -> Span:
+def span_of_numpy(array: Array) -> HostSpan:
     """Return the span of a NumPy array; LaunchError if kernels cannot access it in place."""
     address, read_only = array.__array_interface__["data"]
     phase = 0 if array.base is None else (address - address_of(owner_of(array))) % ALIGNMENT
     shape, strides, item, flags = array.shape, array.strides, array.itemsize, array.flags
     if type(array) is np.ndarray and flags.c_contiguous:
-        return Span(array.reshape(-1).view(np.uint8), address, phase, shape, strides, item, gaps=False)
+        return HostSpan(array.reshape(-1).view(np.uint8), address, phase, shape, strides, item, gaps=False)
     refuse_mask(array)
     data = np.asarray(_Bytes(address, _extent(shape, strides, item), array, read_only=read_only))
-    return Span(data, address, phase, shape, strides, item, not flags.forc)
+    return HostSpan(data, address, phase, shape, strides, item, not flags.forc)
 
 
 def refuse_mask(array: Array) -> None:
@@ -108,7 +108,7 @@ def owner_of(array: Array) -> Array:
     return owner
 
 
-def span_of_tensor(tensor: Any) -> Span:  # noqa: ANN401 - torch is never imported
+def span_of_tensor(tensor: Any) -> HostSpan:  # noqa: ANN401 - torch is never imported
     """Return the span of a torch tensor on the CPU; its allocation is its storage."""
     item, shape = int(tensor.element_size()), tuple(tensor.shape)
     strides = tuple(item * stride for stride in tensor.stride())
@@ -116,7 +116,7 @@ def span_of_tensor(tensor: Any) -> Span:  # noqa: ANN401 - torch is never import
     size = item * math.prod(shape) if dense else _extent(shape, strides, item)
     address = int(tensor.data_ptr())
     data = np.asarray(_Bytes(address, size, tensor, read_only=False))
-    return Span(data, address, tensor.storage_offset() * item % ALIGNMENT, shape, strides, item, not dense)
+    return HostSpan(data, address, tensor.storage_offset() * item % ALIGNMENT, shape, strides, item, not dense)
 
 
 def _extent(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> int:

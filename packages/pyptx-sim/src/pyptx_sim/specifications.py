@@ -28,7 +28,7 @@ from pyptx_sim.extension import offered
 from pyptx_sim.literals import parse_literal
 from pyptx_sim.numerics.formats import HALVES
 from pyptx_sim.numerics.minifloats import MINIFLOATS, encode
-from pyptx_sim.values import Mapped, Uninitialised
+from pyptx_sim.values import Uninitialized, WithDescriptor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,7 +46,7 @@ _HELP: Final = "pass f32[64,32]=random, x.npy, 42, s32=42 or (f32[8]=zeros, s32=
 
 
 @dataclass(slots=True)
-class Arguments:
+class ParsedArguments:
     """Parsed arguments: `values` in order with their names, and all arrays, including nested ones, by name."""
 
     values: list[Argument] = field(default_factory=list["Argument"])
@@ -54,11 +54,11 @@ class Arguments:
     arrays: dict[str, Array] = field(default_factory=dict[str, "Array"])
 
 
-def arguments(texts: list[str], names: list[str]) -> Arguments:
+def arguments(texts: list[str], names: list[str]) -> ParsedArguments:
     """Return the arguments for parameters called `names`; LaunchError for an invalid argument."""
-    found, random = Arguments(), np.random.default_rng(0)
+    found, random = ParsedArguments(), np.random.default_rng(0)
     for number, text in enumerate(texts):
-        reader = _Reader(random, found.arrays)
+        reader = _SpecificationReader(random, found.arrays)
         name, said = _named(text.strip(), names[number] if number < len(names) else str(number))
         found.values.append(reader.value(said, name))
         found.names.append(name)
@@ -72,7 +72,7 @@ def _named(text: str, name: str) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class _SpecificationReader:
     random: np.random.Generator
     arrays: dict[str, Array]
 
@@ -109,8 +109,8 @@ class _Reader:
         filling = filling or "empty"
         array = self.arrays[name] = self._filled(BY_NAME[kind], extents, filling.strip())
         if described is not None:
-            return Mapped(array, _descriptor(described, by, array, kind), fresh=filling == "empty")
-        return Uninitialised(array) if filling == "empty" else array
+            return WithDescriptor(array, _descriptor(described, by, array, kind), uninitialized=filling == "empty")
+        return Uninitialized(array) if filling == "empty" else array
 
     def _filled(self, row: ElementType, shape: tuple[int, ...], filling: str) -> Array:
         ways: dict[str, Callable[[], Array]] = {

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class StructureMember:
     """A value in a structure: its bytes, its alignment, and its description for messages."""
 
     data: bytes
@@ -27,7 +27,7 @@ class Member:
     what: str
 
 
-def structure(members: Sequence[Member]) -> Member:
+def structure(members: Sequence[StructureMember]) -> StructureMember:
     """Return the structure of some members, padded as in C."""
     data, said = bytearray(), list[str]()
     for member in members:
@@ -36,27 +36,27 @@ def structure(members: Sequence[Member]) -> Member:
         data += member.data
     alignment = max((member.alignment for member in members), default=1)
     whole = data.ljust(aligned(len(data), alignment), b"\0")
-    return Member(bytes(whole), alignment, f"{{{', '.join(said)}}}")
+    return StructureMember(bytes(whole), alignment, f"{{{', '.join(said)}}}")
 
 
-def raw_member(value: object) -> Member | None:
+def raw_member(value: object) -> StructureMember | None:
     """Return a value that already has bytes, such as a ctypes or NumPy structure; None for any other."""
     record: Any = value
     if isinstance(value, np.void) or (isinstance(value, np.ndarray) and not record.ndim and record.dtype.names):
-        return Member(record.tobytes(), record.dtype.alignment, str(record.dtype))
+        return StructureMember(record.tobytes(), record.dtype.alignment, str(record.dtype))
     if isinstance(value, ctypes.Structure | ctypes.Union | ctypes.Array):
-        return Member(memoryview(record).tobytes(), ctypes.alignment(record), type(record).__name__)
+        return StructureMember(memoryview(record).tobytes(), ctypes.alignment(record), type(record).__name__)
     if isinstance(value, bytes | bytearray | memoryview):
         data = memoryview(cast("bytes", value)).tobytes()
-        return Member(data, 1, f"{len(data)} bytes")
+        return StructureMember(data, 1, f"{len(data)} bytes")
     return None
 
 
-def scalar_member(value: object, what: str) -> Member:
+def scalar_member(value: object, what: str) -> StructureMember:
     """Return a NumPy scalar as a member; LaunchError for a Python number (unknown size) and for other values."""
     if isinstance(value, np.generic):
         number = cast("np.number[Any]", value)
-        return Member(number.tobytes(), number.dtype.alignment, number.dtype.name)
+        return StructureMember(number.tobytes(), number.dtype.alignment, number.dtype.name)
     if isinstance(value, int | float):
         sizes = "np.int32({0}) or np.int64({0})" if isinstance(value, int) else "np.float32({0}) or np.float64({0})"
         raise LaunchError(

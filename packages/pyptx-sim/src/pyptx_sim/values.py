@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 Raw: TypeAlias = "bytes | bytearray | memoryview | ctypes.Structure | ctypes.Union | ctypes.Array[Any] | np.void"
 Number: TypeAlias = "int | float | bool | np.generic"
 Composed: TypeAlias = "Raw | Sequence[Argument] | Mapping[str, Argument]"
-Value: TypeAlias = "Mapped | Opaque | DeviceArray | Array | Tensor | Number | Composed"
-Argument: TypeAlias = "Value | Uninitialised"
+Value: TypeAlias = "WithDescriptor | Opaque | DeviceArray | Array | Tensor | Number | Composed"
+Argument: TypeAlias = "Value | Uninitialized"
 
 
 @dataclass(slots=True)
-class Uninitialised:
+class Uninitialized:
     """An array argument with undefined contents: a read before a write is a finding.
 
     `output`: the kernel output for which the array was allocated; an element that is never written is then a finding.
@@ -36,7 +36,7 @@ class Uninitialised:
 
 
 @dataclass(slots=True)
-class Mapped:
+class WithDescriptor:
     """An array and the descriptor for it: the argument for a parameter that contains or points to a descriptor.
 
     `fresh`: the array has no defined contents yet.
@@ -44,4 +44,4 @@ class Mapped:
 
     array: Array | Tensor | DeviceArray
     descriptor: object
-    fresh: bool = False
+    uninitialized: bool = False

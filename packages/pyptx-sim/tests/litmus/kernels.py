@@ -76,7 +76,7 @@ def executed(program: Program, *, seed: int, late: bool = False, memory: Memory 
         args=[words, seen],
         checks=(f"{memory}-race", "lane-race"),
         seed=seed,
-        late=late,
+        delay_async=late,
     )
     read = tuple(map(int, seen[: len(_results(program))]))
     return Run(Outcome(read, tuple(map(int, words[::_STRIDE]))), result.findings)

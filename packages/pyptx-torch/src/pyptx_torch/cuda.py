@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import torch
 
     from pyptx_torch.operators import Operator
-    from pyptx_torch.places import Place
+    from pyptx_torch.places import DeviceType
 
 
 def run(
@@ -24,7 +24,7 @@ def run(
     keywords: Mapping[str, object],
     given: Sequence[torch.Tensor] | None,
     device: torch.device,
-    place: Place = CUDA,
+    place: DeviceType = CUDA,
 ) -> tuple[torch.Tensor, ...]:
     """Launch a kernel and return its outputs: the given tensors, or new ones from torch's allocator.
 

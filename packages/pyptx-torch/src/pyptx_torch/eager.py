@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
     from pyptx_dsl.kernels.declaration import Declaration
     from pyptx_ir.plugins.rows import Launchable
-    from pyptx_torch.places import Place
+    from pyptx_torch.places import DeviceType
 
 
 def launcher_of(
-    kernel: Launchable[Declaration], miss: Callable[..., object], place: Place = CUDA
+    kernel: Launchable[Declaration], miss: Callable[..., object], place: DeviceType = CUDA
 ) -> Callable[..., object]:
     """Return the callable for `Kernel.__call__`; `miss` itself if nothing can be launched directly."""
     operator = operator_of(kernel)

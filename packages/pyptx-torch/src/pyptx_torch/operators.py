@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.kernels.declaration import Declaration
     from pyptx_ir.plugins.rows import Launchable
     from pyptx_torch.internals import Library, Packet
-    from pyptx_torch.places import Place
+    from pyptx_torch.places import DeviceType
     from pyptx_torch.plans import Plans
     from pyptx_torch.signature import Number
 
@@ -171,7 +171,7 @@ class Operator:
             help=help,
         )
 
-    def plans(self, place: Place) -> Plans:
+    def plans(self, place: DeviceType) -> Plans:
         """Return the kernel's plans for a device type, created at first use."""
         known = self._plans.get(place.type)
         if known is None:

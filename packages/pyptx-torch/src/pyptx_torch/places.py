@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class DeviceType:
     """A device type: its number in DLPack, and torch's functions for it.
 
     `built`: whether this torch supports the device type; `stream`: the handle of the current stream; `ordinal`: the
@@ -42,7 +42,7 @@ def _stream(device: torch.device) -> int:
 
 
 # DLPack's number of CUDA devices is 2, kDLCUDA.
-CUDA: Final = Place(
+CUDA: Final = DeviceType(
     "cuda",
     2,
     built=torch.backends.cuda.is_built,

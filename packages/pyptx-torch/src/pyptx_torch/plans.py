@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
     from pyptx_ir.plugins.rows import Output, Specialization
-    from pyptx_launch import Plan
+    from pyptx_launch import LaunchPlan
     from pyptx_torch.operators import Operator
-    from pyptx_torch.places import Place
+    from pyptx_torch.places import DeviceType
 
     Key = tuple[int, Hashable, Hashable]  # the device's ordinal, the properties of the inputs, the fixed keywords
 
@@ -51,7 +51,7 @@ class Ready:
     `plan` is None if an array is empty and there is nothing to launch.
     """
 
-    plan: Plan | None
+    plan: LaunchPlan | None
     outputs: tuple[Output, ...]
     alignments: tuple[int, ...]
 
@@ -63,7 +63,7 @@ class Plans:
     refers to its code. A plan that is dropped may be running: its module is unloaded only after it has finished.
     """
 
-    def __init__(self, operator: Operator, place: Place, limit: int = LIMIT) -> None:
+    def __init__(self, operator: Operator, place: DeviceType, limit: int = LIMIT) -> None:
         """Create an empty cache; `operator` is not kept."""
         self._kernel = operator.kernel
         self._inputs = operator.signature.inputs
@@ -175,7 +175,7 @@ class Plans:
         return ready
 
     def _fast_for(
-        self, plan: Plan, ready: Ready, inputs: Sequence[torch.Tensor], fixed: Mapping[str, object], ordinal: int
+        self, plan: LaunchPlan, ready: Ready, inputs: Sequence[torch.Tensor], fixed: Mapping[str, object], ordinal: int
     ) -> _Fast | None:
         """Return the plan's data for launchers; None if it takes no tensor, or more than MAX_TENSORS."""
         if not 0 < len(inputs) + len(ready.outputs) <= MAX_TENSORS:
@@ -228,7 +228,7 @@ class Plans:
 class _Fast:
     """A plan for launchers: its inputs and outputs, a prototype of each output, and the values of fixed keywords."""
 
-    plan: Plan
+    plan: LaunchPlan
     inputs: tuple[Signature, ...]
     outputs: tuple[Signature, ...]
     like: tuple[torch.Tensor, ...]
@@ -240,7 +240,7 @@ def _not_met(*_tensors: object, **_keywords: object) -> object:
     return NOT_MET
 
 
-def check_driver(kernel: str, place: Place) -> None:
+def check_driver(kernel: str, place: DeviceType) -> None:
     """Raise DriverMissingError if nothing can be launched, DeviceError if torch lacks the device type."""
     if not driver.available():
         raise DriverMissingError(f"{kernel} cannot be launched: {driver.reason()}")

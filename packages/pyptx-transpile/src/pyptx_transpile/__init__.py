@@ -11,8 +11,8 @@ from pyptx_ir.front_door import late_names
 
 if TYPE_CHECKING:
     from pyptx_transpile.errors import ProofError, RuleError
-    from pyptx_transpile.plan import Claim, Plan
-    from pyptx_transpile.transpiler import Transpiled, Withdrawn, ptx_to_python, transpile
+    from pyptx_transpile.plan import Plan, Rewrite
+    from pyptx_transpile.transpiler import RejectedRewrite, Transpiled, ptx_to_python, transpile
 else:
     __getattr__, __dir__ = late_names(
         __name__,
@@ -22,7 +22,7 @@ else:
             "ProofError": "errors",
             "RuleError": "errors",
             "Transpiled": "transpiler",
-            "Withdrawn": "transpiler",
+            "RejectedRewrite": "transpiler",
             "ptx_to_python": "transpiler",
             "transpile": "transpiler",
         },
@@ -30,4 +30,4 @@ else:
 
 __tracebackhide__ = True
 
-__all__ = ["Claim", "Plan", "ProofError", "RuleError", "Transpiled", "Withdrawn", "ptx_to_python", "transpile"]
+__all__ = ["Plan", "ProofError", "RejectedRewrite", "Rewrite", "RuleError", "Transpiled", "ptx_to_python", "transpile"]

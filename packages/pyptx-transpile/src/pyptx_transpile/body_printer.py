@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pyptx_transpile.layout import Expression, Group
     from pyptx_transpile.names import Naming, Registers
-    from pyptx_transpile.plan import Claim, Key, Plan, Slot
+    from pyptx_transpile.plan import Key, Plan, Rewrite, Slot
     from pyptx_transpile.rows import Body
 
 _AGAIN = re.compile(r"(.*?)(((?:\n[^\n]*){1,2}?)\3{2,})(.*)", re.ASCII | re.DOTALL)
@@ -56,8 +56,8 @@ class BodyPrinter:
         self._unnamed = plan.unnamed() if naming.numbered else frozenset[int]()
         claims = plan.claims() if self._unnamed else ()
         self._left = {claim.leave for claim in claims if claim.leave is not None}
-        self._labels: dict[Claim, str] = {}
-        self._counters: dict[Claim, str] = {}
+        self._labels: dict[Rewrite, str] = {}
+        self._counters: dict[Rewrite, str] = {}
         self._variables: dict[tuple[str, ...], list[str]] = {}
 
     def print(self) -> None:
@@ -140,7 +140,7 @@ class BodyPrinter:
         bound = self._bound(claim) if claim is not None and claim in self._left and label in self._unnamed else ""
         return self.page.block(header, behind=bound and f" as {bound}")
 
-    def _bound(self, claim: Claim) -> str:
+    def _bound(self, claim: Rewrite) -> str:
         self._labels[claim] = self._variable(claim, (claim.binds,), self._labels)
         return self._labels[claim]
 
@@ -152,7 +152,7 @@ class BodyPrinter:
         self._counters[claim] = self._variable(claim, _COUNTERS, self._counters)
         return self._counters[claim]
 
-    def _variable(self, claim: Claim, wanted: tuple[str, ...], held: Mapping[Claim, str]) -> str:
+    def _variable(self, claim: Rewrite, wanted: tuple[str, ...], held: Mapping[Rewrite, str]) -> str:
         """Return a variable that no enclosing rewrite uses: the first free one of `wanted`."""
         used = {held[each] for each in self._plan.around(claim.start) if each in held}
         known = self._variables.setdefault(wanted, [])
@@ -163,7 +163,7 @@ class BodyPrinter:
             known.append(name)
         return name
 
-    def behind(self, claim: Claim, at: int) -> str:
+    def behind(self, claim: Rewrite, at: int) -> str:
         """Return the expression for the label at index `at`, which follows the block of a rewrite."""
         return self._labels[claim] if at in self._unnamed else quoted(self.body.label(at))
 
@@ -183,7 +183,7 @@ class BodyPrinter:
             self.page.say(_CALLS[type(node)](node), before="ptx.")
 
     def deviation(self, at: int) -> None:
-        """Print the `written` call of an item with unusual formatting, or with the instruction check off."""
+        """Print the `formatted` call of an item with unusual formatting, or with the instruction check off."""
         if self.body.deviates(at):
             item = self.body.items[at]
             write_deviation(self.page, "ptx", item.lead, spelling_of(item), self.body.row.refused.get(at))
@@ -263,18 +263,18 @@ class BodyPrinter:
 
 
 def write_deviation(page: Page, owner: str, lead: str | None, spelling: str | None, refused: str | None = None) -> None:
-    """Print the `written` call for the next statement of a body or module; `refused` says why it is unchecked."""
+    """Print the `formatted` call for the next statement of a body or module; `refused` says why it is unchecked."""
     arguments: list[Expression] = []
     if lead is not None:
-        arguments.append(keyword("lead", _repeated(lead) or text(lead, quoted)))
+        arguments.append(keyword("leading", _repeated(lead) or text(lead, quoted)))
     if spelling is not None:
         long = len(spelling) > _LONGEST
-        arguments.append(keyword("spelling", compressed_text(spelling) if long else text(spelling, quoted)))
+        arguments.append(keyword("text", compressed_text(spelling) if long else text(spelling, quoted)))
     if refused is not None:
         page.line(f"# {refused}")
         arguments.append("unchecked=True")
     if arguments:
-        page.say(call(f"{owner}.written", arguments))
+        page.say(call(f"{owner}.formatted", arguments))
 
 
 def _repeated(lead: str) -> str | None:

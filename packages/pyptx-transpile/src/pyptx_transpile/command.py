@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
     from pyptx_transpile.progress import Told
-    from pyptx_transpile.transpiler import Transpiled, Unchecked, Withdrawn
+    from pyptx_transpile.transpiler import RejectedRewrite, Transpiled, Unchecked
 
 USAGE_ERROR = 2
 _FOLDER = "several outputs need an existing folder: -o DIR"
@@ -40,8 +40,8 @@ class Report:
     file: str
     met: dict[str, int]
     applied: dict[str, int]
-    withdrawn: tuple[Withdrawn, ...]
-    dropped: tuple[Withdrawn, ...]
+    withdrawn: tuple[RejectedRewrite, ...]
+    dropped: tuple[RejectedRewrite, ...]
     unchecked: tuple[Unchecked, ...]
 
 
@@ -173,7 +173,7 @@ def _one(options: argparse.Namespace, work: _Work) -> Report | None:
         sys.stderr.write(f"pyptx transpile: {name}: {what} emitted with unchecked=True: {first.reason}\n")
     if options.report == "text":
         sys.stderr.write(_table(done))
-    return Report(name, dict(done.met), dict(done.applied), done.withdrawn, done.dropped, done.unchecked)
+    return Report(name, dict(done.matched), dict(done.applied), done.rejected, done.dropped, done.unchecked)
 
 
 @contextmanager
@@ -238,8 +238,8 @@ def _json(report: object) -> str:
 
 def _table(done: Transpiled) -> str:
     lines = [f"{'rule':12} {'met':>6} {'applied':>8} {'withdrawn':>10}"]
-    for rule, met in sorted(done.met.items()):
+    for rule, met in sorted(done.matched.items()):
         lines += [f"{rule:12} {met:6} {done.applied[rule]:8} {met - done.applied[rule]:10}"]
-    left_out = (*done.withdrawn, *done.dropped)
+    left_out = (*done.rejected, *done.dropped)
     lines += [f"{each.rule} in {each.function}, at {each.statement}: {each.reason}" for each in left_out]
     return "\n".join(lines) + "\n"

@@ -6,7 +6,7 @@ import re
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from pyptx_dsl.modules.compression import compressed
+from pyptx_dsl.modules.compression import compress
 from pyptx_dsl.types import BY_NAME
 from pyptx_ir.syntax import nodes, spell
 from pyptx_ir.syntax import operands as tree
@@ -109,11 +109,11 @@ def _pieces(text: str) -> Iterator[str]:
 
 def compressed_text(text: str) -> Expression:
     """Return a call that decompresses a long text."""
-    packed = compressed(text)
+    packed = compress(text)
     pieces = tuple([f'"{packed[at : at + _COLUMNS]}"' for at in range(0, len(packed), _COLUMNS)])
     if len(pieces) == 1:
-        return call("pyptx.decompressed", pieces)
-    return Text("pyptx.decompressed", f'("{packed}")', pieces)
+        return call("pyptx.decompress", pieces)
+    return Text("pyptx.decompress", f'("{packed}")', pieces)
 
 
 def size(node: nodes.Declarator | nodes.Parameter) -> Expression:

@@ -30,4 +30,4 @@ def hold_in_text(page: Page, header: int) -> None:
     at = next(at for at, line in enumerate(page.lines) if line.startswith("def "))
     end = next(at for at, line in enumerate(page.lines[at:], at) if line.endswith(" -> None:"))
     page.lines[end] = page.lines[end].replace(" -> None:", " -> str:")
-    page.insert(at, "@pyptx.in_pieces")
+    page.insert(at, "@pyptx.text_body")

@@ -14,7 +14,7 @@ from pyptx_dsl.instructions.matrix_descriptors import STEPS
 from pyptx_ir.syntax import nodes, spell
 from pyptx_ir.syntax import operands as tree
 from pyptx_transpile.layout import call
-from pyptx_transpile.plan import Claim, Constant
+from pyptx_transpile.plan import Constant, Rewrite
 from pyptx_transpile.values import WHOLE, quoted
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyptx_transpile.plan import Plan, Slot
     from pyptx_transpile.rows import Body, Row
 
-__all__ = ["DescriptorSums", "Found"]
+__all__ = ["DescriptorMatch", "DescriptorSums"]
 
 _FEWEST = 3  # instructions: fewer are as short without a call
 Said: TypeAlias = "tuple[str, str]"
@@ -33,7 +33,7 @@ Said: TypeAlias = "tuple[str, str]"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DescriptorMatch:
     """Candidate for a descriptor: instructions from index `start` on, and their operands other than the address.
 
     Operands are numbers, or parameters in helpers that several places call.
@@ -65,16 +65,16 @@ class DescriptorSums:
     rule: str
     function: str
     names: tuple[str, ...]
-    among: Callable[[Body, list[Found]], list[Found]]
+    among: Callable[[Body, list[DescriptorMatch]], list[DescriptorMatch]]
 
-    def find(self, body: Body, _plan: Plan) -> Iterator[Claim]:
+    def find(self, body: Body, _plan: Plan) -> Iterator[Rewrite]:
         """Yield a rewrite for each candidate whose shared values belong to a descriptor anywhere in the module."""
         for found in _sums(body):
             constant = body.row.derived(self._named).get(found.said)
             if constant is not None:
                 yield self._claim(found, constant)
 
-    def _claim(self, found: Found, constant: Constant) -> Claim:
+    def _claim(self, found: DescriptorMatch, constant: Constant) -> Rewrite:
         def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
             printer.deviation(found.start)
             expression = printer.values.expression
@@ -86,7 +86,7 @@ class DescriptorSums:
             printer.page.say(call(constant.name, given))
 
         end = found.start + len(found.steps)
-        return Claim(self.rule, found.start, end, write, opens=0, shared=(constant,), like=found.said)
+        return Rewrite(self.rule, found.start, end, write, opens=0, shared=(constant,), like=found.said)
 
     def _named(self, row: Row) -> dict[Said, Constant]:
         """Return the shared values of a module's descriptors, each with a name."""
@@ -98,7 +98,7 @@ class DescriptorSums:
         return call("partial", [self.function, f"const_bits={const_bits}", f"steps={quoted(steps)}"])
 
 
-def _sums(body: Body) -> Iterator[Found]:
+def _sums(body: Body) -> Iterator[DescriptorMatch]:
     """Yield the candidates of a body, each with all of its steps."""
     for at in body.places("or"):
         found = _read(body, at)
@@ -106,7 +106,7 @@ def _sums(body: Body) -> Iterator[Found]:
             yield found
 
 
-def _read(body: Body, last: int) -> Found | None:
+def _read(body: Body, last: int) -> DescriptorMatch | None:
     """Return the candidate whose last instruction is at index `last`; None if the sequence does not match."""
     steps: list[nodes.Instruction] = []
     taken: dict[str, tree.Operand] = {}
@@ -118,7 +118,7 @@ def _read(body: Body, last: int) -> Found | None:
         at, wanted = at - 1, node.operands[1]
     if len(steps) < _FEWEST or not _is_whole(taken["const_bits"]):
         return None
-    return Found(at + 1, tuple(reversed(steps)), taken)
+    return DescriptorMatch(at + 1, tuple(reversed(steps)), taken)
 
 
 def _is_step(node: nodes.Instruction, wanted: tree.Operand, taken: dict[str, tree.Operand]) -> bool:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from pyptx_ir.plugins.rows import SugarRule
-    from pyptx_transpile.plan import Claim, Key, Plan
+    from pyptx_transpile.plan import Key, Plan, Rewrite
     from pyptx_transpile.progress import Progress
     from pyptx_transpile.proof import Faults
     from pyptx_transpile.rows import Row
@@ -34,7 +34,7 @@ class ModulePlan:
         number = next((at for at, rule in enumerate(self._rules) if rule.name == FUNCTION.name), len(self._rules))
         before, after = self._rules[:number], self._rules[number:]
         self.plans: dict[int, Plan] = {body.start: planned(body, before) for body in bodies}
-        self._calls: Mapping[int, Sequence[Claim]] = {}
+        self._calls: Mapping[int, Sequence[Rewrite]] = {}
         if after:
             self._calls = Survey(self.plans, (*before, *after[1:]), names).calls
         for start, plan in self.plans.items():
@@ -45,7 +45,7 @@ class ModulePlan:
         self._suspects = Suspects()
         self._without: dict[int, frozenset[Key]] = dict.fromkeys(self._bodies, frozenset())
         self._drop_few()
-        self.dropped: list[Claim] = []
+        self.dropped: list[Rewrite] = []
         """The calls removed because too few calls of their helpers were left."""
 
     def claims(self) -> Counter[str]:
@@ -65,7 +65,7 @@ class ModulePlan:
             plan.unrolled = self._suspects.of(start)
         return guilty
 
-    def _leave_out(self, claims: Mapping[int, Iterable[Claim]], *, entirely: bool = False) -> bool:
+    def _leave_out(self, claims: Mapping[int, Iterable[Rewrite]], *, entirely: bool = False) -> bool:
         changed = False
         for start, wrong in claims.items():
             without = self._without[start] | {claim.key for claim in wrong}
@@ -75,16 +75,16 @@ class ModulePlan:
             self.plans[start] = planned(self._bodies[start], rules, without, self._calls.get(start, ()))
         return changed
 
-    def _drop_few(self) -> list[Claim]:
+    def _drop_few(self) -> list[Rewrite]:
         """Remove the calls of helpers that have too few calls to be worthwhile; return these calls."""
-        dropped: list[Claim] = []
+        dropped: list[Rewrite] = []
         while few := self._few():
             self._leave_out(few)
             dropped += [claim for calls in few.values() for claim in calls]
         return dropped
 
-    def _few(self) -> dict[int, list[Claim]]:
-        found: dict[int, list[Claim]] = {}
+    def _few(self) -> dict[int, list[Rewrite]]:
+        found: dict[int, list[Rewrite]] = {}
         for helper, sites in called(self.plans).items():
             if len(sites) < helper.least:
                 for start, claim in sites:

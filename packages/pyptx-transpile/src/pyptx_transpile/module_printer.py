@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyptx_transpile.layout import Expression
     from pyptx_transpile.names import Naming
     from pyptx_transpile.outlined import Helper
-    from pyptx_transpile.plan import Claim, Constant
+    from pyptx_transpile.plan import Constant, Rewrite
     from pyptx_transpile.progress import Progress
     from pyptx_transpile.rows import Body
 
@@ -52,7 +52,7 @@ _CALLS: dict[type[nodes.Statement], Callable[[Any], Group]] = {
 }
 # Names that are not attributes, outside strings.
 _TYPES = re.compile(r"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|(?<![.\w])([a-z]\w*)""", re.ASCII)
-_NO_TYPES = ("ptx.inst.", "ptx.label(", "ptx.loc(", "ptx.written(")  # calls whose arguments never contain a type
+_NO_TYPES = ("ptx.inst.", "ptx.label(", "ptx.loc(", "ptx.formatted(")  # calls whose arguments never contain a type
 _TABLE = 2  # consecutive lines of a section that are printed together
 _OF_TEXTS = "  # noqa: F401 - bodies that are texts use them"
 _DIGITS = re.compile(r"(\d+)", re.ASCII)
@@ -72,7 +72,7 @@ class Part:
     header: int = 0
 
     @property
-    def claims(self) -> list[Claim | None]:
+    def claims(self) -> list[Rewrite | None]:
         """The rewrite of each line."""
         return self.page.owners
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pyptx_transpile.names import Naming
     from pyptx_transpile.page import Page
-    from pyptx_transpile.plan import Claim, Plan
+    from pyptx_transpile.plan import Plan, Rewrite
     from pyptx_transpile.rows import Body
 
 
@@ -112,9 +112,9 @@ class Helper:
         printer.page.say(call(self.name, [each.written(printer) for each in arguments]))
 
 
-def called(plans: Mapping[int, Plan]) -> dict[Helper, list[tuple[int, Claim]]]:
+def called(plans: Mapping[int, Plan]) -> dict[Helper, list[tuple[int, Rewrite]]]:
     """Return the helpers that bodies call, in order of first calls, each with its calls and their bodies' starts."""
-    found: dict[Helper, list[tuple[int, Claim]]] = {}
+    found: dict[Helper, list[tuple[int, Rewrite]]] = {}
     for start, plan in plans.items():
         for claim in plan.claims() if plan.has_helpers else ():
             if claim.helper is not None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
     from pyptx_transpile.layout import Expression
-    from pyptx_transpile.plan import Claim
+    from pyptx_transpile.plan import Rewrite
 
 
 class Page:
@@ -23,16 +23,16 @@ class Page:
       the name without counting.
     """
 
-    def __init__(self, indent: int = 0, width: int | None = WIDTH, owner: Claim | None = None) -> None:
+    def __init__(self, indent: int = 0, width: int | None = WIDTH, owner: Rewrite | None = None) -> None:
         """Create an empty page, indented by `indent` blocks; without a width, no line is broken."""
         self._width = width
         self.lines: list[str] = []
-        self.owners: list[Claim | None] = []
-        self.folded: set[Claim] = set()
-        self.bound: dict[Claim, list[tuple[str, str]]] = {}
-        self.counted: dict[Claim, tuple[str, str]] = {}
+        self.owners: list[Rewrite | None] = []
+        self.folded: set[Rewrite] = set()
+        self.bound: dict[Rewrite, list[tuple[str, str]]] = {}
+        self.counted: dict[Rewrite, tuple[str, str]] = {}
         self.indent = indent
-        self.owner: Claim | None = owner
+        self.owner: Rewrite | None = owner
 
     def line(self, text: str) -> None:
         """Print a line that fits or cannot be broken."""
@@ -76,7 +76,7 @@ class Page:
         if self.owner is not None:
             self.counted[self.owner] = beginning, other
 
-    def naming(self) -> list[Claim]:
+    def naming(self) -> list[Rewrite]:
         """Return the rewrites that bind names."""
         return [*self.bound, *self.counted]
 
@@ -144,7 +144,7 @@ class Page:
         self.indent -= 1
 
     @contextmanager
-    def of(self, claim: Claim | None) -> Generator[None]:
+    def of(self, claim: Rewrite | None) -> Generator[None]:
         """Attribute the lines printed in the body of the `with` statement to a rewrite."""
         before, self.owner = self.owner, claim
         yield

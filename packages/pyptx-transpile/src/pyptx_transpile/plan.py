@@ -1,6 +1,6 @@
 """Assignment of rules to the parts of a body.
 
-A rule rewrites a slice of a body's items (`Claim`): the items that it prints itself, and inner slices, which other
+A rule rewrites a slice of a body's items (`Rewrite`): the items that it prints itself, and inner slices, which other
 rewrites print. Two rewrites are disjoint, or one is within an inner slice of the other. So each item is printed once,
 in source order.
 """
@@ -38,7 +38,7 @@ class Constant:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Claim:
+class Rewrite:
     """Rewrite of the items from `start` to before `end` by a rule.
 
     - `write` prints it; it gets the slots of the `inner` slices and calls `printer.slot` for each, in order.
@@ -72,7 +72,7 @@ class Claim:
     labels: tuple[int, ...] = ()
     jumps: tuple[int, ...] = ()
     binds: str = ""
-    leave: Claim | None = None
+    leave: Rewrite | None = None
     lines: int = 3
 
     @property
@@ -92,7 +92,7 @@ class Claim:
 class FaultyClaimError(Exception):
     """Error raised by a rule while its rewrite was printed."""
 
-    def __init__(self, body: Body, claim: Claim, cause: Exception) -> None:
+    def __init__(self, body: Body, claim: Rewrite, cause: Exception) -> None:
         """Store the body and the rewrite."""
         super().__init__(f"{type(cause).__name__}: {cause}")
         self.body, self.claim = body, claim
@@ -122,7 +122,7 @@ class Slot:
 class Placed:
     """Accepted rewrite with its slots."""
 
-    claim: Claim
+    claim: Rewrite
     slots: tuple[Slot, ...]
 
     def slot_of(self, start: int, end: int) -> Slot | None:
@@ -138,7 +138,7 @@ class Plan:
         body: Body,
         withdrawn: frozenset[Key],
         contested: frozenset[int] = frozenset(),
-        calls: Sequence[Claim] = (),
+        calls: Sequence[Rewrite] = (),
     ) -> None:
         """Start without rewrites; a rewrite whose key is in `withdrawn` is not accepted.
 
@@ -157,7 +157,7 @@ class Plan:
         self._withdrawn = withdrawn
         self._refused = frozenset(body.row.refused)
 
-    def accept(self, claim: Claim) -> bool:
+    def accept(self, claim: Rewrite) -> bool:
         """Accept a rewrite, unless it is in `withdrawn`, crosses another one or would nest too deep.
 
         A rewrite of a statement with the instruction check off must print it as a statement, as loops and functions do.
@@ -194,7 +194,7 @@ class Plan:
         slot.starts[first:last] = [claim.start]
         return True
 
-    def around(self, place: int) -> Iterator[Claim]:
+    def around(self, place: int) -> Iterator[Rewrite]:
         """Yield the rewrites whose inner slices contain an item, outermost first."""
         slot: Slot | None = self.root
         while slot is not None and (placed := slot.at(place)) is not None:
@@ -202,7 +202,7 @@ class Plan:
             if slot is not None:
                 yield placed.claim
 
-    def owner(self, place: int) -> Claim | None:
+    def owner(self, place: int) -> Rewrite | None:
         """Return the rewrite that prints an item itself."""
         slot: Slot | None = self.root
         while slot is not None and (placed := slot.at(place)) is not None:
@@ -262,7 +262,7 @@ class Plan:
             slot = inner
         return place if slot.at(beside) is None else None
 
-    def claims(self) -> Iterator[Claim]:
+    def claims(self) -> Iterator[Rewrite]:
         """Yield all rewrites by start, outer ones first."""
         stack = list(reversed(self.root.claims))
         while stack:
@@ -319,7 +319,7 @@ def planned(
     body: Body,
     rules: Iterable[SugarRule],
     withdrawn: frozenset[Key] = frozenset(),
-    calls: Sequence[Claim] = (),
+    calls: Sequence[Rewrite] = (),
 ) -> Plan:
     """Plan a body: apply the rules in order and return the accepted rewrites."""
     rules = tuple(rules)

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from pyptx_dsl import ptx, reg
 from pyptx_dsl.modules.beginning import module
 from pyptx_dsl.modules.builder import ModuleBuilder
-from pyptx_dsl.modules.compression import decompressed
-from pyptx_dsl.modules.pieces import in_pieces
+from pyptx_dsl.modules.compression import decompress
+from pyptx_dsl.modules.pieces import text_body
 from pyptx_dsl.modules.places import places_of
 from pyptx_dsl.tracing.leads import UsualLead
 from pyptx_dsl.types import BY_NAME
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.style.items import Item
     from pyptx_transpile.module_printer import Part, Printed
     from pyptx_transpile.outlined import Helper
-    from pyptx_transpile.plan import Claim, Plan
+    from pyptx_transpile.plan import Plan, Rewrite
     from pyptx_transpile.progress import Progress
     from pyptx_transpile.rows import Body
 
-Faults: TypeAlias = "dict[int, dict[Claim, str]]"
+Faults: TypeAlias = "dict[int, dict[Rewrite, str]]"
 """Per body start: the faulty rewrites, with reasons."""
 
-Owned: TypeAlias = "list[tuple[Claim | None, Item]]"
+Owned: TypeAlias = "list[tuple[Rewrite | None, Item]]"
 
 _HEAD = "<printed>"
 _CHECKED = "_checked_"  # not a name of the file: names of registers start with a letter
@@ -53,7 +53,7 @@ class Proof:
         self._row, self._style, self._progress = row, style, progress
         self._raising: set[Helper] = set()
         self._by_returns = True
-        self._others: dict[int, list[Claim]] = {}
+        self._others: dict[int, list[Rewrite]] = {}
         """Per body start: rewrites that bind names to other values than expected."""
 
     def faults(self, printed: Printed) -> Faults:
@@ -164,7 +164,7 @@ class Proof:
 
     def _begun(self, printed: Printed, names: dict[str, object]) -> ModuleBuilder:
         """Execute the head and return the module's builder; the facade that the file imports may not be installed."""
-        facade = SimpleNamespace(module=module, decompressed=decompressed, in_pieces=in_pieces)
+        facade = SimpleNamespace(module=module, decompress=decompress, text_body=text_body)
         names |= {"pyptx": facade, "Style": Style}
         try:
             exec(compile(printed.opening, _HEAD, "exec"), names)  # noqa: S102  code printed by this package
@@ -195,7 +195,7 @@ def _reason(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _claim_of(part: Part, error: Exception) -> Claim:
+def _claim_of(part: Part, error: Exception) -> Rewrite:
     """Return the innermost rewrite of the lines that raised an error."""
     line = error.lineno if isinstance(error, SyntaxError) else None
     found = part.claims[line - 1] if line is not None else None
@@ -209,7 +209,7 @@ def _claim_of(part: Part, error: Exception) -> Claim:
     return found
 
 
-def _differences(wanted: Owned, emitted: Owned) -> Iterator[tuple[Claim, str]]:
+def _differences(wanted: Owned, emitted: Owned) -> Iterator[tuple[Rewrite, str]]:
     """Yield the rewrites of a body whose lines do not emit their slices."""
     expected, got = _by_claim(wanted), _by_claim(emitted)
     wrong = [claim for claim in {**expected, **got} if expected[claim] != got[claim]]
@@ -227,8 +227,8 @@ def _first(expected: list[object], got: list[object]) -> str:
     return next((repr(one or other) for one, other in zip_longest(expected, got) if one != other), "the order")
 
 
-def _by_claim(row: Owned) -> dict[Claim | None, list[object]]:
-    found: dict[Claim | None, list[object]] = defaultdict(list)
+def _by_claim(row: Owned) -> dict[Rewrite | None, list[object]]:
+    found: dict[Rewrite | None, list[object]] = defaultdict(list)
     for claim, item in row:
         found[claim].append(_meaning(item))
     return found
@@ -239,9 +239,9 @@ def _meaning(item: Item) -> object:
     return item.kind if item.node is None or item.kind == "{" else item.node, item.lead, spelling_of(item)
 
 
-def _wanted(body: Body, plan: Plan, folded: set[Claim]) -> Owned:
+def _wanted(body: Body, plan: Plan, folded: set[Rewrite]) -> Owned:
     """Return the items of a body, each with the innermost rewrite whose lines print it."""
-    owners: list[Claim | None] = [None] * (body.end - body.start + 1)
+    owners: list[Rewrite | None] = [None] * (body.end - body.start + 1)
     within = body.start
     for claim in plan.claims():  # outer ones first
         if claim.start >= within:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pyptx_transpile.plan import Claim, Key
+    from pyptx_transpile.plan import Key, Rewrite
     from pyptx_transpile.proof import Faults
 
 
@@ -14,7 +14,7 @@ class Suspects:
 
     def __init__(self) -> None:
         """Start without candidates."""
-        self._held: dict[int, dict[Key, tuple[Claim, str]]] = {}
+        self._held: dict[int, dict[Key, tuple[Rewrite, str]]] = {}
 
     def of(self, start: int) -> frozenset[Key]:
         """Return the keys of the candidate loops in the body that starts at `start`."""
@@ -39,5 +39,5 @@ class Suspects:
         return {start: claims for start, claims in guilty.items() if claims}
 
 
-def _has(loop: Claim, claim: Claim) -> bool:
+def _has(loop: Rewrite, claim: Rewrite) -> bool:
     return loop.start <= claim.start < loop.end

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import SugarRule
     from pyptx_ir.syntax.nodes import Module
     from pyptx_transpile.module_printer import Printed
-    from pyptx_transpile.plan import Claim
+    from pyptx_transpile.plan import Rewrite
     from pyptx_transpile.progress import Told
     from pyptx_transpile.proof import Faults
 
@@ -40,7 +40,7 @@ _ROUNDS = 10  # iterations after which a body that is still faulty is printed wi
 
 
 @dataclass(frozen=True, slots=True)
-class Withdrawn:
+class RejectedRewrite:
     """A rejected rewrite: function, first instruction and its index, and the reason."""
 
     rule: str
@@ -71,10 +71,10 @@ class Transpiled:
     """
 
     text: str
-    met: Counter[str]
+    matched: Counter[str]
     applied: Counter[str]
-    withdrawn: tuple[Withdrawn, ...]
-    dropped: tuple[Withdrawn, ...] = ()
+    rejected: tuple[RejectedRewrite, ...]
+    dropped: tuple[RejectedRewrite, ...] = ()
     unchecked: tuple[Unchecked, ...] = ()
     refused: str = ""
 
@@ -114,7 +114,7 @@ class Transpiler:
         self._progress.begin(self._row.bodies())
         self._plan = ModulePlan(self._row, rules, self._printer.names(), self._progress)
         self._met = self._plan.claims()
-        self._withdrawn: list[Withdrawn] = []
+        self._withdrawn: list[RejectedRewrite] = []
         self._numbered = True
 
     def run(self, *, verify: bool = True) -> Transpiled:
@@ -170,9 +170,9 @@ class Transpiler:
             self._withdrawn += [self._site(claim, reason) for claim, reason in wrong.items()]
         return bool(faults or guilty)
 
-    def _site(self, claim: Claim, reason: str) -> Withdrawn:
+    def _site(self, claim: Rewrite, reason: str) -> RejectedRewrite:
         item = self._row.items[claim.start]
-        return Withdrawn(claim.rule, item.function, item.canonical(), claim.start, reason)
+        return RejectedRewrite(claim.rule, item.function, item.canonical(), claim.start, reason)
 
 
 def transpile(

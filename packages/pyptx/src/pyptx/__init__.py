@@ -17,16 +17,16 @@ from pyptx_ir.front_door import late_names
 if TYPE_CHECKING:
     from pyptx import bundles, emitter, parser
     from pyptx.bundles import load
-    from pyptx.modules import compressed, decompressed, in_pieces, module
+    from pyptx.modules import compress, decompress, module, text_body
 else:
     __getattr__, __dir__ = late_names(
         __name__,
         {
             "bundles": "bundles",
-            "compressed": "modules",
-            "decompressed": "modules",
+            "compress": "modules",
+            "decompress": "modules",
             "emitter": "emitter",
-            "in_pieces": "modules",
+            "text_body": "modules",
             "load": "bundles",
             "module": "modules",
             "parser": "parser",
@@ -45,12 +45,11 @@ __all__ = [
     "TmaDescriptorHandle",
     "__version__",
     "bundles",
-    "compressed",
-    "decompressed",
+    "compress",
+    "decompress",
     "detect_arch",
     "differentiable_kernel",
     "emitter",
-    "in_pieces",
     "intrinsic",
     "kernel",
     "load",
@@ -60,5 +59,6 @@ __all__ = [
     "reg",
     "smem",
     "specs",
+    "text_body",
     "types",
 ]

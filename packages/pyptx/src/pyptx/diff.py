@@ -1,5 +1,5 @@
 """Differences between two PTX modules, ignoring names and formatting: `compare(before, after)`."""
 
-from pyptx_ir.diff import Change, Comparison, Part, Place, Renaming, compare
+from pyptx_ir.diff import Change, Comparison, FunctionDifference, Renaming, StatementLine, compare
 
-__all__ = ["Change", "Comparison", "Part", "Place", "Renaming", "compare"]
+__all__ = ["Change", "Comparison", "FunctionDifference", "Renaming", "StatementLine", "compare"]

@@ -2,7 +2,7 @@
 
 from pyptx_dsl.modules.beginning import module
 from pyptx_dsl.modules.builder import FunctionName, ModuleBuilder
-from pyptx_dsl.modules.compression import compressed, decompressed
-from pyptx_dsl.modules.pieces import in_pieces
+from pyptx_dsl.modules.compression import compress, decompress
+from pyptx_dsl.modules.pieces import text_body
 
-__all__ = ["FunctionName", "ModuleBuilder", "compressed", "decompressed", "in_pieces", "module"]
+__all__ = ["FunctionName", "ModuleBuilder", "compress", "decompress", "module", "text_body"]

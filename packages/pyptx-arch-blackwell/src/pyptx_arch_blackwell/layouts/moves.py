@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from pyptx_ir.fragments.layout import Fragment, N, Step
+from pyptx_ir.fragments.layout import Fragment, N, Stride
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,8 +32,8 @@ class Shape:
 
     lanes: int
     columns: int
-    threads: tuple[Step, ...]
-    registers: tuple[Step, ...] = ()
+    threads: tuple[Stride, ...]
+    registers: tuple[Stride, ...] = ()
     accesses: int = 1
 
     @property
@@ -42,19 +42,19 @@ class Shape:
         return 1 << len(self.registers)
 
 
-_EIGHT: Final = (Step(1), Step(2), Step(4))
-_FOUR: Final = (Step(0, 1), Step(0, 2))
-_BELOW: Final = Step(8)
+_EIGHT: Final = (Stride(1), Stride(2), Stride(4))
+_FOUR: Final = (Stride(0, 1), Stride(0, 2))
+_BELOW: Final = Stride(8)
 
 SHAPES: Final[Mapping[str, Shape]] = {
-    "32x32b": Shape(32, 1, (*_EIGHT, _BELOW, Step(16))),
+    "32x32b": Shape(32, 1, (*_EIGHT, _BELOW, Stride(16))),
     # Adjacent threads are eight lanes apart: two pairs of threads share two columns of two lanes.
-    "16x64b": Shape(16, 2, (_BELOW, Step(0, 1), *_EIGHT)),
+    "16x64b": Shape(16, 2, (_BELOW, Stride(0, 1), *_EIGHT)),
     "16x128b": Shape(16, 4, (*_FOUR, *_EIGHT), (_BELOW,)),
     # As the accumulators of mma.sync: a thread has two adjacent columns.
-    "16x256b": Shape(16, 8, (Step(0, 2), Step(0, 4), *_EIGHT), (Step(0, 1), _BELOW)),
+    "16x256b": Shape(16, 8, (Stride(0, 2), Stride(0, 4), *_EIGHT), (Stride(0, 1), _BELOW)),
     # The upper half of the warp has the same lanes, from the second address on.
-    "16x32bx2": Shape(16, 1, (*_EIGHT, _BELOW, Step(0, 0, 1)), accesses=2),
+    "16x32bx2": Shape(16, 1, (*_EIGHT, _BELOW, Stride(0, 0, 1)), accesses=2),
 }
 
 
@@ -72,20 +72,20 @@ def register_fragment(shape: str, repeats: int, *, packed: bool = False) -> Frag
         raise ValueError(f"invalid shape {shape} of tcgen05.ld or tcgen05.st: use one of {', '.join(SHAPES)}")
     if repeats not in (1 << bit for bit in range(_REGISTERS.bit_length())) or one.count * repeats > _REGISTERS:
         raise ValueError(f"invalid repetition count {repeats} of {shape}: use 1, 2, 4 to {_REGISTERS // one.count}")
-    further = tuple(Step(0, one.columns << bit) for bit in range(repeats.bit_length() - 1))
+    further = tuple(Stride(0, one.columns << bit) for bit in range(repeats.bit_length() - 1))
     elements = (*one.registers, *further)
     threads, wide = one.threads, one.columns * repeats
     if packed:
-        threads, elements = _spread(threads), (Step(0, 1), *_spread(elements))
+        threads, elements = _spread(threads), (Stride(0, 1), *_spread(elements))
         wide *= 2
     title = f"tcgen05.ld {shape}.x{repeats}{' of halves' if packed else ''}"
     bits = _HALF if packed else _CELL
     return Fragment(title, one.lanes, wide, bits, threads, elements, _CELL, one.accesses)
 
 
-def _spread(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+def _spread(steps: tuple[Stride, ...]) -> tuple[Stride, ...]:
     """Return steps over pairs of columns."""
-    return tuple(Step(step.row, 2 * step.column, step.product) for step in steps)
+    return tuple(Stride(step.row, 2 * step.column, step.product) for step in steps)
 
 
 def lane(shape: str, thread: N, register: int) -> N:

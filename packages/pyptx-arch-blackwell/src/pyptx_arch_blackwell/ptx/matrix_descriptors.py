@@ -43,7 +43,7 @@ _UNIT = 16
 
 def shared_descriptor(tile: SharedTile) -> SharedDescriptor:
     """Return the descriptor of a tile, without its address."""
-    swizzle = 0 if tile.swizzle is None else tile.panel_width
+    swizzle = 0 if tile.swizzle is None else tile.box_row_bytes
     return SharedDescriptor(leading=tile.leading_byte_offset, stride=tile.stride_byte_offset, swizzle=swizzle)
 
 

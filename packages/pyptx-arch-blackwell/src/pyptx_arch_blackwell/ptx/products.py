@@ -9,7 +9,7 @@ from pyptx_arch_blackwell.descriptors import KINDS, SCALED_KINDS, DescriptorErro
 from pyptx_arch_blackwell.layouts.scale_factors import scale_factors
 from pyptx_arch_blackwell.products import (
     SCALE_SIZES,
-    ProductError,
+    MmaError,
     check,
     check_scales,
     check_swizzle,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyptx_arch_blackwell.layouts.scale_factors import Operand
-    from pyptx_arch_blackwell.products import Product
+    from pyptx_arch_blackwell.products import MmaTypes
     from pyptx_dsl.shared_memory.tiles import SharedTile
 
 __all__ = ["Request", "scale_size"]
@@ -151,7 +151,7 @@ class Request:
                 a_major=self._major("a", a, self.turns[0]),
                 b_major=self._major("b", b, self.turns[1]),
             )
-        except (DescriptorError, ProductError) as error:
+        except (DescriptorError, MmaError) as error:
             refused(self.what, error)
         return found
 
@@ -176,7 +176,7 @@ class Request:
             )
         try:
             check(found, cta_group=self.cta_group, ws=self.ws)
-        except ProductError as error:
+        except MmaError as error:
             refused(self.what, error)
         if found.depth == _DEEP and not includes(active(self.what).target, _DEEP_TARGET):
             raise OperandError(
@@ -185,13 +185,13 @@ class Request:
             )
         return found.kind, tree.Immediate(str(found.bits)), found
 
-    def row(self, kind: str) -> Product | None:
+    def row(self, kind: str) -> MmaTypes | None:
         """Return the row of the table of MMAs; None for a kind without one."""
         if kind not in KINDS:
             return None
         try:
             return find(kind, cta_group=self.cta_group, ws=self.ws, sparse=self.sparse)
-        except ProductError as error:
+        except MmaError as error:
             refused(self.what, error)
 
     # --- operands A and B -----------------------------------------------------------------------------
@@ -235,7 +235,7 @@ class Request:
             )
         try:
             check_swizzle(kind, tile.major, shared_descriptor(tile).swizzle)
-        except ProductError as error:
+        except MmaError as error:
             refused(f"{self.what}: {name}", error)
         if found is None:
             return
@@ -262,7 +262,7 @@ class Request:
             return
         try:
             check_scales(found, size)
-        except ProductError as error:
+        except MmaError as error:
             refused(self.what, error)
         for operand, place in zip(_OPERANDS, places, strict=True):
             columns = self._columns_of_scales(operand, found, size)

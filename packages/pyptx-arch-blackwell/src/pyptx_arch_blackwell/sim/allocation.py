@@ -15,23 +15,33 @@ import numpy as np
 from pyptx_arch_blackwell.datapath import LANES, Rectangle
 from pyptx_arch_blackwell.sim.pairs import PAIR, Pairing
 from pyptx_arch_blackwell.sim.pipeline import blocks_of
-from pyptx_arch_blackwell.sim.tensor_memory import COLUMNS, SPACE, WORD, TensorMemory, touch
+from pyptx_arch_blackwell.sim.tensor_memory import COLUMNS, SPACE, WORD, TensorMemoryWords, touch
 from pyptx_arch_blackwell.sim.thread_order import ThreadOrder
-from pyptx_sim.extension import Step
+from pyptx_sim.extension import InstructionSemantics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pyptx_sim.extension import Action, Operands, Reader, Stall, Target, Terminator, Touch, Turn, Wave
+    from pyptx_sim.extension import (
+        Action,
+        AsyncAccess,
+        ExecutionContext,
+        Operands,
+        Reader,
+        Stall,
+        Target,
+        Terminator,
+        Wave,
+    )
 
-__all__ = ["STEPS", "Allocation"]
+__all__ = ["STEPS", "AllocatedColumns"]
 
 FREED: Final = "tmem-use-after-free"
 _FEWEST = 32  # columns, and the allocation unit
 _WORD = np.dtype(np.uint32)
 
 
-class Allocation:
+class AllocatedColumns:
     """Allocated columns of each CTA of a wave: by first column, their number and the instruction."""
 
     name = "tensor memory columns"
@@ -67,7 +77,7 @@ class Allocation:
                 at = start + size
         return at >= end
 
-    def judge_columns(self, turn: Turn, block: int, first: int, count: int) -> bool:
+    def judge_columns(self, turn: ExecutionContext, block: int, first: int, count: int) -> bool:
         """Report an access to columns that are not allocated; return whether the access can be performed anyway."""
         if self.holds(block, first, count):
             return True
@@ -84,7 +94,7 @@ class Allocation:
         turn.fault("out-of-bounds", message, help, turn.count, label=label)
         return last < COLUMNS
 
-    def take(self, turn: Turn, block: int, start: int, count: int) -> None:
+    def take(self, turn: ExecutionContext, block: int, start: int, count: int) -> None:
         """Allocate columns, whose contents are then undefined."""
         if count > self._fewest[block]:
             turn.report(
@@ -95,14 +105,14 @@ class Allocation:
             )
         self._fewest[block] = min(self._fewest[block], count)
         self._taken[block][start] = (count, turn.pc)
-        turn.part(TensorMemory).forget(block, slice(start, start + count))
+        turn.part(TensorMemoryWords).forget(block, slice(start, start + count))
         if turn.observed:
             turn.part(ThreadOrder).forget(_cells(block, start, count))
         for unit in range(start, start + count, _FEWEST):
             if self._freed[block].pop(unit, None) is not None:
                 turn.acquire(SPACE, (block, unit))
 
-    def give_back(self, turn: Turn, block: int, start: int, count: int, *, paired: bool) -> None:
+    def give_back(self, turn: ExecutionContext, block: int, start: int, count: int, *, paired: bool) -> None:
         """Free columns, and resume the warps that wait for columns.
 
         A CTA pair frees together, so no access of either CTA may be outstanding. Manual: "tcgen05.dealloc".
@@ -124,12 +134,12 @@ class Allocation:
 
     # --- the allocation permit ------------------------------------------------------------------------
 
-    def relinquish(self, turn: Turn) -> None:
+    def relinquish(self, turn: ExecutionContext) -> None:
         """Record that CTAs gave up the right to allocate."""
         for block in np.unique(turn.ctas[turn.mask.any(axis=1)]).tolist():
             self._relinquished.setdefault(block, turn.pc)
 
-    def judge_permit(self, turn: Turn, block: int) -> None:
+    def judge_permit(self, turn: ExecutionContext, block: int) -> None:
         """Report an allocation of a CTA that gave up the right to allocate."""
         pc = self._relinquished.get(block)
         if pc is not None:
@@ -144,7 +154,7 @@ class Allocation:
 
     # --- waiting warps --------------------------------------------------------------------------------
 
-    def want(self, warp: int, count: int) -> Allocation:
+    def want(self, warp: int, count: int) -> AllocatedColumns:
         """Record the number of columns that a warp waits for."""
         self._wanted[warp] = count
         return self
@@ -165,7 +175,7 @@ class Allocation:
                 self._wave.report("tmem-leak", message, pc)
 
 
-def _cells(block: int, start: int, count: int) -> Touch:
+def _cells(block: int, start: int, count: int) -> AsyncAccess:
     """Return all cells of some columns of a CTA, as written."""
     return touch(np.array([block]), np.array([start]), (Rectangle(0, 0, LANES, 0, count, 0),), writes=True)
 
@@ -190,7 +200,7 @@ class Pairs:
         """Return the first column granted to a warp that waited; None if the peer CTA's warp has not arrived."""
         return self._granted.pop((operation, block), None)
 
-    def come(self, turn: Turn, operation: str, block: int, count: int) -> bool:
+    def come(self, turn: ExecutionContext, operation: str, block: int, count: int) -> bool:
         """Record that a warp of a CTA has arrived; return whether one of the peer CTA has too."""
         self._there[operation, block] = count
         other = self._there.get((operation, block ^ 1))
@@ -208,7 +218,7 @@ class Pairs:
         del self._there[operation, block], self._there[operation, block ^ 1]
         self._granted[operation, block ^ 1] = start
         self._wave.stalled(self).resume()
-        self._wave.stalled(self._wave.part(Allocation)).resume()
+        self._wave.stalled(self._wave.part(AllocatedColumns)).resume()
 
     def describe(self, warp: int) -> str:
         """Return the CTA for which a waiting warp waits, as text."""
@@ -221,8 +231,12 @@ def compile_alloc(operands: Operands, following: int) -> Terminator:
     blocks, count_of = blocks_of(operands), operands.source(_columns_name(operands), "u32")
     place = operands.shared_place("dst")
 
-    def alloc(turn: Turn) -> Stall | None:
-        allocation, block, count = turn.part(Allocation), int(turn.ctas[0]), _count(turn, "tcgen05.alloc", count_of)
+    def alloc(turn: ExecutionContext) -> Stall | None:
+        allocation, block, count = (
+            turn.part(AllocatedColumns),
+            int(turn.ctas[0]),
+            _count(turn, "tcgen05.alloc", count_of),
+        )
         allocation.judge_permit(turn, block)
         start, paired = None, turn.part(Pairing).holds(turn, blocks) and blocks == 2
         if paired:
@@ -248,7 +262,7 @@ def compile_dealloc(operands: Operands, following: int) -> Terminator:
     blocks, count_of = blocks_of(operands), operands.source(_columns_name(operands), "u32")
     address = operands.source("taddr", "u32")
 
-    def dealloc(turn: Turn) -> Stall | None:
+    def dealloc(turn: ExecutionContext) -> Stall | None:
         block, count = int(turn.ctas[0]), _count(turn, "tcgen05.dealloc", count_of)
         start = _lead(turn, "tcgen05.dealloc", address)
         paired = turn.part(Pairing).holds(turn, blocks) and blocks == 2
@@ -258,7 +272,7 @@ def compile_dealloc(operands: Operands, following: int) -> Terminator:
                 if not pairs.come(turn, "free", block, count):
                     return pairs
                 pairs.agree("free", block, start)
-        turn.part(Allocation).give_back(turn, block, start, count, paired=paired)
+        turn.part(AllocatedColumns).give_back(turn, block, start, count, paired=paired)
         return None
 
     return operands.end(dealloc, following)
@@ -268,9 +282,9 @@ def compile_relinquish(operands: Operands) -> Action:
     """Give up the right to allocate."""
     blocks = blocks_of(operands)
 
-    def relinquish(turn: Turn) -> None:
+    def relinquish(turn: ExecutionContext) -> None:
         turn.part(Pairing).holds(turn, blocks)
-        turn.part(Allocation).relinquish(turn)
+        turn.part(AllocatedColumns).relinquish(turn)
 
     return operands.action(relinquish)
 
@@ -280,7 +294,7 @@ def _columns_name(operands: Operands) -> str:
     return next(name for name in operands.names if name.startswith("columns"))
 
 
-def _lead(turn: Turn, opcode: str, source: Reader) -> int:
+def _lead(turn: ExecutionContext, opcode: str, source: Reader) -> int:
     """Return the first thread's operand; report it if other threads have other values."""
     values = turn.each(source)
     if turn.checked and (values != values[0]).any():
@@ -290,7 +304,7 @@ def _lead(turn: Turn, opcode: str, source: Reader) -> int:
     return int(values[0])
 
 
-def _count(turn: Turn, opcode: str, source: Reader) -> int:
+def _count(turn: ExecutionContext, opcode: str, source: Reader) -> int:
     """Return the requested number of columns; for an invalid number, the next valid one."""
     count = _lead(turn, opcode, source)
     if count in range(_FEWEST, COLUMNS + 1) and count & (count - 1) == 0:
@@ -303,7 +317,7 @@ def _count(turn: Turn, opcode: str, source: Reader) -> int:
     return min(max(_FEWEST, 1 << (count - 1).bit_length()), COLUMNS)
 
 
-def _write(turn: Turn, place: Target, start: int) -> None:
+def _write(turn: ExecutionContext, place: Target, start: int) -> None:
     """Write an address to shared memory by one thread; the write happens before later accesses of the warp."""
     lead = turn.first_lanes()
     for some, offsets in lead.in_shared(place, WORD, "write", what="destination"):
@@ -313,12 +327,16 @@ def _write(turn: Turn, place: Target, start: int) -> None:
         arena.mark(offsets, WORD)
         some.changed()
     key = int(turn.warps[0]), start
-    lead.release(Allocation, key, turn.wave.version)
-    turn.acquire(Allocation, key, turn.wave.version)
+    lead.release(AllocatedColumns, key, turn.wave.version)
+    turn.acquire(AllocatedColumns, key, turn.wave.version)
 
 
 STEPS: Final = (
-    Step(opcode="tcgen05.alloc", effect="order", end=compile_alloc, converges="warp", waits=True, shows=True),
-    Step(opcode="tcgen05.dealloc", effect="order", end=compile_dealloc, converges="warp", waits=True),
-    Step(opcode="tcgen05.relinquish_alloc_permit", effect="order", compile=compile_relinquish, converges="warp"),
+    InstructionSemantics(
+        opcode="tcgen05.alloc", effect="order", end=compile_alloc, converges="warp", blocks=True, proxy_fence=True
+    ),
+    InstructionSemantics(opcode="tcgen05.dealloc", effect="order", end=compile_dealloc, converges="warp", blocks=True),
+    InstructionSemantics(
+        opcode="tcgen05.relinquish_alloc_permit", effect="order", compile=compile_relinquish, converges="warp"
+    ),
 )

@@ -14,13 +14,13 @@ import numpy as np
 from pyptx_arch_blackwell.datapath import LANES, PARTITION, Rectangle
 from pyptx_arch_blackwell.layouts.copies import COPIES, FORMATS, SHIFT_COLUMNS, SHIFT_LANES, Copy, shifted_from
 from pyptx_arch_blackwell.sim import thread_order
-from pyptx_arch_blackwell.sim.allocation import Allocation
+from pyptx_arch_blackwell.sim.allocation import AllocatedColumns
 from pyptx_arch_blackwell.sim.layouts import swizzle
 from pyptx_arch_blackwell.sim.matrices import located, matrix_of, readable, unwritten
 from pyptx_arch_blackwell.sim.pairs import Pairing
 from pyptx_arch_blackwell.sim.pipeline import Piped, blocks_of, first_blocks, pipeline_of
 from pyptx_arch_blackwell.sim.tensor_memory import address_of, columns_of, lanes_of, touch
-from pyptx_sim.extension import ASYNC, Step, Touch
+from pyptx_sim.extension import ASYNC, AsyncAccess, InstructionSemantics
 from pyptx_sim.extension.shared_matrices import CHUNK, Extent, offsets, pieces
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pyptx_arch_blackwell.sim.tensor_memory import Words
-    from pyptx_sim.extension import Action, Array, IntArray, Operands, Turn
+    from pyptx_sim.extension import Action, Array, ExecutionContext, IntArray, Operands
 
 __all__ = ["STEPS"]
 
@@ -88,7 +88,7 @@ def compile_copy(operands: Operands) -> Action:
     copy, form = COPIES[operands.word("shape"), operands.word("multicast")], operands.word("format")
     target, source = address_of(operands, "taddr"), operands.source("descriptor", "u64")
 
-    def issue(turn: Turn) -> None:
+    def issue(turn: ExecutionContext) -> None:
         if not turn.part(Pairing).holds(turn, count):
             return
         descriptors, targets = turn.each(source), turn.each(target).astype(np.int64)
@@ -114,9 +114,9 @@ def compile_copy(operands: Operands) -> Action:
     return operands.action(issue)
 
 
-def _sound(turn: Turn, item: Copied) -> bool:
+def _sound(turn: ExecutionContext, item: Copied) -> bool:
     """Report invalid copies; return whether all can be performed."""
-    extent, allocation = _extent(item.copy), turn.part(Allocation)
+    extent, allocation = _extent(item.copy), turn.part(AllocatedColumns)
     sound = all(readable(turn, bits, "tcgen05.cp source", extent) for bits in dict.fromkeys(item.descriptors.tolist()))
     for block, column in zip(item.blocks.tolist(), columns_of(item.targets).tolist(), strict=True):
         for other in range(item.count):
@@ -134,7 +134,7 @@ def _sound(turn: Turn, item: Copied) -> bool:
     return sound
 
 
-def _touches(item: Copied) -> Iterator[Touch]:
+def _touches(item: Copied) -> Iterator[AsyncAccess]:
     matrix = matrix_of(int(item.descriptors[0]))
     layout = swizzle(matrix.swizzle, matrix.atom, "tcgen05.cp")
     for block in range(item.count):
@@ -142,7 +142,7 @@ def _touches(item: Copied) -> Iterator[Touch]:
         places = located(item.descriptors, blocks, item.wave.shared.stride)
         where, size = pieces(places, _extent(item.copy))
         owners = np.repeat(np.arange(len(item)), where.shape[1])
-        yield Touch("shared", writes=False, offsets=where.reshape(-1), size=size, owners=owners, layout=layout)
+        yield AsyncAccess("shared", writes=False, offsets=where.reshape(-1), size=size, owners=owners, layout=layout)
         yield touch(blocks, item.targets, _targets(item.copy, 0), writes=True)
 
 
@@ -181,7 +181,7 @@ def compile_shift(operands: Operands) -> Action:
     """Issue a shift for each thread."""
     kind, count, target = pipeline_of(operands), blocks_of(operands), address_of(operands, "taddr")
 
-    def issue(turn: Turn) -> None:
+    def issue(turn: ExecutionContext) -> None:
         if not turn.part(Pairing).holds(turn, count):
             return
         targets = turn.each(target).astype(np.int64)
@@ -205,8 +205,8 @@ def compile_shift(operands: Operands) -> Action:
     return operands.action(issue)
 
 
-def _shiftable(turn: Turn, item: Shifted) -> bool:
-    allocation = turn.part(Allocation)
+def _shiftable(turn: ExecutionContext, item: Shifted) -> bool:
+    allocation = turn.part(AllocatedColumns)
     lanes = lanes_of(item.targets)
     wrong = (lanes % PARTITION != 0) | (lanes >= LANES)
     if wrong.any():
@@ -221,6 +221,6 @@ def _shiftable(turn: Turn, item: Shifted) -> bool:
 
 
 STEPS: Final = (
-    Step(opcode="tcgen05.cp", effect="issue", compile=compile_copy, converges=""),
-    Step(opcode="tcgen05.shift", effect="issue", compile=compile_shift, converges=""),
+    InstructionSemantics(opcode="tcgen05.cp", effect="issue", compile=compile_copy, converges=""),
+    InstructionSemantics(opcode="tcgen05.shift", effect="issue", compile=compile_shift, converges=""),
 )

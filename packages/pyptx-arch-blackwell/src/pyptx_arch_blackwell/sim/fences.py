@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final
 from pyptx_arch_blackwell.sim.moves import LOADS, STORES
 from pyptx_arch_blackwell.sim.pipeline import PIPELINES
 from pyptx_arch_blackwell.sim.thread_order import ThreadOrder
-from pyptx_sim.extension import Step
+from pyptx_sim.extension import InstructionSemantics
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyptx_sim.extension import Action, Operands, Turn
+    from pyptx_sim.extension import Action, ExecutionContext, Operands
 
 __all__ = ["STEPS"]
 
@@ -24,7 +24,7 @@ _WORK: Final = (*PIPELINES, LOADS, STORES)
 
 
 def _fence(order: str) -> Callable[[Operands], Action]:
-    def fence(turn: Turn) -> None:
+    def fence(turn: ExecutionContext) -> None:
         if turn.observed:
             turn.part(ThreadOrder).fence(order, *turn.threads)
             turn.order_work(_WORK, before=order == "before")
@@ -33,6 +33,6 @@ def _fence(order: str) -> Callable[[Operands], Action]:
 
 
 STEPS: Final = tuple(
-    Step(opcode=f"tcgen05.fence::{order}_thread_sync", effect="order", compile=_fence(order))
+    InstructionSemantics(opcode=f"tcgen05.fence::{order}_thread_sync", effect="order", compile=_fence(order))
     for order in ("before", "after")
 )

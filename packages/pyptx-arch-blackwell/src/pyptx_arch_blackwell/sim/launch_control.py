@@ -12,7 +12,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from pyptx_sim.extension import ASYNC, MBARRIER_BYTES, AsyncItem, Mutation, Origin, Rule, Step, Touch, edits, explained
+from pyptx_sim.extension import (
+    ASYNC,
+    MBARRIER_BYTES,
+    AsyncAccess,
+    AsyncIssue,
+    InstructionSemantics,
+    Mutation,
+    Origin,
+    Rule,
+    edits,
+    explained,
+)
 from pyptx_sim.types import B128
 
 if TYPE_CHECKING:
@@ -20,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pyptx_sim.extension import Action, IntArray, Mask, Operands, Turn, Wave
+    from pyptx_sim.extension import Action, ExecutionContext, IntArray, Mask, Operands, Wave
 
 _SIGNALS: Final = "mbarrier::complete_tx::bytes"
 _ALL: Final = "multicast::cluster::all"
@@ -42,7 +53,7 @@ class Failures:
 
 
 @dataclass(slots=True, kw_only=True)
-class Tries(AsyncItem):
+class Tries(AsyncIssue):
     """Requests of one instruction: a cluster for each thread, with the response to `targets` and their `barriers`.
 
     Both have an entry for each destination of a thread's response; each entry has one element per thread.
@@ -75,7 +86,7 @@ def compile_try(operands: Operands) -> Action:
     everywhere = bool(operands.word(_ALL))
     response, barrier = operands.shared_place("addr"), operands.shared_place("mbar")
 
-    def ask(turn: Turn) -> None:
+    def ask(turn: ExecutionContext) -> None:
         if turn.checked:
             _check_failures(turn)
         barriers = turn.offsets(barrier, MBARRIER_BYTES, "atomic")
@@ -91,7 +102,7 @@ def compile_try(operands: Operands) -> Action:
     return operands.action(ask)
 
 
-def _issue(thread: Turn, target: int, barrier: int, *, everywhere: bool) -> None:
+def _issue(thread: ExecutionContext, target: int, barrier: int, *, everywhere: bool) -> None:
     """Issue the request of one thread; its response goes to one CTA, or `everywhere` in the cluster."""
     warps, lanes = thread.threads
     aims = thread.peers(target, -1) if everywhere else (0,)
@@ -110,15 +121,15 @@ def _issue(thread: Turn, target: int, barrier: int, *, everywhere: bool) -> None
     thread.issue(tries, [_touch(*each) for each in zip(targets, barriers, strict=True)], proxy=ASYNC)
 
 
-def _touch(targets: IntArray, barriers: IntArray) -> Touch:
+def _touch(targets: IntArray, barriers: IntArray) -> AsyncAccess:
     """Return the write of a response, whose bytes may contain an earlier response that threads have read."""
     owners = np.zeros(1, np.int64)
-    return Touch(
+    return AsyncAccess(
         "shared", writes=True, offsets=targets, size=_RESPONSE, owners=owners, barriers=barriers, after_reads=True
     )
 
 
-def _check_failures(turn: Turn) -> None:
+def _check_failures(turn: ExecutionContext) -> None:
     """Report requests of CTAs that received a response without a cluster."""
     again = turn.part(Failures).seen[turn.ctas][:, None] & turn.mask
     if again.any():
@@ -137,7 +148,7 @@ def compile_query(operands: Operands) -> Action:
     if operands.word("is_canceled"):
         write = operands.destination("p", "pred")
 
-        def ask(turn: Turn) -> None:
+        def ask(turn: ExecutionContext) -> None:
             words = _words(turn, turn.read(response))
             canceled = words[3] == _CANCELED
             turn.write(write, canceled)
@@ -151,7 +162,7 @@ def compile_query(operands: Operands) -> Action:
     which = [_AXES.index(axis)] if axis else [0, 1, 2]
     carried = [operands.carried(element, "b32") for element in named] if operands.checked else []
 
-    def first(turn: Turn) -> None:
+    def first(turn: ExecutionContext) -> None:
         words = _words(turn, turn.read(response))
         known = words[3] == _CANCELED
         for place, writer in enumerate(writers):
@@ -170,7 +181,7 @@ def _no_block(pc: int) -> Origin:
     return Origin("cancel-response", what, pc, _HELP, label="get_first_ctaid", fault="undefined ctaid", notes=(note,))
 
 
-def _words(turn: Turn, response: NDArray[Any]) -> list[NDArray[np.uint32]]:
+def _words(turn: ExecutionContext, response: NDArray[Any]) -> list[NDArray[np.uint32]]:
     """Return the four words of a response; report other values."""
     halves = np.ascontiguousarray(response).view(B128)
     words = [(halves[half] >> np.uint64(shift)).astype(np.uint32) for half in ("lo", "hi") for shift in (0, 8 * _WORD)]
@@ -204,15 +215,15 @@ RULES: Final = explained(
 
 _TRY: Final = "clusterlaunchcontrol.try_cancel"
 STEPS: Final = (
-    Step(
+    InstructionSemantics(
         opcode=_TRY,
         effect="issue",
         compile=compile_try,
-        signals=_SIGNALS,
+        signals_mbarrier=_SIGNALS,
         cancels_launches=True,
         fences_reads=True,
     ),
-    Step(opcode="clusterlaunchcontrol.query_cancel", effect="none", compile=compile_query),
+    InstructionSemantics(opcode="clusterlaunchcontrol.query_cancel", effect="none", compile=compile_query),
 )
 MUTATIONS: Final = (
     Mutation(

@@ -14,7 +14,7 @@ from pyptx_sim.extension.shared_matrices import CHUNK, SharedMatrix, offsets, pl
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pyptx_sim.extension import IntArray, Turn
+    from pyptx_sim.extension import ExecutionContext, IntArray
     from pyptx_sim.extension.shared_matrices import Extent, Located
 
 __all__ = ["RULE", "located", "matrix_of", "readable", "said", "unwritten"]
@@ -58,7 +58,7 @@ def _reach(matrix: SharedMatrix, extent: Extent) -> tuple[int, int, bool]:
     return int(where.min()), int(where.max()) + CHUNK, np.unique(where).size != where.size
 
 
-def readable(turn: Turn, bits: int, name: str, extent: Extent) -> bool:
+def readable(turn: ExecutionContext, bits: int, name: str, extent: Extent) -> bool:
     """Report an invalid descriptor; return whether its matrix can be read."""
     memory = turn.wave.shared
     try:
@@ -92,7 +92,7 @@ def _noted(bits: int) -> str:
 
 
 def unwritten(
-    turn: Turn, bits: NDArray[np.uint64], blocks: IntArray, extent: Extent, user: str, *, used: int = CHUNK
+    turn: ExecutionContext, bits: NDArray[np.uint64], blocks: IntArray, extent: Extent, user: str, *, used: int = CHUNK
 ) -> None:
     """Report uninitialized bytes that `user` reads of matrices in shared memory, `used` bytes of each 16."""
     memory = turn.wave.shared

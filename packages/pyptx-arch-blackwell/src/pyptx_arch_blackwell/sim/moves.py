@@ -16,20 +16,20 @@ import numpy as np
 from pyptx_arch_blackwell.datapath import LANES, PARTITION
 from pyptx_arch_blackwell.layouts.moves import register_fragment
 from pyptx_arch_blackwell.sim import thread_order
-from pyptx_arch_blackwell.sim.allocation import Allocation
+from pyptx_arch_blackwell.sim.allocation import AllocatedColumns
 from pyptx_arch_blackwell.sim.tensor_memory import (
     COLUMNS,
     SPACE,
     TENSOR,
     WORD,
     Pieces,
-    TensorMemory,
+    TensorMemoryWords,
     address_of,
     columns_of,
     lanes_of,
     placed,
 )
-from pyptx_sim.extension import WARP, WARPGROUP, AsyncItem, GroupKind, Step, Touch
+from pyptx_sim.extension import WARP, WARPGROUP, AsyncAccess, AsyncIssue, GroupKind, InstructionSemantics
 from pyptx_sim.numerics.extremes import Extreme
 from pyptx_sim.numerics.nan import canonical
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pyptx_sim.extension import Action, Array, Carried, IntArray, Operands, Origin, Turn, Writer
+    from pyptx_sim.extension import Action, Array, Carried, ExecutionContext, IntArray, Operands, Origin, Writer
 
 __all__ = ["LOADS", "STEPS", "STORES"]
 
@@ -97,7 +97,7 @@ def window(shape: str, repeats: int, split: int, *, halves: bool) -> Window:
 
 
 @dataclass(slots=True, kw_only=True)
-class Stored(AsyncItem):
+class Stored(AsyncIssue):
     """Stores of warps: words `index` of all CTAs' tensor memory get `values`, each `[n, cells, 32]`.
 
     The bits of the values in `unknown` are undefined, with their origin in `origins`; both are empty if all are
@@ -127,7 +127,7 @@ class _Move:
         self.window = window(shape, int(operands.word("num")[1:]), split, halves=halves)
         self._address = address_of(operands, "taddr")
 
-    def base(self, turn: Turn) -> IntArray | None:
+    def base(self, turn: ExecutionContext) -> IntArray | None:
         """Return each warp's first word in all CTAs' tensor memory; None if an access is invalid."""
         turn.memory(SPACE)
         values = turn.read(self._address)
@@ -145,7 +145,7 @@ class _Move:
         base: IntArray = (blocks * LANES + reached) * COLUMNS + columns
         return base
 
-    def _reached(self, turn: Turn, warps: IntArray, lanes: IntArray) -> IntArray | None:
+    def _reached(self, turn: ExecutionContext, warps: IntArray, lanes: IntArray) -> IntArray | None:
         """Return the lanes that warps access with these address lanes; None for lanes of another warp.
 
         A device takes the lane quarter from the warp, whatever quarter the address has: published kernels leave it 0.
@@ -182,13 +182,13 @@ class _Move:
         )
         return None
 
-    def _allocated(self, turn: Turn, blocks: IntArray, columns: IntArray) -> bool:
+    def _allocated(self, turn: ExecutionContext, blocks: IntArray, columns: IntArray) -> bool:
         """Report an access to columns that are not allocated; return whether it can be performed."""
-        allocation, count = turn.part(Allocation), self.window.columns
+        allocation, count = turn.part(AllocatedColumns), self.window.columns
         accesses = zip(blocks.tolist(), columns.tolist(), strict=True)
         return all(allocation.judge_columns(turn, block, first, count) for block, first in accesses)
 
-    def touches(self, base: IntArray, *, writes: bool) -> Iterator[Touch]:
+    def touches(self, base: IntArray, *, writes: bool) -> Iterator[AsyncAccess]:
         """Yield the accesses of the warps."""
         first, pieces = placed(base), self.window.pieces
         if first.size and not int(np.bitwise_or.reduce(first)) % pieces.size:
@@ -196,11 +196,11 @@ class _Move:
         else:
             where, size = placed(np.unique(self.window.words) + base[:, None]), WORD
         owners = np.repeat(np.arange(len(base)), where.shape[1])
-        yield Touch(SPACE.name, writes, where.reshape(-1), size, owners, proxy=TENSOR)
+        yield AsyncAccess(SPACE.name, writes, where.reshape(-1), size, owners, proxy=TENSOR)
 
 
 @dataclass(slots=True, kw_only=True)
-class Loaded(AsyncItem):
+class Loaded(AsyncIssue):
     """Loads of warps, whose registers already have their values."""
 
     def move(self) -> None:
@@ -214,12 +214,12 @@ def compile_load(operands: Operands) -> Action:
     carried = [operands.carried(each, "b32") for each in registers] if operands.checked else []
     reduce_ = reduction(operands) if "redval" in operands.names else None
 
-    def load(turn: Turn) -> None:
+    def load(turn: ExecutionContext) -> None:
         base = move.base(turn)
         if base is None:
             return
         words = base[:, None, None] + move.window.words.reshape(-1, WARP)
-        memory = turn.part(TensorMemory)
+        memory = turn.part(TensorMemoryWords)
         values = memory.words.reshape(-1).take(words)
         _write(turn, writers, _joined(values, move.window))
         if reduce_ is not None:
@@ -232,7 +232,7 @@ def compile_load(operands: Operands) -> Action:
     return operands.action(load)
 
 
-def _issued(turn: Turn, kind: GroupKind) -> dict[str, Any]:
+def _issued(turn: ExecutionContext, kind: GroupKind) -> dict[str, Any]:
     """Return the common fields of an asynchronous operation; a warp's access counts as that of its first thread."""
     lead = turn.first_lanes()
     warps, lanes = lead.threads
@@ -254,20 +254,20 @@ def _joined(values: Array, window: Window) -> Array:
     return (pairs[:, :, 0] & np.uint32(_LOW)) | (pairs[:, :, 1] << np.uint32(16))
 
 
-def _write(turn: Turn, writers: Sequence[Writer], values: Array) -> None:
+def _write(turn: ExecutionContext, writers: Sequence[Writer], values: Array) -> None:
     """Write registers of the warps that have active lanes."""
     rows = _rows(turn)
     for number, writer in enumerate(writers):
         turn.write(writer, _spread(turn, rows, values[:, number]))
 
 
-def _rows(turn: Turn) -> IntArray | None:
+def _rows(turn: ExecutionContext) -> IntArray | None:
     """Return the rows with active lanes; None for all."""
     rows = np.flatnonzero(turn.mask.any(axis=1))
     return None if len(rows) == len(turn.rows) else rows
 
 
-def _spread(turn: Turn, rows: IntArray | None, values: Array) -> Array:
+def _spread(turn: ExecutionContext, rows: IntArray | None, values: Array) -> Array:
     """Return values of some rows expanded to all rows, zeros elsewhere."""
     if rows is None:
         return values
@@ -276,7 +276,7 @@ def _spread(turn: Turn, rows: IntArray | None, values: Array) -> Array:
     return whole
 
 
-def _carry(turn: Turn, window: Window, carried: Sequence[Carried | None], words: IntArray) -> None:
+def _carry(turn: ExecutionContext, window: Window, carried: Sequence[Carried | None], words: IntArray) -> None:
     """Propagate undefined bits of cells to the registers that they were loaded into."""
     bits = turn.memory(SPACE).arena.undefined(words * WORD, _WORD, 1)
     if bits is None:
@@ -299,7 +299,7 @@ def compile_store(operands: Operands) -> Action:
     readers = [plain.read(each, "b32") for each in registers]
     carried = [operands.carried(each, "b32") for each in registers] if operands.checked else []
 
-    def store(turn: Turn) -> None:
+    def store(turn: ExecutionContext) -> None:
         base = move.base(turn)
         if base is None:
             return
@@ -334,7 +334,7 @@ def _parted(values: Array, window: Window) -> Array:
     return halves.reshape(len(values), -1, WARP)
 
 
-def reduction(operands: Operands) -> Callable[[Turn, Array], None]:
+def reduction(operands: Operands) -> Callable[[ExecutionContext, Array], None]:
     """Return the action that writes the minimum or maximum of each thread's loaded cells."""
     write = operands.write(operands.named("redval"), "b32")
     words = operands.opcode
@@ -342,7 +342,7 @@ def reduction(operands: Operands) -> Callable[[Turn, Array], None]:
     dtype = {"f32": np.float32, "u32": np.uint32, "s32": np.int32}[ptx_type]
     extreme = Extreme(largest="max" in words, nan="NaN" in words, magnitude="abs" in words)
 
-    def reduce_(turn: Turn, values: Array) -> None:
+    def reduce_(turn: ExecutionContext, values: Array) -> None:
         cells = values.view(dtype)
         if ptx_type == "f32":
             found = canonical(reduce(extreme, np.moveaxis(cells, 1, 0)))
@@ -358,8 +358,8 @@ def _wait(kind: GroupKind) -> Callable[[Operands], Action]:
 
 
 STEPS: Final = (
-    Step(opcode="tcgen05.ld", effect="issue", compile=compile_load, converges="warp"),
-    Step(opcode="tcgen05.st", effect="issue", compile=compile_store, converges="warp"),
-    Step(opcode="tcgen05.wait::ld", effect="order", compile=_wait(LOADS), converges="warp"),
-    Step(opcode="tcgen05.wait::st", effect="order", compile=_wait(STORES), converges="warp"),
+    InstructionSemantics(opcode="tcgen05.ld", effect="issue", compile=compile_load, converges="warp"),
+    InstructionSemantics(opcode="tcgen05.st", effect="issue", compile=compile_store, converges="warp"),
+    InstructionSemantics(opcode="tcgen05.wait::ld", effect="order", compile=_wait(LOADS), converges="warp"),
+    InstructionSemantics(opcode="tcgen05.wait::st", effect="order", compile=_wait(STORES), converges="warp"),
 )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyptx_ir.syntax.nodes import Instruction
-    from pyptx_sim.extension.mutation import Change, Edit, Site
+    from pyptx_sim.extension.mutation import Change, Edit, MutationSite
 
 __all__ = ["MUTATIONS"]
 
@@ -59,7 +59,7 @@ def _flip_in_descriptor(mask: int) -> Edit:
     return _described(edits.flip(3, mask), edits.flip(4, mask))
 
 
-def _alone(site: Site) -> Iterator[Change]:
+def _alone(site: MutationSite) -> Iterator[Change]:
     """Make a multicast commit arrive in one CTA."""
     node = site.instruction
     opcode = tuple(word for word in node.opcode if not word.startswith("multicast::"))
@@ -67,7 +67,7 @@ def _alone(site: Site) -> Iterator[Change]:
         yield {site.at: (evolve(node, opcode=opcode, operands=node.operands[:1]),)}
 
 
-def _all_rows(site: Site) -> Iterator[Change]:
+def _all_rows(site: MutationSite) -> Iterator[Change]:
     """Copy as many rows as there are lanes, instead of a multicast of some."""
     node = site.instruction
     opcode = tuple("128x128b" if word == "32x128b" else word for word in node.opcode if word != "warpx4")
@@ -78,7 +78,7 @@ def _all_rows(site: Site) -> Iterator[Change]:
 def _at_scales(delta: int) -> Edit:
     """Move the addresses of scale factors by columns, one at a time."""
 
-    def edit(site: Site) -> Iterator[Change]:
+    def edit(site: MutationSite) -> Iterator[Change]:
         for index, operand in enumerate(site.instruction.operands):
             if index >= _after_descriptor(site.instruction) and isinstance(operand, Address):
                 yield from edits.shift(index, delta)(site)

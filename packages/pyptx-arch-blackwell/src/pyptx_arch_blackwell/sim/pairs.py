@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from pyptx_sim.extension import Turn, Wave
+    from pyptx_sim.extension import ExecutionContext, Wave
 
 __all__ = ["PAIR", "Pairing"]
 
@@ -23,7 +23,7 @@ class Pairing:
         self._wave = wave
         self._said: tuple[int, int] | None = None  # number of CTAs, and the first instruction
 
-    def holds(self, turn: Turn, blocks: int) -> bool:
+    def holds(self, turn: ExecutionContext, blocks: int) -> bool:
         """Report an instruction with another .cta_group than before; return whether its `blocks` CTAs exist.
 
         The peer CTA must have started. Manual: "Issue Granularity".

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from pyptx_arch_blackwell.sim.pairs import Pairing
-from pyptx_arch_blackwell.sim.tensor_memory import TensorMemory
+from pyptx_arch_blackwell.sim.tensor_memory import TensorMemoryWords
 from pyptx_arch_blackwell.sim.thread_order import ThreadOrder
-from pyptx_sim.extension import AsyncItem, GroupKind, Step
+from pyptx_sim.extension import AsyncIssue, GroupKind, InstructionSemantics
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyptx_sim.extension import Action, IntArray, Mask, Operands, Turn
+    from pyptx_sim.extension import Action, ExecutionContext, IntArray, Mask, Operands
 
 __all__ = ["PIPELINES", "STEPS", "Piped", "blocks_of", "first_blocks", "pipeline_of"]
 
@@ -42,7 +42,7 @@ def blocks_of(operands: Operands) -> int:
     return 2 if "cta_group::2" in operands.opcode else 1
 
 
-def first_blocks(turn: Turn, count: int) -> IntArray:
+def first_blocks(turn: ExecutionContext, count: int) -> IntArray:
     """Return the CTA of each thread, or the first one of its pair if `count` is 2."""
     blocks: IntArray = turn.wave.geometry.cta[turn.threads[0]]
     return blocks // count * count
@@ -54,15 +54,15 @@ def pipeline_of(operands: Operands) -> GroupKind:
 
 
 @dataclass(slots=True, kw_only=True)
-class Piped(AsyncItem):
+class Piped(AsyncIssue):
     """Operations of a pipeline: operation i uses the memories of CTA `blocks[i]`, or of the pair starting with it."""
 
     blocks: IntArray
 
     @property
-    def tensor(self) -> TensorMemory:
+    def tensor(self) -> TensorMemoryWords:
         """Tensor memory of the wave."""
-        return self.wave.part(TensorMemory)
+        return self.wave.part(TensorMemoryWords)
 
     def move(self) -> None:
         """Perform the operations, after all earlier ones of the same CTAs."""
@@ -88,13 +88,15 @@ def compile_commit(operands: Operands) -> Action:
     wide = "multicast::cluster::32b" in operands.opcode
     peers = operands.source("mask", "u32" if wide else "u16") if "mask" in operands.names else None
 
-    def commit(turn: Turn) -> None:
+    def commit(turn: ExecutionContext) -> None:
         turn.part(Pairing).holds(turn, blocks)
         if turn.observed:
             turn.part(ThreadOrder).commit(*turn.threads)
-        turn.arrive_behind(kind, barrier, peers)
+        turn.arrive_on_completion(kind, barrier, peers)
 
     return operands.action(commit)
 
 
-STEPS: Final = (Step(opcode="tcgen05.commit", effect="issue", compile=compile_commit, signals=True),)
+STEPS: Final = (
+    InstructionSemantics(opcode="tcgen05.commit", effect="issue", compile=compile_commit, signals_mbarrier=True),
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from pyptx_sim.extension import Rule, explained
+from pyptx_sim.extension import RaceChecker, Rule, explained
 
 RULES: Final = explained(
     Path(__file__).with_name("pages"),
@@ -13,7 +13,7 @@ RULES: Final = explained(
         name="tmem-race",
         summary="data race on tensor memory",
         help="issue both from one thread (elect.sync), or order the threads with a barrier or mbarrier",
-        observer="races",
+        checker=RaceChecker,
     ),
     Rule(
         name="tmem-alloc",
@@ -24,7 +24,7 @@ RULES: Final = explained(
         name="tmem-use-after-free",
         summary="tensor memory deallocated while in use, or used after deallocation",
         help="wait for the last use, synchronize with the deallocating warp, then tcgen05.dealloc",
-        observer="races",
+        checker=RaceChecker,
     ),
     Rule(
         name="tmem-leak",
@@ -50,7 +50,7 @@ RULES: Final = explained(
         name="tcgen05-descriptor",
         summary="shared memory descriptor invalid, or different from the layout in shared memory",
         help="build the descriptor and the TMA box from one SharedTile",
-        observer="races",
+        checker=RaceChecker,
     ),
     Rule(
         name="tcgen05-collector",

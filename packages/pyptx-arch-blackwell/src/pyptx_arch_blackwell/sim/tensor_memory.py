@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyptx_arch_blackwell.datapath import LANES
-from pyptx_sim.extension import Proxy, Space, Touch
+from pyptx_sim.extension import AsyncAccess, Proxy, Space
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,7 +33,7 @@ __all__ = [
     "TENSOR",
     "WORD",
     "Pieces",
-    "TensorMemory",
+    "TensorMemoryWords",
     "Words",
     "address_of",
     "columns_of",
@@ -91,7 +91,7 @@ def columns_of(addresses: Array) -> IntArray:
     return addresses.astype(np.int64) & _COLUMN_MASK
 
 
-class TensorMemory:
+class TensorMemoryWords:
     """Tensor memory of all CTAs of a wave, as words `[CTAs, lanes, columns]`."""
 
     def __init__(self, wave: Wave) -> None:
@@ -186,7 +186,7 @@ def _evenly(blocks: IntArray) -> IntArray | slice:
     return slice(first, int(blocks[-1]) + 1, step)
 
 
-def touch(blocks: IntArray, addresses: IntArray, rectangles: Sequence[Rectangle], *, writes: bool) -> Touch:
+def touch(blocks: IntArray, addresses: IntArray, rectangles: Sequence[Rectangle], *, writes: bool) -> AsyncAccess:
     """Return the accesses to matrices, in equal pieces as wide as possible."""
     numbers, parts = np.arange(len(blocks)), list(_parts(blocks, addresses, _joined(tuple(rectangles))))
     pieces = [_pieces(lanes.start, lanes.stop, columns.start, columns.stop) for _, _, (_, lanes, columns) in parts]
@@ -196,7 +196,7 @@ def touch(blocks: IntArray, addresses: IntArray, rectangles: Sequence[Rectangle]
         inside = each.split(size)
         offsets.append(((blocks[some] + rectangle.block)[:, None] * _BYTES + inside).reshape(-1))
         owners.append(numbers[some].repeat(len(inside)))
-    return Touch(SPACE.name, writes, np.concatenate(offsets), size, np.concatenate(owners), proxy=TENSOR)
+    return AsyncAccess(SPACE.name, writes, np.concatenate(offsets), size, np.concatenate(owners), proxy=TENSOR)
 
 
 @lru_cache(maxsize=256)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pyptx_sim.extension import AsyncItem, GroupKind, IntArray, Mask, Proxy, Touch, Turn, Wave
+    from pyptx_sim.extension import AsyncAccess, AsyncIssue, ExecutionContext, GroupKind, IntArray, Mask, Proxy, Wave
 
 __all__ = ["FENCE", "LastUses", "ThreadOrder", "issue"]
 
@@ -68,12 +68,12 @@ class ThreadOrder:
         """Record a commit of threads: a thread that waits for its arrive needs no fence of theirs."""
         self._committed[warps, lanes] = self._tick()
 
-    def forget(self, cells: Touch) -> None:
+    def forget(self, cells: AsyncAccess) -> None:
         """Record the allocation of cells, which orders earlier operations on them."""
         for last in (self._writes, self._reads):
             last.put(cells, np.zeros(1, np.int32))
 
-    def issued(self, item: AsyncItem, touches: Iterable[Touch]) -> None:
+    def issued(self, item: AsyncIssue, touches: Iterable[AsyncAccess]) -> None:
         """Check issued operations against the last uses of the memory that they access, and record them."""
         touched = [touch for touch in touches if touch.space == SPACE.name and touch.size >= _PIECE]
         own = len(self._issues)
@@ -154,7 +154,7 @@ class LastUses:
             self._parts = self._parts.repeat(missing, axis=1)
         return self._parts.reshape(-1, size * self._parts.shape[1] // _WIDEST)
 
-    def put(self, touch: Touch, numbers: NDArray[np.int32]) -> None:
+    def put(self, touch: AsyncAccess, numbers: NDArray[np.int32]) -> None:
         """Record the use of the accessed memory by issues with these indices: one per operation, or one for all."""
         number, at = numbers if len(numbers) == 1 else numbers[touch.owners], touch.offsets // _WIDEST
         if touch.size == _WIDEST:
@@ -166,7 +166,7 @@ class LastUses:
         self._whole[whole] = _SPLIT
         parts[touch.offsets // touch.size] = number[:, None]
 
-    def met(self, touch: Touch) -> Iterable[tuple[int, int]]:
+    def met(self, touch: AsyncAccess) -> Iterable[tuple[int, int]]:
         """Return the last issues that used the memory that operations access: pairs of issue and operation."""
         met, owners = self._whole[touch.offsets // _WIDEST], touch.owners
         split = met == _SPLIT
@@ -179,7 +179,9 @@ class LastUses:
         return {*zip(met[new].tolist(), owners[new].tolist(), strict=True)}
 
 
-def issue(turn: Turn, item: AsyncItem, touches: Iterable[Touch], *, proxy: Proxy | None = None) -> None:
+def issue(
+    turn: ExecutionContext, item: AsyncIssue, touches: Iterable[AsyncAccess], *, proxy: Proxy | None = None
+) -> None:
     """Issue tensor memory operations; `touches` is evaluated in a checked run only."""
     told = tuple(touches) if turn.observed else ()
     if told:

@@ -10,7 +10,7 @@ from pyptx_ir.syntax import operands as tree
 from pyptx_transpile.matrix_descriptors import DescriptorSums
 
 if TYPE_CHECKING:
-    from pyptx_transpile.matrix_descriptors import Found
+    from pyptx_transpile.matrix_descriptors import DescriptorMatch
     from pyptx_transpile.rows import Body
 
 __all__ = ["DESCRIPTOR"]
@@ -18,7 +18,7 @@ __all__ = ["DESCRIPTOR"]
 _NAMES = tuple(f"matrix_descriptor{tail}" for tail in ("", "_2", "_3"))  # reserved in pyptx_transpile.names
 
 
-def _described(body: Body, found: list[Found]) -> list[Found]:
+def _described(body: Body, found: list[DescriptorMatch]) -> list[DescriptorMatch]:
     """Return the candidates whose bits are a descriptor without an address, in a module with tcgen05.
 
     Compilers pass descriptors in halves, so their registers are not operands of the MMA.

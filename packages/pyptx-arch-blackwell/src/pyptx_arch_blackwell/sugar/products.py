@@ -14,7 +14,7 @@ from pyptx_ir.plugins.rows import SugarRule
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
 from pyptx_transpile.layout import call
-from pyptx_transpile.plan import Claim, Constant
+from pyptx_transpile.plan import Constant, Rewrite
 from pyptx_transpile.values import quoted
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _NAMES = tuple(f"instruction_descriptor{tail}" for tail in ("", "_2", "_3"))  # 
 _MOVES = (("mov", "b32"), ("mov", "u32"), ("mov", "s32"))
 
 
-def find(body: Body, _plan: Plan) -> Iterator[Claim]:
+def find(body: Body, _plan: Plan) -> Iterator[Rewrite]:
     """Yield a rewrite for each instruction that moves a descriptor into an MMA's register."""
     for at, found in _descriptors(body):
         constant = body.row.derived(_named).get(found)
@@ -67,7 +67,7 @@ def _kinds(body: Body) -> dict[tree.Operand, str]:
     return found
 
 
-def _claim(body: Body, at: int, constant: Constant) -> Claim:
+def _claim(body: Body, at: int, constant: Constant) -> Rewrite:
     node = body.branch(at)
 
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
@@ -75,7 +75,7 @@ def _claim(body: Body, at: int, constant: Constant) -> Claim:
         register = printer.values.expression(node.operands[0])
         printer.page.say(call(printer.form(node), [register, f"{constant.name}.bits"]))
 
-    return Claim("product", at, at + 1, write, opens=0, shared=(constant,), like=constant.name)
+    return Rewrite("product", at, at + 1, write, opens=0, shared=(constant,), like=constant.name)
 
 
 def _named(row: Row) -> dict[InstructionDescriptor, Constant]:

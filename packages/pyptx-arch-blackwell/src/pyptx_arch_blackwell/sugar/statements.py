@@ -11,7 +11,7 @@ from pyptx_dsl.instructions.call_forms import source
 from pyptx_dsl.instructions.inversion import call_of
 from pyptx_ir.plugins.rows import SugarRule
 from pyptx_transpile.body_printer import opcode
-from pyptx_transpile.plan import Claim
+from pyptx_transpile.plan import Rewrite
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["STATEMENT", "find"]
 
 
-def find(body: Body, _plan: Plan) -> Iterator[Claim]:
+def find(body: Body, _plan: Plan) -> Iterator[Rewrite]:
     """Yield a rewrite for each tensor memory instruction that has a function."""
     for at in body.places("tcgen05"):
         call = call_of(body.branch(at))
@@ -32,7 +32,7 @@ def find(body: Body, _plan: Plan) -> Iterator[Claim]:
             yield _claim(at, call)
 
 
-def _claim(at: int, call: Call) -> Claim:
+def _claim(at: int, call: Call) -> Rewrite:
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
         node = printer.body.branch(at)
         said = source(call, printer.values.expression)
@@ -42,7 +42,7 @@ def _claim(at: int, call: Call) -> Claim:
         printer.deviation(at)
         printer.page.say(said)
 
-    return Claim("tensor memory", at, at + 1, write, opens=0, like=call.name)
+    return Rewrite("tensor memory", at, at + 1, write, opens=0, like=call.name)
 
 
 STATEMENT = SugarRule(

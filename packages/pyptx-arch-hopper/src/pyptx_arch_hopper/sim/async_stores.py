@@ -8,11 +8,11 @@ import numpy as np
 
 from pyptx_arch_hopper.sim.remote_stores import RemoteStores
 from pyptx_ir.isa.modules.counting import counted
-from pyptx_sim.extension import MBARRIER_BYTES, WARP, Step, Touch
+from pyptx_sim.extension import MBARRIER_BYTES, WARP, AsyncAccess, InstructionSemantics
 from pyptx_sim.types import dtype_of
 
 if TYPE_CHECKING:
-    from pyptx_sim.extension import AccessKind, Action, IntArray, Operands, Origin, Turn
+    from pyptx_sim.extension import AccessKind, Action, ExecutionContext, IntArray, Operands, Origin
 
 _SIGNALS = "mbarrier::complete_tx::bytes"
 
@@ -30,7 +30,7 @@ def compile_async_store(operands: Operands) -> Action:
     kind: AccessKind = "atomic" if operation else "write"
     place, barrier = operands.shared_place("a"), operands.shared_place("mbar")
 
-    def store(turn: Turn) -> None:
+    def store(turn: ExecutionContext) -> None:
         barriers = np.full((len(turn.rows), WARP), -1, np.int64)
         for some, offsets in turn.in_shared(barrier, MBARRIER_BYTES, "atomic", what="mbarrier"):
             barriers[some.places] = offsets
@@ -57,7 +57,7 @@ def compile_async_store(operands: Operands) -> Action:
     return operands.action(store)
 
 
-def _origin(turn: Turn, targets: IntArray, size: int) -> Origin | None:
+def _origin(turn: ExecutionContext, targets: IntArray, size: int) -> Origin | None:
     """Return the origin of undefined bits in the updated memory; None if there are none."""
     memory = turn.memory("shared")
     known = memory.arena.written(targets, size)
@@ -70,9 +70,9 @@ def _origin(turn: Turn, targets: IntArray, size: int) -> Origin | None:
     return turn.origin("shared", int(targets[at]), message, label=label)
 
 
-def _touch(stores: RemoteStores, size: int) -> Touch:
+def _touch(stores: RemoteStores, size: int) -> AsyncAccess:
     """Return the writes to distributed shared memory."""
-    return Touch(
+    return AsyncAccess(
         "shared",
         writes=True,
         offsets=stores.targets,
@@ -84,6 +84,6 @@ def _touch(stores: RemoteStores, size: int) -> Touch:
 
 
 STEPS: Final = tuple(
-    Step(opcode=opcode, effect="issue", compile=compile_async_store, signals=_SIGNALS)
+    InstructionSemantics(opcode=opcode, effect="issue", compile=compile_async_store, signals_mbarrier=_SIGNALS)
     for opcode in ("st.async", "red.async")
 )

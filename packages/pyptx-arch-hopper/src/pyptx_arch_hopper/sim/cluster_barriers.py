@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from pyptx_sim.extension import WARP, Step
+from pyptx_sim.extension import WARP, InstructionSemantics
 
 if TYPE_CHECKING:
-    from pyptx_sim.extension import IntArray, Mask, Operands, Stalled, Terminator, Turn, Wave
+    from pyptx_sim.extension import ExecutionContext, IntArray, Mask, Operands, Stalled, Terminator, Wave
 
 
 class ClusterBarriers:
@@ -30,7 +30,7 @@ class ClusterBarriers:
         self._waits_for: IntArray = np.zeros((height, WARP), np.int64)
         wave.exits.append(self.recheck)
 
-    def arrive(self, turn: Turn, *, relaxed: bool) -> None:
+    def arrive(self, turn: ExecutionContext, *, relaxed: bool) -> None:
         """Count lanes as arrived; unless `relaxed`, an arrival releases to the waiting threads."""
         rows, masks = turn.rows, turn.mask
         clusters = self._cluster[rows]
@@ -46,7 +46,7 @@ class ClusterBarriers:
         self._arrived[rows] |= masks
         self.recheck()
 
-    def _check_pairs(self, turn: Turn, wrong: Mask, message: str) -> None:
+    def _check_pairs(self, turn: ExecutionContext, wrong: Mask, message: str) -> None:
         if wrong.any():
             row, lane = (int(part[0]) for part in np.nonzero(wrong))
             label = f"executed by {turn.thread_name(int(turn.rows[row]), lane)}"
@@ -54,7 +54,7 @@ class ClusterBarriers:
             count = int(np.count_nonzero(wrong))
             self._wave.report("barrier-divergence", message, turn.pc, label=label, help=help, count=count)
 
-    def wait(self, turn: Turn) -> None:
+    def wait(self, turn: ExecutionContext) -> None:
         """Block lanes until all threads of their cluster have arrived."""
         rows, masks = turn.rows, turn.mask
         message = "barrier.cluster.wait without a preceding barrier.cluster.arrive"
@@ -101,13 +101,13 @@ class ClusterBarriers:
 def _compile(operands: Operands, following: int) -> Terminator:
     relaxed = operands.word("sem") == "relaxed"
 
-    def arrive(turn: Turn) -> None:
+    def arrive(turn: ExecutionContext) -> None:
         turn.part(ClusterBarriers).arrive(turn, relaxed=relaxed)
 
-    def wait(turn: Turn) -> None:
+    def wait(turn: ExecutionContext) -> None:
         turn.part(ClusterBarriers).wait(turn)
 
     return operands.end_once(arrive if operands.word("arrive") else wait, following)
 
 
-STEPS: Final = (Step(opcode="barrier.cluster", effect="order", end=_compile, converges=""),)
+STEPS: Final = (InstructionSemantics(opcode="barrier.cluster", effect="order", end=_compile, converges=""),)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pyptx_sim.extension import ASYNC, Proxy, Step
+from pyptx_sim.extension import ASYNC, InstructionSemantics, Proxy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +24,7 @@ def _of_proxy(operands: Operands) -> Action:
     """Order the generic and the async proxy, in one state space or in both."""
     named = {space.partition("::")[0] for space in _spaces(operands)}
     spaces = ("shared",) if "shared" in named else ("global",) if "global" in named else ("shared", "global")
-    return operands.action(lambda turn: turn.show(ASYNC, *spaces))
+    return operands.action(lambda turn: turn.proxy_fence(ASYNC, *spaces))
 
 
 def _spaces(operands: Operands) -> Iterator[str]:
@@ -33,7 +33,7 @@ def _spaces(operands: Operands) -> Iterator[str]:
 
 
 STEPS: Final = (
-    Step(opcode="fence.proxy.async", effect="order", compile=_of_proxy),
-    Step(opcode="fence.proxy.async::generic", effect="order", compile=_of_proxy),
-    Step(opcode="fence.mbarrier_init", effect="order", compile=_initialised),
+    InstructionSemantics(opcode="fence.proxy.async", effect="order", compile=_of_proxy),
+    InstructionSemantics(opcode="fence.proxy.async::generic", effect="order", compile=_of_proxy),
+    InstructionSemantics(opcode="fence.mbarrier_init", effect="order", compile=_initialised),
 )

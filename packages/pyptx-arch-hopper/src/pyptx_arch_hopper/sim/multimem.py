@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pyptx_sim.extension import Step
+from pyptx_sim.extension import InstructionSemantics
 
 if TYPE_CHECKING:
     from pyptx_sim.extension import Action, Operands
@@ -23,4 +23,4 @@ def compile_multimem(operands: Operands) -> Action:
     return operands.alike(_ALIKE[next(filter(operands.word, _ALIKE))])
 
 
-STEPS: Final = (Step(opcode="multimem", effect="access", compile=compile_multimem),)
+STEPS: Final = (InstructionSemantics(opcode="multimem", effect="access", compile=compile_multimem),)

@@ -14,7 +14,7 @@ from pyptx_ir.isa.modules.counting import counted
 from pyptx_sim.extension import WARP
 
 if TYPE_CHECKING:
-    from pyptx_sim.extension import IntArray, Turn, Wave
+    from pyptx_sim.extension import ExecutionContext, IntArray, Wave
 
 _WARPGROUP_HELP = "execute the same setmaxnreg in all four warps"
 
@@ -35,7 +35,7 @@ class RegisterPool:
         self._wanted: dict[int, int] = {}  # by warp: requested counts that are not yet granted
         wave.endings.append(self.finish)
 
-    def release(self, turn: Turn, count: int) -> None:
+    def release(self, turn: ExecutionContext, count: int) -> None:
         """Reduce warps to `count` registers per thread, and grant the freed ones to waiting warps."""
         for warp in self._begin(turn, count):
             if self._owned[warp] < count:
@@ -45,7 +45,7 @@ class RegisterPool:
             self._owned[warp] = count
         self._serve()
 
-    def request(self, turn: Turn, count: int) -> None:
+    def request(self, turn: ExecutionContext, count: int) -> None:
         """Block warps until they have `count` registers per thread."""
         warps = self._begin(turn, count)
         sound = self._owned[warps] <= count
@@ -57,14 +57,14 @@ class RegisterPool:
         turn.stall(self, sound)
         self._serve()
 
-    def _begin(self, turn: Turn, count: int) -> list[int]:
+    def _begin(self, turn: ExecutionContext, count: int) -> list[int]:
         """Record the count that warps set; return the warps."""
         warps: list[int] = turn.warps.tolist()
         for warp in warps:
             self._counts[warp].append((count, turn.pc))
         return warps
 
-    def _undefined(self, turn: Turn, warp: int, count: int, opcode: str, bound: str) -> None:
+    def _undefined(self, turn: ExecutionContext, warp: int, count: int, opcode: str, bound: str) -> None:
         owned = int(self._owned[warp])
         message = f"{opcode} to {count} registers per thread, but the warp has {owned}: undefined"
         label = f"{opcode} by {self._wave.geometry.warp_name(warp)}"

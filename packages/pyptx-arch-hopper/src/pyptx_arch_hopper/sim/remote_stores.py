@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.extension import AsyncItem
+from pyptx_sim.extension import AsyncIssue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True, kw_only=True)
-class RemoteStores(AsyncItem):
+class RemoteStores(AsyncIssue):
     """Stores that one instruction issued for some threads: `values` are the elements of each thread's vector.
 
     If `update` is None the elements are stored; otherwise the single element is combined with memory, whose undefined

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from pyptx_sim.extension import Rule, explained
+from pyptx_sim.extension import RaceChecker, Rule, explained
 
 RULES: Final = explained(
     Path(__file__).with_name("pages"),
@@ -32,7 +32,7 @@ RULES: Final = explained(
         name="wgmma-descriptor",
         summary="matrix descriptor invalid, or different from the layout in shared memory",
         help="build the descriptor and the TMA box from one SharedTile",
-        observer="races",
+        checker=RaceChecker,
     ),
     Rule(
         name="mbarrier-wrong-cta",
@@ -46,6 +46,6 @@ RULES: Final = explained(
         name="missing-tensormap-fence",
         summary="modified tensor map used without a tensormap proxy fence",
         help="fence.proxy.tensormap::generic.release after the modification, synchronize, ….acquire before the copy",
-        observer="races",
+        checker=RaceChecker,
     ),
 )

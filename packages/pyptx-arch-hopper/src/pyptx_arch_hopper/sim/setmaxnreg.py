@@ -6,12 +6,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from pyptx_arch_hopper.sim.register_pool import RegisterPool
-from pyptx_sim.extension import Step
+from pyptx_sim.extension import InstructionSemantics
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyptx_sim.extension import Operands, Terminator, Turn, Wave
+    from pyptx_sim.extension import ExecutionContext, Operands, Terminator, Wave
 
 _FEWEST, _MOST, _STEP = 24, 256, 8
 
@@ -24,7 +24,7 @@ def compile_setmaxnreg(operands: Operands, following: int) -> Terminator:
     releases = operands.word("action") == "dec"
     make = _pools(max((each.number("count") for each in operands.others("setmaxnreg.inc")), default=_MOST))
 
-    def reallocate(turn: Turn) -> None:
+    def reallocate(turn: ExecutionContext) -> None:
         if turn.wave.thread_registers is None:
             return
         pool = turn.part(make)
@@ -42,4 +42,6 @@ def _pools(most: int) -> Callable[[Wave], RegisterPool]:
     return lambda wave: RegisterPool(wave, min(wave.thread_registers or 0, most))
 
 
-STEPS: Final = (Step(opcode="setmaxnreg", effect="order", end=compile_setmaxnreg, converges="warp", waits=True),)
+STEPS: Final = (
+    InstructionSemantics(opcode="setmaxnreg", effect="order", end=compile_setmaxnreg, converges="warp", blocks=True),
+)

@@ -23,8 +23,8 @@ class TensorMap(Row):
     """Fields of a TMA tensor map, except the address. CUDA driver API: "Tensor Map Object Management".
 
     Dimensions are in the order of the array's shape, innermost last; the driver expects the reverse order. `strides`
-    are bytes, `box` and `element_strides` count elements, `dtype` is the PTX name. `pyptx_sim.Mapped(array, map)`
-    passes it with its array; `encode` returns the bytes that are stored in memory.
+    are bytes, `box` and `element_strides` count elements, `dtype` is the PTX name. `pyptx_sim.WithDescriptor(array,
+    map)` passes it with its array; `encode` returns the bytes that are stored in memory.
     """
 
     __slots__ = ()

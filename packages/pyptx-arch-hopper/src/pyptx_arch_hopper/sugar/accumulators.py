@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyptx_ir.plugins.rows import SugarRule
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
-from pyptx_transpile.plan import Claim
+from pyptx_transpile.plan import Rewrite
 from pyptx_transpile.spelling import banks_of
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _FEWEST_USES = 2  # of a name
 _SHORTEST = 4  # registers: fewer are not printed as a slice
 
 
-def find(body: Body, _plan: Plan) -> Iterator[Claim]:
+def find(body: Body, _plan: Plan) -> Iterator[Rewrite]:
     """Yield a rewrite for each declaration of a register group with accumulators, which binds their names."""
     if body.declared != body.start:
         return  # a helper's accumulators are parameters
@@ -60,7 +60,7 @@ def _stem(vector: tree.Vector) -> str:
     return first.name.rstrip("0123456789") if isinstance(first, tree.Register) else ""
 
 
-def _claim(at: int, vectors: Sequence[tree.Vector]) -> Claim:
+def _claim(at: int, vectors: Sequence[tree.Vector]) -> Rewrite:
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
         printer.statement(at)
         for vector in vectors:
@@ -69,7 +69,7 @@ def _claim(at: int, vectors: Sequence[tree.Vector]) -> Claim:
                 continue  # its registers are not consecutive
             printer.page.bind(printer.registers.name(vector.elements, "acc"), element, element)
 
-    return Claim("accumulator", at, at + 1, write, opens=0)
+    return Rewrite("accumulator", at, at + 1, write, opens=0)
 
 
 ACCUMULATOR = SugarRule(

@@ -13,7 +13,7 @@ from pyptx_ir.plugins.rows import SugarRule
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
 from pyptx_transpile.layout import call
-from pyptx_transpile.plan import Claim, Constant
+from pyptx_transpile.plan import Constant, Rewrite
 from pyptx_transpile.values import quoted
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class _Reading:
                 return False
 
 
-def find(body: Body, plan: Plan) -> Iterator[Claim]:
+def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
     """Yield a rewrite for each advance to a next stage."""
     named = body.row.derived(_named)
     for found in _advances(body):
@@ -116,7 +116,7 @@ def _read(body: Body, at: int, order: tuple[str, ...], reading: _Reading) -> _Ad
     return _Advance(at, tuple(steps), reading.stages, reading.stage, reading.phase)
 
 
-def _claim(found: _Advance, constant: Constant) -> Claim:
+def _claim(found: _Advance, constant: Constant) -> Rewrite:
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
         printer.deviation(found.start)
         given = [found.stage] if found.phase is None else [found.stage, found.phase]
@@ -124,7 +124,7 @@ def _claim(found: _Advance, constant: Constant) -> Claim:
         printer.page.say(call(constant.name, [*map(printer.values.expression, given), f"temps={temps}"]))
 
     end = found.start + len(found.steps)
-    return Claim("advance", found.start, end, write, opens=0, shared=(constant,), like=found.said)
+    return Rewrite("advance", found.start, end, write, opens=0, shared=(constant,), like=found.said)
 
 
 def _named(row: Row) -> dict[Said, Constant]:

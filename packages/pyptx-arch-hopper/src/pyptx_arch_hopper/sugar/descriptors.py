@@ -8,7 +8,7 @@ from pyptx_ir.plugins.rows import SugarRule
 from pyptx_transpile.matrix_descriptors import DescriptorSums
 
 if TYPE_CHECKING:
-    from pyptx_transpile.matrix_descriptors import Found
+    from pyptx_transpile.matrix_descriptors import DescriptorMatch
     from pyptx_transpile.rows import Body
 
 __all__ = ["DESCRIPTOR"]
@@ -16,7 +16,7 @@ __all__ = ["DESCRIPTOR"]
 _NAMES = ("descriptor", "descriptor_2", "descriptor_3")  # reserved in pyptx_transpile.names
 
 
-def _taken(body: Body, found: list[Found]) -> list[Found]:
+def _taken(body: Body, found: list[DescriptorMatch]) -> list[DescriptorMatch]:
     """Return the candidates that are operands of a wgmma in the body."""
     nodes = map(body.branch, body.places("wgmma"))
     used = {each for node in nodes if node.opcode[1] == "mma_async" for each in node.operands}

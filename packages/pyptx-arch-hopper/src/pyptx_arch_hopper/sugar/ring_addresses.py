@@ -12,7 +12,7 @@ from pyptx_ir.syntax import operands as tree
 if TYPE_CHECKING:
     from pyptx_transpile.rows import Body
 
-__all__ = ["Place", "distance_behind", "number", "place_in_front", "steps_text"]
+__all__ = ["StageAddress", "distance_behind", "number", "place_in_front", "steps_text"]
 
 _STEPS = frozenset({"shl", "mul", "cvt", "mov", "add"})
 _FEWEST, _MOST = 2, 6  # instructions
@@ -51,7 +51,7 @@ class _Address:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StageAddress:
     """Address of a stage's mbarrier, computed from index `start` on.
 
     `stage` is None if the steps start at `base`, a register with the ring's base plus the offset of the stage.
@@ -64,7 +64,7 @@ class Place:
     offset: int
 
 
-def place_in_front(body: Body, end: int, mbar: tree.Operand) -> Place | None:
+def place_in_front(body: Body, end: int, mbar: tree.Operand) -> StageAddress | None:
     """Return the address that the instructions directly before `end` compute, the longest match; else None."""
     first = end
     while first > max(end - _MOST, body.start) and _is_step(body, first - 1):
@@ -73,7 +73,7 @@ def place_in_front(body: Body, end: int, mbar: tree.Operand) -> Place | None:
     return next(filter(None, found), None)
 
 
-def distance_behind(body: Body, end: int, mbar: tree.Operand) -> Place | None:
+def distance_behind(body: Body, end: int, mbar: tree.Operand) -> StageAddress | None:
     """Return the address that one `add` of a constant directly before `end` computes; else None."""
     node = body.instruction(end - 1) if end > body.start else None
     if node is None or not isinstance(mbar, tree.Address) or mbar.offset is not None:
@@ -81,7 +81,7 @@ def distance_behind(body: Body, end: int, mbar: tree.Operand) -> Place | None:
     match node:
         case nodes.Instruction(("add", *_), (result, tree.Register() as base, tree.Immediate(text)), None):
             is_place = result == mbar.base and text.isdecimal()
-            return Place(end - 1, (node,), None, base, int(text)) if is_place else None
+            return StageAddress(end - 1, (node,), None, base, int(text)) if is_place else None
         case _:
             return None
 
@@ -91,7 +91,7 @@ def _is_step(body: Body, at: int) -> bool:
     return node is not None and node.guard is None and node.opcode[0] in _STEPS and bool(node.operands)
 
 
-def _read(body: Body, mbar: tree.Operand, places: range) -> Place | None:
+def _read(body: Body, mbar: tree.Operand, places: range) -> StageAddress | None:
     """Return the address that some instructions compute; None if they do not match."""
     steps = tuple(map(body.branch, places))
     if any(map(body.deviates, places[1:])):
@@ -104,7 +104,7 @@ def _read(body: Body, mbar: tree.Operand, places: range) -> Place | None:
         return None
     if address.stage is None or address.base is None:
         return None
-    return Place(places.start, steps, address.stage, address.base, address.offset or behind)
+    return StageAddress(places.start, steps, address.stage, address.base, address.offset or behind)
 
 
 def number(operand: tree.Operand) -> int | None:
@@ -112,6 +112,6 @@ def number(operand: tree.Operand) -> int | None:
     return int(operand.text) if isinstance(operand, tree.Immediate) and operand.text.isdecimal() else None
 
 
-def steps_text(place: Place) -> str:
+def steps_text(place: StageAddress) -> str:
     """Return the opcodes of the steps, as `ptx.mbarrier.ring` takes them."""
     return " ".join([".".join(node.opcode) for node in place.steps])

@@ -13,10 +13,10 @@ from pyptx_transpile.rules.waits import common
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyptx_arch_hopper.sugar.ring_addresses import Place
+    from pyptx_arch_hopper.sugar.ring_addresses import StageAddress
     from pyptx_ir.syntax import nodes
     from pyptx_transpile.rows import Body
-    from pyptx_transpile.rules.wait_shapes import Found
+    from pyptx_transpile.rules.wait_shapes import WaitMatch
     from pyptx_transpile.rules.waits import Options
 
 __all__ = ["Arrival", "RingWait", "Said", "arrivals", "ring_waits"]
@@ -33,8 +33,8 @@ _ARRIVES: dict[tuple[str, ...], str] = {
 class RingWait:
     """A wait for a stage. `phase` is the instruction between address and poll that computes the phase, if any."""
 
-    found: Found
-    place: Place
+    found: WaitMatch
+    place: StageAddress
     phase: nodes.Instruction | None
 
     @property
@@ -52,7 +52,7 @@ class Arrival:
 
     at: int
     node: nodes.Instruction
-    place: Place
+    place: StageAddress
     count: nodes.Instruction | None
 
     @property

@@ -15,13 +15,13 @@ from pyptx_arch_hopper.sugar.ring_uses import arrivals, ring_waits
 from pyptx_dsl.instructions.wait_forms import FORMS
 from pyptx_ir.plugins.rows import SugarRule
 from pyptx_transpile.layout import call
-from pyptx_transpile.plan import Claim
+from pyptx_transpile.plan import Rewrite
 from pyptx_transpile.rules.waits import common, keywords
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyptx_arch_hopper.sugar.ring_addresses import Place
+    from pyptx_arch_hopper.sugar.ring_addresses import StageAddress
     from pyptx_arch_hopper.sugar.ring_names import Rings
     from pyptx_arch_hopper.sugar.ring_uses import Arrival, RingWait
     from pyptx_ir.syntax import nodes
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["ARRIVAL", "RING", "find_arrivals", "find_waits"]
 
 
-def find_waits(body: Body, _plan: Plan) -> Iterator[Claim]:
+def find_waits(body: Body, _plan: Plan) -> Iterator[Rewrite]:
     """Yield a rewrite for each wait with its address."""
     named = body.row.derived(rings)
     for ring in ring_waits(body):
@@ -42,7 +42,7 @@ def find_waits(body: Body, _plan: Plan) -> Iterator[Claim]:
             yield _wait(ring, constant)
 
 
-def find_arrivals(body: Body, plan: Plan) -> Iterator[Claim]:
+def find_arrivals(body: Body, plan: Plan) -> Iterator[Rewrite]:
     """Yield a rewrite for each arrival with its address, or the address's last step."""
     named = body.row.derived(rings)
     for arrival in arrivals(body):
@@ -66,7 +66,7 @@ def _ends(steps: str, step: str) -> bool:
     return opcodes[-1] == step and sum(each.startswith("add.") for each in opcodes) > 1
 
 
-def _wait(ring: RingWait, constant: Constant) -> Claim:
+def _wait(ring: RingWait, constant: Constant) -> Rewrite:
     found = ring.found
 
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
@@ -75,10 +75,10 @@ def _wait(ring: RingWait, constant: Constant) -> Claim:
         printer.page.say(call(f"{_barrier(printer, ring.place, constant)}.wait", how))
 
     loops = "again:" in FORMS[found.form].steps
-    return Claim("ring", ring.place.start, found.end, write, opens=0, shared=(constant,), loops=loops, lines=1)
+    return Rewrite("ring", ring.place.start, found.end, write, opens=0, shared=(constant,), loops=loops, lines=1)
 
 
-def _arrive(arrival: Arrival, constant: Constant) -> Claim:
+def _arrive(arrival: Arrival, constant: Constant) -> Rewrite:
     place = arrival.place
 
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
@@ -89,10 +89,10 @@ def _arrive(arrival: Arrival, constant: Constant) -> Claim:
         printer.page.say(call(f"{_barrier(printer, place, constant)}.{arrival.method}", how))
 
     like = constant.name, arrival.method, arrival.count is None, place.stage is None
-    return Claim("arrival", place.start, arrival.at + 1, write, opens=0, shared=(constant,), like=like, lines=1)
+    return Rewrite("arrival", place.start, arrival.at + 1, write, opens=0, shared=(constant,), like=like, lines=1)
 
 
-def _barrier(printer: BodyPrinter, place: Place, constant: Constant) -> str:
+def _barrier(printer: BodyPrinter, place: StageAddress, constant: Constant) -> str:
     """Return the expression for the mbarrier of a stage."""
     temps = printer.values.vector(tuple([node.operands[0] for node in place.steps]), ())
     base = printer.values.expression(place.base)

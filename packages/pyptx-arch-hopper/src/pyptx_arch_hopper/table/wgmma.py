@@ -21,7 +21,7 @@ ORDERS = "0 1"  # imm-trans-a and imm-trans-b transpose it
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
+class WgmmaTypes:
     """A type combination of wgmma.mma_async.
 
     `factors` are the types of a and b, and `a` is the register fragment of a (see `pyptx_ir.isa.kinds.fragments`).
@@ -42,23 +42,26 @@ class Product:
     since: tuple[int, int] = DENSE
 
 
-def _bytes(a: str, b: str, since: tuple[int, int]) -> Product:
-    return Product("s32", f".{a}.{b}{{.satfinite}}", 32, a, 0, INTEGER_COLUMNS, negates=False, since=since)
+def _bytes(a: str, b: str, since: tuple[int, int]) -> WgmmaTypes:
+    return WgmmaTypes("s32", f".{a}.{b}{{.satfinite}}", 32, a, 0, INTEGER_COLUMNS, negates=False, since=since)
 
 
 PRODUCTS = (
-    *(Product(d, ".f16.f16", 16, "f16", 1, transposes=True) for d in ("f16", "f32")),
-    Product("f32", ".bf16.bf16", 16, "bf16 f16", 1, transposes=True),
-    Product("f32", ".tf32.tf32", 8, "tf32 f16", 1),
-    *(Product(d, ".atype.btype", 32, "atype f16", 0, slots=(("atype", FP8), ("btype", FP8))) for d in ("f16", "f32")),
+    *(WgmmaTypes(d, ".f16.f16", 16, "f16", 1, transposes=True) for d in ("f16", "f32")),
+    WgmmaTypes("f32", ".bf16.bf16", 16, "bf16 f16", 1, transposes=True),
+    WgmmaTypes("f32", ".tf32.tf32", 8, "tf32 f16", 1),
+    *(
+        WgmmaTypes(d, ".atype.btype", 32, "atype f16", 0, slots=(("atype", FP8), ("btype", FP8)))
+        for d in ("f16", "f32")
+    ),
     *(_bytes(each, each, DENSE) for each in BYTES),
     _bytes("s8", "u8", MIXED_BYTES),
     _bytes("u8", "s8", MIXED_BYTES),
-    Product("s32", ".b1.b1.and.popc", 256, "b1", None, INTEGER_COLUMNS, negates=False),
+    WgmmaTypes("s32", ".b1.b1.and.popc", 256, "b1", None, INTEGER_COLUMNS, negates=False),
 )
 
 
-def _row(product: Product, *, sparse: bool, registers: bool) -> InstructionRow:
+def _row(product: WgmmaTypes, *, sparse: bool, registers: bool) -> InstructionRow:
     """Return the form with a in registers or in shared memory, dense or sparse."""
     metadata = {"meta": "braced(b32)", "sel": f"imm in 0..{product.selector}"} if sparse else {}
     signs = dict.fromkeys(("scale_a", "scale_b"), f"imm in {SIGNS}") if product.negates else {}

@@ -80,8 +80,7 @@ def _check_swizzle(tile: Tile, inner: int) -> None:
     panels = SharedTile(tile.dtype, (8, span * 8 // tile.dtype.bits), swizzle=tile.layout.swizzle)
     raise SpecError(
         f"{tile!r}: a row of {inner} elements has {row} bytes, more than its {tile.layout.swizzle} swizzle",
-        help=f"copy boxes of {panels.panel_columns} columns: SharedTile(…).tma_tile(…) returns "
-        f"them\n{panels.picture()}",
+        help=f"copy boxes of {panels.box_columns} columns: SharedTile(…).tma_tile(…) returns them\n{panels.picture()}",
     )
 
 

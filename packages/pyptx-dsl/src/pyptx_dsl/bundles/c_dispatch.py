@@ -9,7 +9,7 @@ from pyptx_dsl.bundles.matching import listed
 
 if TYPE_CHECKING:
     from pyptx_dsl.bundles.c_interface import Interface, Selector
-    from pyptx_dsl.bundles.manifest import Entry
+    from pyptx_dsl.bundles.manifest import BundleEntry
 
 _SHOWN: Final = 8
 
@@ -62,7 +62,7 @@ def dispatch_function(interface: Interface) -> str:
     return "\n" + "\n".join(lines) + "\n"
 
 
-def _choice(interface: Interface, entry: Entry) -> list[str]:
+def _choice(interface: Interface, entry: BundleEntry) -> list[str]:
     conditions = [selector.condition("sizes->", entry.keywords[selector.keyword]) for selector in interface.selectors]
     return [
         f"    if ({' && '.join(conditions)}) {{",
@@ -76,7 +76,7 @@ def not_compiled(interface: Interface) -> str:
     return quoted(f"{interface.outline.name} was not compiled for these sizes; available: {listed(interface.entries)}")
 
 
-def compiled_for(entry: Entry) -> str:
+def compiled_for(entry: BundleEntry) -> str:
     """Return the sizes of a specialization for a C comment."""
     sizes = in_comment(spelt(entry.keywords))
     return f"{entry.kernel}{' for ' + sizes if sizes else ''}"

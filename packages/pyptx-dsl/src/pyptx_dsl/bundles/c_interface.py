@@ -11,7 +11,7 @@ from pyptx_dsl.errors import BundleError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from pyptx_dsl.bundles.manifest import Entry, Plain
+    from pyptx_dsl.bundles.manifest import BundleEntry, Plain
     from pyptx_dsl.bundles.outline import Outline
 
 ADDRESS: Final = "unsigned long long"
@@ -70,7 +70,7 @@ class Interface:
 
     name: str
     outline: Outline
-    entries: tuple[Entry, ...]
+    entries: tuple[BundleEntry, ...]
     members: Mapping[str, str]
     selectors: tuple[Selector, ...]
 
@@ -85,7 +85,7 @@ class Interface:
         return self.name.upper()
 
 
-def interface_of(name: str, outline: Outline, entries: Sequence[Entry]) -> Interface:
+def interface_of(name: str, outline: Outline, entries: Sequence[BundleEntry]) -> Interface:
     """Return the interface of a kernel; raise BundleError for a keyword that is not a valid C name."""
     dimensions = outline.dimensions
     chosen = (*dimensions, *_differing(dimensions, entries))
@@ -97,9 +97,9 @@ def interface_of(name: str, outline: Outline, entries: Sequence[Entry]) -> Inter
     return Interface(name, outline, tuple(entries), names, selectors)
 
 
-def _differing(dimensions: Sequence[str], entries: Sequence[Entry]) -> list[str]:
+def _differing(dimensions: Sequence[str], entries: Sequence[BundleEntry]) -> list[str]:
     """Return the keywords, other than dimensions, in which two specializations of the same sizes differ."""
-    groups: dict[tuple[Plain, ...], list[Entry]] = {}
+    groups: dict[tuple[Plain, ...], list[BundleEntry]] = {}
     for entry in entries:
         groups.setdefault(tuple(entry.keywords[name] for name in dimensions), []).append(entry)
     return [

@@ -20,7 +20,7 @@ from pyptx_dsl.errors import BundleError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pyptx_dsl.bundles.manifest import Entry, Heading
+    from pyptx_dsl.bundles.manifest import BundleEntry, Heading
     from pyptx_ir.plugins.rows import Specialization
 
 _IN_A_LINE: Final = 20
@@ -32,7 +32,7 @@ _OF_PERSISTENT: Final = (
 )
 
 
-def sources(heading: Heading, entries: Sequence[Entry]) -> dict[str, bytes]:
+def sources(heading: Heading, entries: Sequence[BundleEntry]) -> dict[str, bytes]:
     """Return `<name>.h` and `<name>.c`."""
     interface = interface_of(heading.name, heading.kernels[0], entries)
     words = {
@@ -95,7 +95,7 @@ def _arguments(interface: Interface) -> str:
     )
 
 
-def _declaration(interface: Interface, entry: Entry) -> str:
+def _declaration(interface: Interface, entry: BundleEntry) -> str:
     """Return the declaration of a specialization's launch function."""
     lines = [f"{compiled_for(entry)}: {_launched_as(entry.special)}.", *_described(interface, entry.special)]
     own = f"typedef {interface.name}_arguments {entry.name}_arguments;"
@@ -159,7 +159,7 @@ def _source(interface: Interface, words: dict[str, str]) -> dict[str, str]:
     }
 
 
-def _functions(entries: Sequence[Entry]) -> str:
+def _functions(entries: Sequence[BundleEntry]) -> str:
     """Return the driver functions that the entries need, to be appended to those of the template."""
     codes = [code_of(row.descriptor) for entry in entries for row in entry.special.parameters]
     found = dict.fromkeys(function for code in codes if code is not None for function in code.functions)
@@ -168,7 +168,7 @@ def _functions(entries: Sequence[Entry]) -> str:
     return "".join(f" \\\n{line}" for line in lines)
 
 
-def _persistent(entries: Sequence[Entry]) -> bool:
+def _persistent(entries: Sequence[BundleEntry]) -> bool:
     return any(entry.special.persistent for entry in entries)
 
 
@@ -181,7 +181,7 @@ def _bytes(data: bytes) -> str:
     return "".join("    " + ", ".join(str(byte) for byte in row) + ",\n" for row in rows)
 
 
-def _row(entry: Entry) -> str:
+def _row(entry: BundleEntry) -> str:
     from pyptx_ir.plugins.targets import find_target
 
     wide = int(math.prod(entry.special.cluster) > find_target(entry.special.target).cluster)

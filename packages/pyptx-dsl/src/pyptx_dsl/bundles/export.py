@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyptx_dsl.bundles.c_loader import check_expressible, sources
 from pyptx_dsl.bundles.folder import described, refuse_strangers, write_folder
-from pyptx_dsl.bundles.manifest import NAME, Entry, Heading, compose
+from pyptx_dsl.bundles.manifest import NAME, BundleEntry, Heading, compose
 from pyptx_dsl.bundles.matching import plain
 from pyptx_dsl.bundles.outline import check_outline, outline_of
 from pyptx_dsl.contract.launch import check_block, check_cluster
@@ -121,7 +121,7 @@ def retarget(declaration: Declaration, arch: str) -> Declaration:
     return replace(declaration, target=target, version=ptx)
 
 
-def _compiled(name: str, request: Request) -> tuple[list[Entry], str]:
+def _compiled(name: str, request: Request) -> tuple[list[BundleEntry], str]:
     """Return the entries, and the name and version of the compiler."""
     from pyptx_dsl.inspect.answers import Listing, assembled
     from pyptx_ir.toolchain import find_compiler
@@ -129,12 +129,12 @@ def _compiled(name: str, request: Request) -> tuple[list[Entry], str]:
     tool = find_compiler()
     made = [specialized(request.declaration, choice) for choice in request.choices]
     names = _names(name, request.declaration, [keywords for _, keywords in made])
-    entries = list[Entry]()
+    entries = list[BundleEntry]()
     for entry_name, (special, keywords) in zip(names, made, strict=True):
         check_expressible(name, special)
         assembly = assembled(Listing.of(special))
         resources = assembly.resources[special.entry]
-        entries.append(Entry(entry_name, request.declaration.name, keywords, special, assembly.cubin, resources))
+        entries.append(BundleEntry(entry_name, request.declaration.name, keywords, special, assembly.cubin, resources))
     return entries, f"{tool.name} {tool.version}"
 
 
@@ -185,7 +185,7 @@ def _is_given(name: str, given: Keywords, bound: Mapping[str, int]) -> bool:
     return any(values.get(name) is not None for values in (given.raw, bound, given.templates))
 
 
-def _files(heading: Heading, entries: Sequence[Entry]) -> dict[str, bytes]:
+def _files(heading: Heading, entries: Sequence[BundleEntry]) -> dict[str, bytes]:
     """Return all files of a bundle. The manifest is last, because it contains the digests of the others."""
     files = sources(heading, entries)
     for entry in entries:

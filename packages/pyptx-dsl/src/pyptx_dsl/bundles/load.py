@@ -10,7 +10,7 @@ from pyptx_dsl.bundles.cubin import check_cubin
 from pyptx_dsl.bundles.fields import Field
 from pyptx_dsl.bundles.folder import read_files, read_manifest_bytes
 from pyptx_dsl.bundles.loaded import Bundle, LoadedKernel
-from pyptx_dsl.bundles.manifest import Announced, Entry, Manifest, read_manifest
+from pyptx_dsl.bundles.manifest import Announced, BundleEntry, Manifest, read_manifest
 from pyptx_dsl.bundles.outline import check_outline
 from pyptx_dsl.bundles.record import restore_field
 from pyptx_dsl.errors import BundleError
@@ -62,7 +62,7 @@ def _check_names(manifest: Manifest) -> None:
         raise BundleError(f"the manifest {problem} {odd[:80]!a}", help="export the kernel again")
 
 
-def _entry(announced: Announced, files: Mapping[str, bytes]) -> Entry:
+def _entry(announced: Announced, files: Mapping[str, bytes]) -> BundleEntry:
     name, record = announced.name, announced.record
     members = {key: field.value for key, field in record.pairs(_MOST_MEMBERS)}
     if "text" in members:
@@ -72,4 +72,4 @@ def _entry(announced: Announced, files: Mapping[str, bytes]) -> Entry:
     cubin = files[f"{name}.cubin"]
     check_cubin(f"{name}.cubin", cubin, special)
     resources = replace(announced.resources, entry=special.entry, target=special.target)
-    return Entry(name, announced.kernel, announced.keywords, replace(special, image=cubin), cubin, resources)
+    return BundleEntry(name, announced.kernel, announced.keywords, replace(special, image=cubin), cubin, resources)

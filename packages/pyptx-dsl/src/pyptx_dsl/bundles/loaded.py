@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from pyptx_dsl.bundles.manifest import Entry, Manifest
+    from pyptx_dsl.bundles.manifest import BundleEntry, Manifest
     from pyptx_dsl.bundles.outline import Outline
     from pyptx_dsl.contract.parameters import RawParameter
     from pyptx_ir.plugins.rows import Argument, Specialization
@@ -33,7 +33,7 @@ class LoadedKernel(Kernel):
     these sizes. Each call passes the scalars that the export left open.
     """
 
-    def __init__(self, outline: Outline, entries: Sequence[Entry]) -> None:
+    def __init__(self, outline: Outline, entries: Sequence[BundleEntry]) -> None:
         """Store the specializations, at least one."""
         self._begin(declared(outline, entries))
         self._entries = tuple(entries)
@@ -87,7 +87,7 @@ class LoadedKernel(Kernel):
             help="use .ptx(), .sass() and .resources()",
         )
 
-    def _one(self, keywords: Mapping[str, object]) -> Entry:
+    def _one(self, keywords: Mapping[str, object]) -> BundleEntry:
         sizes = sort_keywords(self.declaration, keywords).sizes
         return choose(self.name, self._entries, sizes, self._values(keywords))
 

@@ -41,7 +41,7 @@ _COUNTS: Final = tuple(row.name for row in fields(Resources) if row.name not in 
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class BundleEntry:
     """One specialization of a bundle; `name` is that of its files and C functions, `keywords` its values."""
 
     name: str
@@ -94,7 +94,7 @@ class Heading:
     kernels: tuple[Outline, ...]
 
 
-def compose(heading: Heading, entries: Sequence[Entry], files: Sequence[File]) -> bytes:
+def compose(heading: Heading, entries: Sequence[BundleEntry], files: Sequence[File]) -> bytes:
     """Return the bytes of a manifest: sorted keys, one member per line."""
     from pyptx_dsl.bundles.record import record
 

@@ -12,7 +12,7 @@ from pyptx_dsl.types import PtxType
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pyptx_dsl.bundles.manifest import Entry, Plain
+    from pyptx_dsl.bundles.manifest import BundleEntry, Plain
 
 _SHOWN = 8
 
@@ -30,7 +30,9 @@ def plain(value: object) -> Plain:
     return number if number is not None and math.isfinite(number) else repr(value)
 
 
-def choose(kernel: str, entries: Sequence[Entry], sizes: Mapping[str, int], values: Mapping[str, object]) -> Entry:
+def choose(
+    kernel: str, entries: Sequence[BundleEntry], sizes: Mapping[str, int], values: Mapping[str, object]
+) -> BundleEntry:
     """Return the entry for these sizes and template values; keywords that are not given match any value.
 
     Raises ContractError if no entry has the sizes, and KeywordError if none has the values, or if several match.
@@ -53,7 +55,7 @@ def _spelt(keywords: Mapping[str, object]) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in keywords.items())
 
 
-def listed(entries: Sequence[Entry]) -> str:
+def listed(entries: Sequence[BundleEntry]) -> str:
     """Return the keywords of the first entries, and the number of further ones."""
     rows = [f"({_spelt(entry.keywords)})" for entry in entries[:_SHOWN]]
     return "; ".join(rows) + (f" and {len(entries) - _SHOWN} more" if len(entries) > _SHOWN else "")

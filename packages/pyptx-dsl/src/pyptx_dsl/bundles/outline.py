@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pyptx_dsl.bundles.fields import Field
-    from pyptx_dsl.bundles.manifest import Entry, Plain
+    from pyptx_dsl.bundles.manifest import BundleEntry, Plain
     from pyptx_ir.plugins.rows import Specialization
 
 _MEMBERS: Final = ("name", "tensors", "inputs", "outputs", "open")
@@ -131,7 +131,7 @@ def _scalar(field: Field) -> tuple[RawParameter, int | None]:
 # --- consistency with the specializations, and conversion to a declaration -------------------------
 
 
-def check_outline(outline: Outline, entries: Sequence[Entry]) -> None:
+def check_outline(outline: Outline, entries: Sequence[BundleEntry]) -> None:
     """Raise BundleError if the specializations are not those of one kernel, or not of this one."""
     first = entries[0]
     for entry in entries:
@@ -174,7 +174,7 @@ def _version(special: Specialization) -> tuple[int, int]:
     return versions[0] if versions else (0, 0)
 
 
-def declared(outline: Outline, entries: Sequence[Entry]) -> Declaration:
+def declared(outline: Outline, entries: Sequence[BundleEntry]) -> Declaration:
     """Return the declaration of a loaded kernel; its function raises BundleError."""
     special, names = entries[0].special, outline.dimensions
     return Declaration(

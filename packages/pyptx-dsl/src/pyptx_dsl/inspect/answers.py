@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.kernels.declaration import Declaration
     from pyptx_dsl.kernels.specialize import Traced
     from pyptx_ir.plugins.rows import Frame, Specialization
-    from pyptx_ir.toolchain import Assembly, Diagnostic
+    from pyptx_ir.toolchain import Assembly, ToolMessage
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def assembled(listing: Listing) -> Assembly:
     return assembly
 
 
-def _failure(listing: Listing, remark: Diagnostic | None, error: Exception) -> AssemblyFailed | Exception:
+def _failure(listing: Listing, remark: ToolMessage | None, error: Exception) -> AssemblyFailed | Exception:
     if remark is None:
         return error
     frames = _frames(listing, remark)
@@ -80,7 +80,7 @@ def _failure(listing: Listing, remark: Diagnostic | None, error: Exception) -> A
     )
 
 
-def _advise(listing: Listing, remark: Diagnostic) -> None:
+def _advise(listing: Listing, remark: ToolMessage) -> None:
     """Warn at the line of a remark, or at the kernel's `def` if it has none."""
     frames = _frames(listing, remark)
     file, line = (frames[0].file, frames[0].line) if frames else listing.place
@@ -90,7 +90,7 @@ def _advise(listing: Listing, remark: Diagnostic) -> None:
     warnings.warn_explicit(f"{listing.name}: ptxas: {remark.message}{number}{help}", PtxasAdvisory, file, line)
 
 
-def _frames(listing: Listing, remark: Diagnostic) -> tuple[Frame, ...]:
+def _frames(listing: Listing, remark: ToolMessage) -> tuple[Frame, ...]:
     return listing.origins.get(remark.line, ()) if remark.line else ()
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from pyptx_dsl.kernels.declaration import Declaration
     from pyptx_dsl.kernels.specialize import Traced
-    from pyptx_ir.toolchain import Assembly, Diagnostic, Resources
+    from pyptx_ir.toolchain import Assembly, Resources, ToolMessage
 
 _FILE = "kernel.ptx"
 _SASS_LINE = re.compile(rf'^\s*//## File "{re.escape(_FILE)}", line (\d+)')
@@ -53,7 +53,7 @@ def _summary(declaration: Declaration, used: Resources) -> str:
     return f"{declaration.name} for {declaration.target.name}: {', '.join(parts)}"
 
 
-def _where(declaration: Declaration, traced: Traced, remark: Diagnostic) -> str:
+def _where(declaration: Declaration, traced: Traced, remark: ToolMessage) -> str:
     """Return the Python lines of a remark, or the kernel's `def` if it has none."""
     frames = traced.origins.get(remark.line, ()) if remark.line else ()
     code = declaration.function.__code__

@@ -17,20 +17,20 @@ from pyptx_ir.syntax import operands as tree
 if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
 
-__all__ = ["close_scope", "comment", "directive", "empty", "open_scope", "written"]
+__all__ = ["close_scope", "comment", "directive", "empty", "formatted", "open_scope"]
 
 _WORD = re.compile(r"[@.$A-Za-z_][\w$.@]*\Z", re.ASCII)
 _NAME = re.compile(r"(@@)?\w+\Z", re.ASCII)
 
 
-def written(*, lead: str | None = None, spelling: str | None = None, unchecked: bool = False) -> None:
-    r"""Set the formatting of the next statement: `ptx.written(lead="\n\n\t")`, then the statement.
+def formatted(*, leading: str | None = None, text: str | None = None, unchecked: bool = False) -> None:
+    r"""Set the formatting of the next statement: `ptx.formatted(leading="\n\n\t")`, then the statement.
 
     `lead` is the whitespace and comments before it (before a `}` too, if that comes next). `spelling` is its source
     text from its first token to its last. `unchecked` disables the checks of instructions and declarations for the
     statement. Raise SpellingError, at the statement, if `spelling` does not parse as the same statement.
     """
-    active("ptx.written").deviate(deviation(lead, spelling, unchecked=unchecked))
+    active("ptx.formatted").deviate(deviation(leading, text, unchecked=unchecked))
 
 
 def deviation(lead: str | None, spelling: str | None, *, unchecked: bool) -> Deviation:

@@ -187,7 +187,7 @@ def check_start(what: str, part: SharedSlice, tile: SharedTile) -> None:
             f"{what}: the first row of {part!r} is not known while tracing",
             help="make a descriptor of the stage, and advance it by tile.offset(…)",
         )
-    if part.register is None and part.byte_offset % (CORE_ROWS * tile.panel_width):
+    if part.register is None and part.byte_offset % (CORE_ROWS * tile.box_row_bytes):
         raise OperandError(
             f"{what}: {part!r} begins {part.byte_offset} bytes into {tile!r}, inside a swizzle atom",
             help=f"begin at a stage, or at a multiple of {CORE_ROWS} rows\n{tile.picture()}",

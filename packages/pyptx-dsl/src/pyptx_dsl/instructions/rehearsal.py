@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from pyptx_dsl.tracing.trace import Trace
     from pyptx_ir.syntax.operands import Operand
 
-__all__ = ["Rehearsal", "rehearsed"]
+__all__ = ["DryRun", "rehearsed"]
 
 
 class OtherWorkError(PyptxError):
     """A call that does more than emit one instruction."""
 
 
-class Rehearsal:
+class DryRun:
     """Dry-run trace that records one emitted instruction; registers have the types that `declared` returns.
 
     `result` is the register for a call that declares its destination.
@@ -101,7 +101,7 @@ def rehearsed(
     call: Call, declared: Callable[[str], str | None], result: Operand | None
 ) -> tuple[Instruction, Operand | None] | None:
     """Return a call's instruction and the register that it declared; None if the call fails or does more."""
-    rehearsal = Rehearsal(declared, result)
+    rehearsal = DryRun(declared, result)
     token = ACTIVE.set(cast("Trace", rehearsal))
     try:
         perform(call, rehearsal.value)

@@ -20,12 +20,12 @@ from pyptx_ir.plugins.caches import until_plugins_change
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pyptx_ir.isa.patterns import Item
+    from pyptx_ir.isa.patterns import ModifierSlot
     from pyptx_ir.isa.rows import InstructionRow
 
 __all__ = [
+    "FormPart",
     "Given",
-    "Part",
     "RowForm",
     "choices_of",
     "forms_of",
@@ -119,7 +119,7 @@ _DEFAULTS = ("rn", "lo", "clamp")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FormPart:
     """One item of a syntax line: a type (`keyword` is empty), a word of several, or a flag.
 
     `words` are in the form that calls use, without the `prefix`. Parts of one optional `group` are present together or
@@ -154,7 +154,7 @@ class RowForm:
 
     row: InstructionRow
     head: tuple[str, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[FormPart, ...]
 
     @property
     def syntax(self) -> str:
@@ -194,7 +194,7 @@ class RowForm:
             for keyword, value in given.items()
         )
 
-    def unasked(self, given: Given) -> tuple[Part, ...]:
+    def unasked(self, given: Given) -> tuple[FormPart, ...]:
         """Return the parts that are emitted although no keyword requests them."""
         groups = self._groups(given)
         return tuple(
@@ -246,7 +246,7 @@ def forms_of(head: str) -> tuple[RowForm, ...]:
 
 
 @until_plugins_change()
-def _parts(row: InstructionRow) -> tuple[Part, ...]:
+def _parts(row: InstructionRow) -> tuple[FormPart, ...]:
     return tuple(_part(keyword, item, row) for keyword, item in _named(row))
 
 
@@ -266,7 +266,7 @@ def _slot_at(word: str, row: InstructionRow) -> str | None:
     return next((slot for slot in slots if row.syntax.replace(f".{word}", f".{slot}", 1) in lines), None)
 
 
-def _named(row: InstructionRow) -> Iterator[tuple[str, Item]]:
+def _named(row: InstructionRow) -> Iterator[tuple[str, ModifierSlot]]:
     """Yield the items of a syntax line and their keywords; the keyword of a type is empty."""
     before, known = "", set[str]()
     for item in compile_row(row).items:
@@ -285,14 +285,14 @@ def _keyword(name: str, row: InstructionRow, before: str) -> str:
     return _CHOICES.get(name) or _FLAGS.get(name) or _slot_at(name, row) or name.replace("::", "_")
 
 
-def _part(keyword: str, item: Item, row: InstructionRow) -> Part:
+def _part(keyword: str, item: ModifierSlot, row: InstructionRow) -> FormPart:
     slots = dict(row.slots)
     words = slots.get(item.name, (item.name,))
     word = item.name in slots and item.name not in _FLAGS
     flag = bool(keyword) and not (word or item.name in _CHOICES or keyword in {"shape", _slot_at(item.name, row)})
     prefix = _prefix(keyword, words)
     bare = tuple(each.removeprefix(prefix) for each in words)
-    return Part(keyword, bare, flag, item.optional, item.group, prefix)
+    return FormPart(keyword, bare, flag, item.optional, item.group, prefix)
 
 
 def _prefix(keyword: str, words: tuple[str, ...]) -> str:

@@ -24,7 +24,7 @@ from pyptx_dsl.types import BY_NAME, PtxType
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyptx_dsl.mistakes.source_expressions import Place
+    from pyptx_dsl.mistakes.source_expressions import ExpressionContext
     from pyptx_dsl.registers.operands import TypeOperandError
 
 __all__ = ["dotted", "mismatched_call", "type_as_operand"]
@@ -32,7 +32,7 @@ __all__ = ["dotted", "mismatched_call", "type_as_operand"]
 _TYPE_FIRST = frozenset({"dtype", "dst_type", "atype", "convert_type"})
 
 
-def mismatched_call(call: ast.Call, place: Place, where: str | None) -> CallError | None:
+def mismatched_call(call: ast.Call, place: ExpressionContext, where: str | None) -> CallError | None:
     """Return the error for arguments that a function of this package does not accept; None if it accepts them."""
     function = place.value(call.func)
     if not callable(function) or not _is_ours(function):
@@ -54,7 +54,7 @@ def mismatched_call(call: ast.Call, place: Place, where: str | None) -> CallErro
     return None
 
 
-def dotted(function: object, place: Place, where: str | None) -> CallError | None:
+def dotted(function: object, place: ExpressionContext, where: str | None) -> CallError | None:
     """Return the error for modifiers as attributes of a function that takes them as arguments: `ptx.fma.rn.f32(…)`."""
     call = place.call()
     if call is None or not isinstance(place.node, ast.Attribute):
@@ -68,7 +68,7 @@ def dotted(function: object, place: Place, where: str | None) -> CallError | Non
     return CallError(message, where=where, help=f"write {' or '.join(ways)}")
 
 
-def type_as_operand(error: TypeOperandError, place: Place | None) -> OperandError:
+def type_as_operand(error: TypeOperandError, place: ExpressionContext | None) -> OperandError:
     """Return the error for a type among the operands of an instruction, with the corrected call."""
     if place is None or not isinstance(place.node, ast.Call):
         return error
@@ -98,7 +98,7 @@ def _type_first(words: str, call: ast.Call) -> list[str]:
     return [ast.unparse(ast.Call(ast.Name(f"ptx.{words}"), call.args, call.keywords))]
 
 
-def _respelt(call: ast.Call, place: Place, signature: inspect.Signature) -> str:
+def _respelt(call: ast.Call, place: ExpressionContext, signature: inspect.Signature) -> str:
     """Return a hint with the corrected call, if it was written in the syntax of another function; else ""."""
     text = ast.unparse(call.func)
     if text.startswith("ptx.inst."):

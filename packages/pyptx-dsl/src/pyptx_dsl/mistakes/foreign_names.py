@@ -9,14 +9,14 @@ from pyptx_dsl.errors import UndefinedNameError
 from pyptx_dsl.python_habits import meaning_of
 
 if TYPE_CHECKING:
-    from pyptx_dsl.mistakes.source_expressions import Place
+    from pyptx_dsl.mistakes.source_expressions import ExpressionContext
 
 __all__ = ["foreign_name"]
 
 _MODULES: Final = frozenset({"tl", "triton", "libdevice", "cuda", "cute", "cutlass", "gl", "nl", "math", "np", "numpy"})
 
 
-def foreign_name(error: NameError, place: Place | None, where: str | None) -> UndefinedNameError | None:
+def foreign_name(error: NameError, place: ExpressionContext | None, where: str | None) -> UndefinedNameError | None:
     """Return the error for a name of another language; None for an unknown name of the user's own."""
     name = str(error.name)
     text, meant = name, meaning_of(name)

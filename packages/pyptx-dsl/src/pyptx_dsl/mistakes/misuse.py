@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from pyptx_dsl.errors import DslError
-    from pyptx_dsl.mistakes.source_expressions import Place
+    from pyptx_dsl.mistakes.source_expressions import ExpressionContext
 
 __all__ = ["worded"]
 
@@ -79,7 +79,7 @@ def _of_call(error: TruthValueError) -> TruthValueError:
     return error if help is None else TruthValueError(error.register, help, error.where)
 
 
-def _users_place(error: BaseException) -> Place | None:
+def _users_place(error: BaseException) -> ExpressionContext | None:
     """Return the user's expression in which an error of this package was raised."""
     from pyptx_dsl.mistakes.source_expressions import place_of
 
@@ -134,7 +134,7 @@ def _endless(steps: Sequence[TracebackType]) -> DslError | None:
     )
 
 
-def _of_type(text: str, place: Place | None, where: str | None) -> DslError | None:
+def _of_type(text: str, place: ExpressionContext | None, where: str | None) -> DslError | None:
     """Return the error for a TypeError: of an operator, a `with`, a call, or a function that requires a number."""
     operation = _OPERATION.search(text)
     if operation is not None:
@@ -154,7 +154,7 @@ def _of_type(text: str, place: Place | None, where: str | None) -> DslError | No
     return _wants_number(text, place, where)
 
 
-def _called_type(dtype: PtxType, call: ast.Call, place: Place, where: str | None) -> DslError:
+def _called_type(dtype: PtxType, call: ast.Call, place: ExpressionContext, where: str | None) -> DslError:
     """Return the error for the call of a type, such as `f32(i)`."""
     value = place.value(call.args[0]) if call.args else None
     help = f"create a register with a number with reg.scalar({dtype}, init=…)"
@@ -163,7 +163,7 @@ def _called_type(dtype: PtxType, call: ast.Call, place: Place, where: str | None
     return CallError(f"{dtype} is a type and cannot be called", where=where, help=help)
 
 
-def _operation(found: re.Match[str], place: Place | None, where: str | None) -> DslError | None:
+def _operation(found: re.Match[str], place: ExpressionContext | None, where: str | None) -> DslError | None:
     symbol, *kinds = found.groups()
     if not any(re.fullmatch(_OURS, kind) for kind in kinds):
         return None
@@ -181,7 +181,7 @@ def _operation(found: re.Match[str], place: Place | None, where: str | None) -> 
     )
 
 
-def _tensor_hint(kinds: list[str], place: Place | None) -> str:
+def _tensor_hint(kinds: list[str], place: ExpressionContext | None) -> str:
     if "TensorSpec" not in kinds:
         return ""
     name = "X"
@@ -209,7 +209,7 @@ def _has_components(text: str) -> bool:
     return isinstance(getattr(Special, text.rpartition(".")[2], None), Dimensions)
 
 
-def _block(place: Place | None, where: str | None) -> DslError | None:
+def _block(place: ExpressionContext | None, where: str | None) -> DslError | None:
     """Return the error for `with` on a value without a context manager: `with ptx.if_:`, `with ptx.range_(8):`."""
     if place is None:
         return None
@@ -225,7 +225,7 @@ def _block(place: Place | None, where: str | None) -> DslError | None:
     return None
 
 
-def _wants_number(text: str, place: Place | None, where: str | None) -> DslError:
+def _wants_number(text: str, place: ExpressionContext | None, where: str | None) -> DslError:
     """Return the error for a register passed to Python, `math` or NumPy, which require a number."""
     node = None if place is None else place.node
     if place is not None and isinstance(node, ast.Subscript):
@@ -241,7 +241,7 @@ def _wants_number(text: str, place: Place | None, where: str | None) -> DslError
     return OperandError(text, where=where, help=CALLS[""])
 
 
-def _subscript(place: Place, node: ast.Subscript, where: str | None) -> DslError:
+def _subscript(place: ExpressionContext, node: ast.Subscript, where: str | None) -> DslError:
     from pyptx_dsl.contract.tensors import TensorSpec
 
     name, value = ast.unparse(node.value), place.value(node.value)

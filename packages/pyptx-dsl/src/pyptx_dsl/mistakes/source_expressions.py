@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from types import FrameType
 
-__all__ = ["UNKNOWN", "Place", "place_of"]
+__all__ = ["UNKNOWN", "ExpressionContext", "place_of"]
 
 UNKNOWN = object()
 """Value of an expression that cannot be looked up without running code."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ExpressionContext:
     """An expression, the enclosing nodes (innermost first), and the frame with its names."""
 
     node: ast.AST
@@ -55,7 +55,7 @@ class Place:
         return None
 
 
-def place_of(frame: FrameType, instruction: int) -> Place | None:
+def place_of(frame: FrameType, instruction: int) -> ExpressionContext | None:
     """Return the expression at an instruction of a frame, or None without source."""
     position = next(islice(frame.f_code.co_positions(), instruction // 2, None), (None,) * 4)
     line, end_line, column, end_column = position
@@ -83,14 +83,14 @@ def _parsed(frame: FrameType) -> ast.AST | None:
         return None
 
 
-def _found(module: ast.AST, start: tuple[int, int], end: tuple[int, int], frame: FrameType) -> Place | None:
+def _found(module: ast.AST, start: tuple[int, int], end: tuple[int, int], frame: FrameType) -> ExpressionContext | None:
     """Return the innermost expression that contains a source range."""
     path: list[ast.AST] = []
     here: ast.AST | None = module
     while here is not None:
         path.append(here)
         here = next((child for child in ast.iter_child_nodes(here) if _holds(child, start, end)), None)
-    return Place(path[-1], tuple(path[-2::-1]), frame)
+    return ExpressionContext(path[-1], tuple(path[-2::-1]), frame)
 
 
 def _holds(node: ast.AST, start: tuple[int, int], end: tuple[int, int]) -> bool:

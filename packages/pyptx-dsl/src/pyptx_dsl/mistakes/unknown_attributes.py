@@ -13,13 +13,13 @@ from pyptx_dsl.types import PtxType, f32, u32
 
 if TYPE_CHECKING:
     from pyptx_dsl.errors import DslError
-    from pyptx_dsl.mistakes.source_expressions import Place
+    from pyptx_dsl.mistakes.source_expressions import ExpressionContext
     from pyptx_dsl.registers.handle import Handle
 
 __all__ = ["unknown_attribute", "unknown_of_kernel"]
 
 
-def unknown_attribute(error: AttributeError, place: Place | None, where: str | None) -> DslError | None:
+def unknown_attribute(error: AttributeError, place: ExpressionContext | None, where: str | None) -> DslError | None:
     """Return the error for an unknown attribute; None if the object is not of this package."""
     owner, name = error.obj, error.name
     if not isinstance(name, str) or not _is_ours(owner):
@@ -59,7 +59,7 @@ def unknown_of_kernel(kernel: object, name: str) -> AttributeError:
     return UnknownNameError(f"a kernel has no {name!r}", help=KERNEL_NAMES.get(name) or close(name, known))
 
 
-def _converted(register: Handle, text: str, place: Place | None) -> str:
+def _converted(register: Handle, text: str, place: ExpressionContext | None) -> str:
     """Return a hint with the conversion of a register, to the type in the user's call."""
     call = None if place is None else place.call()
     given = place.value(call.args[0]) if place is not None and call is not None and call.args else None

@@ -191,13 +191,13 @@ class ModuleBuilder:
         """Emit `// text` on a line of its own before the next statement; each line of `text` becomes one comment."""
         self._statements.comment("\n".join(comment_lines(text)))
 
-    def written(self, *, lead: str | None = None, spelling: str | None = None, unchecked: bool = False) -> None:
-        """Set the formatting of the next statement, as `ptx.written` does in a body.
+    def formatted(self, *, leading: str | None = None, text: str | None = None, unchecked: bool = False) -> None:
+        """Set the formatting of the next statement, as `ptx.formatted` does in a body.
 
         The text of a function is its header, that of a section everything before its `{`. `unchecked` disables the
         check of one declaration, directive, data line or function header, but not of the head.
         """
-        self._statements.deviate(deviation(lead, spelling, unchecked=unchecked))
+        self._statements.deviate(deviation(leading, text, unchecked=unchecked))
 
     # --- variables ------------------------------------------------------------------------------------
 

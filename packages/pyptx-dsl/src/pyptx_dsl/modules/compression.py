@@ -8,21 +8,21 @@ import zlib
 
 from pyptx_dsl.errors import OperandError
 
-__all__ = ["compressed", "decompressed"]
+__all__ = ["compress", "decompress"]
 
 
-def compressed(text: str) -> str:
-    """Return a text as ASCII for `decompressed`, without quotes and backslashes.
+def compress(text: str) -> str:
+    """Return a text as ASCII for `decompress`, without quotes and backslashes.
 
-    `compressed("{" + ", ".join(map(str, table)) + "}")` is a table of numbers, to be pasted as
-    `init=decompressed("…")`. Python's zlib at its highest level, in base 85.
+    `compress("{" + ", ".join(map(str, table)) + "}")` is a table of numbers, to be pasted as
+    `init=decompress("…")`. Python's zlib at its highest level, in base 85.
     """
     return base64.b85encode(zlib.compress(text.encode("utf-8", "surrogateescape"), 9)).decode("ascii")
 
 
-def decompressed(text: str) -> str:
-    """Return the text from which `compressed` made this one; raise OperandError for any other text."""
+def decompress(text: str) -> str:
+    """Return the text from which `compress` made this one; raise OperandError for any other text."""
     try:
         return zlib.decompress(base64.b85decode(text)).decode("utf-8", "surrogateescape")
     except (ValueError, binascii.Error, zlib.error) as error:
-        raise OperandError(f"invalid compressed text: {error}", help="paste the result of pyptx.compressed") from None
+        raise OperandError(f"invalid compressed text: {error}", help="paste the result of pyptx.compress") from None

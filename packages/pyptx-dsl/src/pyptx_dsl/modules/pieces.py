@@ -19,7 +19,7 @@ from pyptx_dsl.errors import CallError, OperandError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["in_pieces"]
+__all__ = ["text_body"]
 
 _LINES = 2_000
 """Minimum lines per piece; a piece ends only at a top-level statement."""
@@ -28,17 +28,17 @@ _STATEMENT = re.compile(r"    (?!(?:else|elif|except|finally)\b)[^\s)\]}]")
 _OPENING = "if True:"
 
 
-def in_pieces(function: Callable[..., str]) -> Callable[..., None]:
+def text_body(function: Callable[..., str]) -> Callable[..., None]:
     '''Convert a function that returns a body's text (`return r"""…"""`, with lines indented like a body) to a body.
 
     The text has access to the parameters and to the globals of the file; errors are reported at its lines. A file of a
     hundred thousand statements is imported in a few MB more than its text, whereas CPython would need gigabytes. Write
-    `@pyptx.in_pieces` below `@m.entry(…)`. Raises OperandError for a text that is not indented.
+    `@pyptx.text_body` below `@m.entry(…)`. Raises OperandError for a text that is not indented.
     '''
     if not isinstance(function, FunctionType):
         raise CallError(
             f"expected a function that returns the text of a body, got {function!r}",
-            help="use @pyptx.in_pieces as a decorator of a def",
+            help="use @pyptx.text_body as a decorator of a def",
         )
 
     @wraps(function)

@@ -50,7 +50,7 @@ class Term(NamedTuple):
         return self.register is None or self.register.dtype.kind == "signed"
 
 
-class Part(NamedTuple):
+class OperandRegister(NamedTuple):
     """Register from which a form reads an operand that it cannot read directly; `extend`: fill it in this slot."""
 
     register: Handle
@@ -66,7 +66,7 @@ class OffsetForm:
         """Start unrequested. `widening`: one `mul.wide` computes the form, reading the terms directly."""
         self.register = register
         self.labels = 0
-        self.parts: tuple[Part | None, ...] | None = None
+        self.parts: tuple[OperandRegister | None, ...] | None = None
         self.widening = False
 
 
@@ -134,7 +134,7 @@ class OffsetSlot:
             return []
         asked: list[tuple[OffsetSlot, int, int]] = []
         form.widening = bits == 2 * self.bits and self._has_wide_product()
-        parts: list[Part | None] = []
+        parts: list[OperandRegister | None] = []
         for position, term in enumerate(self.terms):
             register = term.register
             if register is None:
@@ -144,11 +144,11 @@ class OffsetSlot:
             as_it_is = register.dtype.bits == bits or form.widening or is_amount
             if not as_it_is and self._holds(term) and term.slot is not None:
                 asked.append((term.slot, bits, self.labels))
-                parts.append(Part(term.slot.form(bits).register))
+                parts.append(OperandRegister(term.slot.form(bits).register))
                 continue
             if register.slot is not None:
                 asked.append((register.slot, register.slot.bits, self.labels))
-            parts.append(None if as_it_is else Part(self._staging(form, parts, bits), extend=True))
+            parts.append(None if as_it_is else OperandRegister(self._staging(form, parts, bits), extend=True))
         form.parts = tuple(parts)
         return asked
 
@@ -156,7 +156,7 @@ class OffsetSlot:
         """Return whether the wider forms of a term hold its value at this position."""
         return term.slot is not None and not (term.slot.stale and term.slot.labels != self.labels)
 
-    def _staging(self, form: OffsetForm, before: list[Part | None], bits: int) -> Handle:
+    def _staging(self, form: OffsetForm, before: list[OperandRegister | None], bits: int) -> Handle:
         """Return the register to extend an operand into: the form's own, unless another operand occupies it."""
         taken = any(part is not None and part.register is form.register for part in before)
         return self.narrow.trace.fresh(_TYPES[bits]) if taken else form.register
@@ -232,7 +232,9 @@ class OffsetSlot:
             operands = (self._forms[bits].register.operand, self._forms[widest].register.operand)
             yield instruction(("cvt", f"u{bits}", f"u{widest}"), operands, None, self.lead)
 
-    def _form_instructions(self, bits: int, form: OffsetForm, parts: tuple[Part | None, ...]) -> Iterator[Instruction]:
+    def _form_instructions(
+        self, bits: int, form: OffsetForm, parts: tuple[OperandRegister | None, ...]
+    ) -> Iterator[Instruction]:
         sources: list[Operand] = []
         for term, part in zip(self.terms, parts, strict=True):
             register = term.register if part is None else part.register

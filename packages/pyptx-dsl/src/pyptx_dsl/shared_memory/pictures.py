@@ -22,24 +22,24 @@ def draw(tile: SharedTile) -> str:
     swizzle = "no swizzle" if tile.swizzle is None else f"swizzle {tile.swizzle}"
     lines = [
         f"{tile.dtype} {tile.shape[0]} ({names[0]}) x {tile.shape[1]} ({names[1]}), {swizzle}",
-        "  byte " + "".join(f"{place:>5}" for place in range(0, tile.panel_width, _CHUNK)),
+        "  byte " + "".join(f"{place:>5}" for place in range(0, tile.box_row_bytes, _CHUNK)),
     ]
     lines += [f"  row {row} " + "".join(f"{chunk:>4} " for chunk in _row(tile, row)) for row in range(_ROWS)]
-    lines.append(f"  every {_ROWS} rows ({_ROWS * tile.panel_width} bytes) the same; {_extent(tile)}")
+    lines.append(f"  every {_ROWS} rows ({_ROWS * tile.box_row_bytes} bytes) the same; {_extent(tile)}")
     return "\n".join(line.rstrip() for line in lines)
 
 
 def _row(tile: SharedTile, row: int) -> list[int]:
     """Return the chunks of a row in memory order: a swizzle is its own inverse."""
-    chunks = range(tile.panel_width // _CHUNK)
+    chunks = range(tile.box_row_bytes // _CHUNK)
     if tile.swizzle is None:
         return list(chunks)
-    swizzle, start = SWIZZLES[tile.swizzle], row * tile.panel_width
+    swizzle, start = SWIZZLES[tile.swizzle], row * tile.box_row_bytes
     return [(swizzle.apply(start + chunk * _CHUNK) - start) // _CHUNK for chunk in chunks]
 
 
 def _extent(tile: SharedTile) -> str:
-    width = tile.panel_width
+    width = tile.box_row_bytes
     whole, rest = divmod(tile.shape[1] * tile.dtype.bits, width * 8)
     panels = f"{whole} TMA box{'es' if whole != 1 else ''} of {tile.shape[0]} x {width} bytes"
-    return f"{panels}, {tile.panel_bytes} bytes apart" + (f", with {rest // 8} extra bytes in each row" if rest else "")
+    return f"{panels}, {tile.box_bytes} bytes apart" + (f", with {rest // 8} extra bytes in each row" if rest else "")

@@ -100,29 +100,29 @@ class SharedTile(Value):
         return self.shape[1] * self.dtype.bits // 8
 
     @property
-    def panel_width(self) -> int:
+    def box_row_bytes(self) -> int:
         """Bytes of a row in one TMA box: the width of the swizzle, or 16."""
         return int(self.swizzle[:-1]) if self.swizzle else CHUNK_BYTES
 
     @property
-    def panel_columns(self) -> int:
+    def box_columns(self) -> int:
         """Elements of a row in one TMA box."""
-        return self.panel_width * 8 // self.dtype.bits
+        return self.box_row_bytes * 8 // self.dtype.bits
 
     @property
-    def panels(self) -> int:
+    def boxes(self) -> int:
         """Number of TMA boxes, which is the number of TMA copies per stage."""
-        return self.row_bytes // self.panel_width
+        return self.row_bytes // self.box_row_bytes
 
     @property
-    def panel_bytes(self) -> int:
+    def box_bytes(self) -> int:
         """Bytes of one TMA box."""
-        return self.shape[0] * self.panel_width
+        return self.shape[0] * self.box_row_bytes
 
     @property
     def stage_bytes(self) -> int:
         """Bytes of one stage: the expect-tx count of its mbarrier."""
-        return self.panels * self.panel_bytes
+        return self.boxes * self.box_bytes
 
     @property
     def bytes(self) -> int:
@@ -137,8 +137,8 @@ class SharedTile(Value):
     @property
     def allocation_shape(self) -> tuple[int, ...]:
         """Dimensions in memory order: stages if several, TMA boxes if several, rows, columns of a box."""
-        outer = ((self.stages,) if self.stages > 1 else ()) + ((self.panels,) if self.panels > 1 else ())
-        return (*outer, self.shape[0], self.panel_columns)
+        outer = ((self.stages,) if self.stages > 1 else ()) + ((self.boxes,) if self.boxes > 1 else ())
+        return (*outer, self.shape[0], self.box_columns)
 
     @property
     def mn(self) -> int:
@@ -167,7 +167,7 @@ class SharedTile(Value):
         """Box of one TMA copy, (rows, columns). Raise SpecError if it has more than 256 rows."""
         if self.shape[0] > _MAX_BOX:
             raise self._wrong(f"a TMA box has at most {_MAX_BOX} rows, this tile has {self.shape[0]}", "use two tiles")
-        return self.shape[0], self.panel_columns
+        return self.shape[0], self.box_columns
 
     def tma_tile(self, *dims: Dim, promotion: str = "none", fill: str = "zeros") -> Tile:
         """Return the Tile of an array `[…, rows, columns]` whose TMA copies fill this tile, box by box.
@@ -181,7 +181,7 @@ class SharedTile(Value):
         if self.dtype.bits < b8.bits:
             raise self._wrong(
                 f"TMA has no element type {self.dtype}",
-                f"declare the array as b8, with a box of {self.shape[0]} x {self.panel_width} bytes",
+                f"declare the array as b8, with a box of {self.shape[0]} x {self.box_row_bytes} bytes",
             )
         box = (*(1 for _ in dims[2:]), *self.tma_box)
         return Tile(*dims, self.dtype, layout=self.tma_layout, tma_box=box, tma_promotion=promotion, tma_fill=fill)
@@ -202,7 +202,7 @@ class SharedTile(Value):
         if self.major != "K":
             raise self._wrong("im2col columns of pixels need contiguous channels", 'use major="K" (outputs x channels)')
         columns = Im2col.convolution(
-            filter_size, pixels=self.shape[0], channels=self.panel_columns,
+            filter_size, pixels=self.shape[0], channels=self.box_columns,
             padding=padding, stride=stride, dilation=dilation,
         )  # fmt: skip
         return Tile(*dims, self.dtype, layout=self.tma_layout, im2col=columns)
@@ -222,10 +222,10 @@ class SharedTile(Value):
         without a swizzle to the next 8 of K.
         """
         if self.major == "K":
-            return CHUNK_BYTES if self.swizzle else self.panel_bytes
+            return CHUNK_BYTES if self.swizzle else self.box_bytes
         if self.swizzle is None:
             return CORE_ROWS * CHUNK_BYTES
-        return self.panel_bytes if self.panels > 1 else CHUNK_BYTES
+        return self.box_bytes if self.boxes > 1 else CHUNK_BYTES
 
     @property
     def stride_byte_offset(self) -> int:
@@ -234,18 +234,18 @@ class SharedTile(Value):
         Without a swizzle, MN-major, leading and stride exchange roles: to the next TMA box along M or N.
         """
         if self.major == "MN" and self.swizzle is None:
-            return self.panel_bytes if self.panels > 1 else CHUNK_BYTES
-        return CORE_ROWS * self.panel_width
+            return self.box_bytes if self.boxes > 1 else CHUNK_BYTES
+        return CORE_ROWS * self.box_row_bytes
 
     def offset(self, *, mn: int = 0, k: int = 0) -> int:
         """Return the offset in bytes from the start of a stage to the operand of an MMA that begins at (mn, k).
 
         Add it to the address for which a descriptor is made. Along the rows, `mn` or `k` must be a multiple of 8; along
-        the contiguous dimension, of `k_step` (K-major) or `panel_columns` (MN-major). Raise SpecError otherwise.
+        the contiguous dimension, of `k_step` (K-major) or `box_columns` (MN-major). Raise SpecError otherwise.
         """
         fast, slow = (k, mn) if self.major == "K" else (mn, k)
         fast_bytes = fast * self.dtype.bits // 8
-        unit = STEP_BYTES if self.major == "K" else self.panel_width
+        unit = STEP_BYTES if self.major == "K" else self.box_row_bytes
         if not (0 <= mn < self.mn and 0 <= k < self.k):
             raise self._wrong(f"({mn}, {k}) is outside of {self.mn} x {self.k}", "pass mn and k in elements")
         if slow % CORE_ROWS or fast_bytes % unit:
@@ -254,8 +254,8 @@ class SharedTile(Value):
                 f"of {unit} bytes",
                 f"advance K by {self.k_step}",
             )
-        panel, inside = divmod(fast_bytes, self.panel_width)
-        return panel * self.panel_bytes + slow * self.panel_width + inside
+        panel, inside = divmod(fast_bytes, self.box_row_bytes)
+        return panel * self.box_bytes + slow * self.box_row_bytes + inside
 
     # --- pictures and rules -------------------------------------------------------------------------
 
@@ -289,10 +289,10 @@ class SharedTile(Value):
 
     def _check_sizes(self) -> None:
         rows, columns = self.shape
-        if columns * self.dtype.bits % (CHUNK_BYTES * 8) or self.row_bytes % self.panel_width:
+        if columns * self.dtype.bits % (CHUNK_BYTES * 8) or self.row_bytes % self.box_row_bytes:
             raise self._wrong(
                 f"rows of {columns} x {self.dtype} have {columns * self.dtype.bits / 8:g} bytes, which is not "
-                f"a multiple of the {self.panel_width} bytes of a TMA box row",
+                f"a multiple of the {self.box_row_bytes} bytes of a TMA box row",
                 f'use the widest swizzle that fits, {widest_swizzle(self.row_bytes)!r}: swizzle="widest"',
             )
         if rows % CORE_ROWS:

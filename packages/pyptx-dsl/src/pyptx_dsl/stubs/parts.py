@@ -29,7 +29,7 @@ _ORDER = {home.module: number for number, home in enumerate(HOMES)}
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class StubContents:
     """The contents of one stub.
 
     `rows` are its own forms, `known` those of the stubs before it and its own. `root` is the start state of its forms;
@@ -71,7 +71,7 @@ def by_stub(rows: Mapping[str, Iterable[InstructionRow]]) -> dict[str, tuple[Ins
     return found
 
 
-def parts(rows: Mapping[str, tuple[InstructionRow, ...]]) -> Iterator[Part]:
+def parts(rows: Mapping[str, tuple[InstructionRow, ...]]) -> Iterator[StubContents]:
     """Yield the contents of each stub, in the order of the stubs; the first one has the root of all instructions."""
     rows, roots = _settled(rows)
     first = next(iter(rows))
@@ -82,7 +82,7 @@ def parts(rows: Mapping[str, tuple[InstructionRow, ...]]) -> Iterator[Part]:
         known = (*known, *own)
         imported: dict[int, Mapping[str, tuple[Words, ...]]] = {}
         root = _split(roots[module], {words: other for words, owner, other in borders if owner == module}, imported)
-        yield Part(module, own, known, root, entries, imported)
+        yield StubContents(module, own, known, root, entries, imported)
 
 
 def _settled(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from pyptx_dsl.instructions.automaton import Thread
-    from pyptx_ir.isa.patterns import Place
+    from pyptx_ir.isa.patterns import OperandSlot
 
 # Python type that a checker can require of a source operand, by its kind; other kinds accept any object.
 _KINDS: dict[str, str] = {
@@ -110,7 +110,7 @@ def _distinct(parameters: Iterable[Parameter]) -> Signature:
     return tuple(found.values())
 
 
-def _type(place: Place, filled: Mapping[str, str]) -> str:
+def _type(place: OperandSlot, filled: Mapping[str, str]) -> str:
     kind, argument = operand_kinds().split(place.kind)
     if kind in VECTOR_KINDS:
         if VECTORS.intersection(filled.values()):

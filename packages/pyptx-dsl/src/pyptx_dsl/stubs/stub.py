@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from pyptx_dsl.instructions import operand_types
 from pyptx_dsl.instructions.automaton import State
 from pyptx_dsl.naming import to_python
-from pyptx_dsl.stubs.parts import Part, parts
+from pyptx_dsl.stubs.parts import StubContents, parts
 from pyptx_dsl.stubs.signatures import WIDER, Signature, signatures
 from pyptx_ir.isa.reference.entries import entries
 from pyptx_ir.isa.reference.wording import availability
@@ -75,7 +75,7 @@ def write_stubs(rows: Mapping[str, tuple[InstructionRow, ...]]) -> dict[str, str
     return {part.module: _text(part) for part in parts(rows) if part.entries}
 
 
-def _text(part: Part) -> str:
+def _text(part: StubContents) -> str:
     entry_states = {words: part.state(words) for words in part.entries}
     summaries = {entry.name: entry.summary for entry in entries(part.known)}
     stub = Stub(summaries, _class_names(entry_states), part.imported)

@@ -58,7 +58,7 @@ class NextStatement:
         """Set the formatting; raise ControlFlowError if it is already set."""
         if self._deviation is not AS_USUAL:
             raise ControlFlowError(
-                "no statement follows the previous ptx.written", help="combine both in one ptx.written"
+                "no statement follows the previous ptx.formatted", help="combine both in one ptx.formatted"
             )
         self._deviation = deviation
         self.waiting = True
@@ -79,7 +79,8 @@ class NextStatement:
         """Return the comments after the last statement; raise ControlFlowError for formatting without a statement."""
         if self._deviation is not AS_USUAL:
             raise ControlFlowError(
-                "no statement follows the previous ptx.written", help="emit a statement after ptx.written, or remove it"
+                "no statement follows the previous ptx.formatted",
+                help="emit a statement after ptx.formatted, or remove it",
             )
         return self._comment
 
@@ -112,5 +113,5 @@ def spelled(node: nodes.Statement, spelling: str, behind: str = "") -> str:
 def lost(deviation: Deviation) -> ControlFlowError:
     """Return the error for formatting that no statement follows."""
     said = "unchecked=True" if deviation.spelling is None else f"the source text {deviation.spelling!r}"
-    help = "put ptx.written before the statement that it formats"
+    help = "put ptx.formatted before the statement that it formats"
     return ControlFlowError(f"no statement follows for {said}", help=help)

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from pyptx_ir.diff.comparison import compare
-from pyptx_ir.diff.result import Change, Comparison, Part, Place, Renaming
+from pyptx_ir.diff.result import Change, Comparison, FunctionDifference, Renaming, StatementLine
 
-__all__ = ["Change", "Comparison", "Part", "Place", "Renaming", "compare"]
+__all__ = ["Change", "Comparison", "FunctionDifference", "Renaming", "StatementLine", "compare"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from pyptx_ir.diff.result import Change, Part, Place, Renaming
+from pyptx_ir.diff.result import Change, FunctionDifference, Renaming, StatementLine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +30,7 @@ class Changes(NamedTuple):
     context: int
     redeclared: Redeclared
 
-    def part(self, bodies: AlignedBodies) -> Part | None:
+    def part(self, bodies: AlignedBodies) -> FunctionDifference | None:
         """Return the differences between two bodies; None if there are none."""
         mine, other = bodies.mine, bodies.other
         hunks: list[tuple[Change, ...]]
@@ -48,7 +48,7 @@ class Changes(NamedTuple):
         body = mine or other
         if not hunks or body is None:
             return None
-        return Part(body.kind, mine.name if mine else None, other.name if other else None, tuple(hunks))
+        return FunctionDifference(body.kind, mine.name if mine else None, other.name if other else None, tuple(hunks))
 
     def _differs(self, pair: ItemPair) -> bool:
         mine, other = pair
@@ -78,8 +78,8 @@ class Changes(NamedTuple):
     def _redeclaration(self, mine: int, other: int, function: str) -> tuple[Change, ...]:
         one, two = self.explanation.before[mine], self.explanation.after[other]
         renamed = one._replace(name=self.explanation.naming.name(mine, function))
-        first = Place(self.before.line(one.at), _declared(one), _declared(renamed))
-        second = Place(self.after.line(two.at), _declared(two), _declared(two))
+        first = StatementLine(self.before.line(one.at), _declared(one), _declared(renamed))
+        second = StatementLine(self.after.line(two.at), _declared(two), _declared(two))
         return (Change("changed", first, second),)
 
 

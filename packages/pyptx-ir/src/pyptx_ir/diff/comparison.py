@@ -12,7 +12,7 @@ from pyptx_ir.diff.modules import align_modules
 from pyptx_ir.diff.naming import Naming
 from pyptx_ir.diff.places import Places
 from pyptx_ir.diff.reader import Reader
-from pyptx_ir.diff.result import Comparison, Part, Renaming
+from pyptx_ir.diff.result import Comparison, FunctionDifference, Renaming
 from pyptx_ir.syntax.nodes import Module, Statement, Version
 from pyptx_ir.syntax.parser import parse
 from pyptx_ir.syntax.walk import walk
@@ -41,7 +41,7 @@ def compare(before: str | Module, after: str | Module, *, debug: bool = False, c
     trees = [parse(one) if isinstance(one, str) else one for one in (before, after)]
     places = Places(trees[0]), Places(trees[1])
     tokens = Tokens()
-    parts: list[Part] = []
+    parts: list[FunctionDifference] = []
     renamed: list[Renaming] = []
     for sides in zip_longest(_modules(trees[0]), _modules(trees[1]), fillvalue=(0, ())):
         mine, other = (Reader(tokens, at - 1, debug=debug).read(body) for at, body in sides)

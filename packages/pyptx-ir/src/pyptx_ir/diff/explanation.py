@@ -13,7 +13,7 @@ from pyptx_ir.syntax.operand_spelling import spell_operand
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from pyptx_ir.diff.items import Item, Kinds
+    from pyptx_ir.diff.items import DiffItem, Kinds
     from pyptx_ir.diff.modules import AlignedBodies
     from pyptx_ir.diff.naming import Naming
     from pyptx_ir.diff.renaming import Bijection
@@ -44,11 +44,11 @@ class Explanation(NamedTuple):
     kinds: Sequence[Kinds]
     naming: Naming
 
-    def same(self, mine: Item, other: Item) -> bool:
+    def same(self, mine: DiffItem, other: DiffItem) -> bool:
         """Return whether two items are equal except for private names."""
         return mine.token == other.token and agrees(mine, other, self.renaming) and not self._public(mine, other)
 
-    def reasons(self, mine: Item, other: Item, function: str) -> tuple[str, ...]:
+    def reasons(self, mine: DiffItem, other: DiffItem, function: str) -> tuple[str, ...]:
         """Return the reasons for a change, with a function's names in the second module; empty if the texts suffice."""
         first, second = mine.node, other.node
         if isinstance(first, Instruction) and isinstance(second, Instruction):
@@ -72,7 +72,7 @@ class Explanation(NamedTuple):
                     self._pair_operands(mine, other)
         self.naming.pair_by_name(functions)
 
-    def _pair_operands(self, mine: Item, other: Item) -> None:
+    def _pair_operands(self, mine: DiffItem, other: DiffItem) -> None:
         if not isinstance(mine.node, Instruction) or not isinstance(other.node, Instruction):
             return
         for one, two in zip(self._operands(mine, mine.node), self._operands(other, other.node), strict=False):
@@ -81,7 +81,7 @@ class Explanation(NamedTuple):
                     if isinstance(first, int) and isinstance(second, int):
                         self.naming.pair(first, second)
 
-    def _public(self, mine: Item, other: Item) -> list[str]:
+    def _public(self, mine: DiffItem, other: DiffItem) -> list[str]:
         """Return the public names of a function or variable that differ between the sides."""
         if not isinstance(mine.node, Function | Variable) or not mine.names:
             return []
@@ -89,7 +89,7 @@ class Explanation(NamedTuple):
         return [one.name for one in both if one.public] if both[0].name != both[1].name else []
 
     def _of_instructions(
-        self, mine: Item, other: Item, first: Instruction, second: Instruction, function: str
+        self, mine: DiffItem, other: DiffItem, first: Instruction, second: Instruction, function: str
     ) -> Iterator[str]:
         if first.opcode != second.opcode:
             yield f"{'.'.join(first.opcode)} → {'.'.join(second.opcode)}"
@@ -106,7 +106,7 @@ class Explanation(NamedTuple):
         else:
             yield from self._of_names(one.names, two.names, function)
 
-    def _operands(self, item: Item, node: Instruction) -> list[_Operand]:
+    def _operands(self, item: DiffItem, node: Instruction) -> list[_Operand]:
         """Return the guard and the operands, each with the declarations that its names refer to."""
         kinds, numbers = iter(self.kinds[item.token]), iter(item.names)
         single = is_single(node.opcode)

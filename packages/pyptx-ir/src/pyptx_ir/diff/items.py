@@ -19,7 +19,7 @@ Node: TypeAlias = Statement | Parameter | HeaderDirective
 Kinds: TypeAlias = "tuple[str | tuple[str], ...]"  # per name: kind of its declaration, or the undeclared name itself
 
 
-class Item(NamedTuple):
+class DiffItem(NamedTuple):
     """A statement, or a part of a function's header.
 
     `token` numbers the item's shape without names. Two items with the same token differ at most in `names`, the numbers
@@ -42,8 +42,8 @@ class Body:
 
     kind: str
     name: str
-    items: list[Item]
-    variables: list[Item]
+    items: list[DiffItem]
+    variables: list[DiffItem]
     declaration: int = -1
     defined: bool = True
 

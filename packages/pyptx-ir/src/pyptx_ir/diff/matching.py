@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from pyptx_ir.diff.alignment import align
-from pyptx_ir.diff.items import Body, Item
+from pyptx_ir.diff.items import Body, DiffItem
 from pyptx_ir.diff.pairing import pair_by_key
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _tokens(body: Body, _: Content) -> Hashable:
 class _Definition(NamedTuple):
     """Definition of a private name: the items of a function or a variable's item, with a hash of the tokens."""
 
-    items: list[Item]
+    items: list[DiffItem]
     tokens: int
     body: Body | None = None
 
@@ -93,7 +93,7 @@ def _called(pairs: _Pairs, before: Content, after: Content) -> _Pairs:
     known = [(one.items, other.items) for one, other in pairs] + _public_variables(before, after)
     while known and mine and others:
         named = Counter(pair for both in known for pair in _names(*both) if pair[0] in mine and pair[1] in others)
-        known = list[tuple[list[Item], list[Item]]]()
+        known = list[tuple[list[DiffItem], list[DiffItem]]]()
         for one, other in sorted(named, key=lambda pair: (-named[pair], pair)):
             if one in mine and other in others and mine[one].tokens == others[other].tokens:
                 first, second = mine.pop(one), others.pop(other)
@@ -113,7 +113,7 @@ def _private(content: Content) -> dict[int, _Definition]:
     return {number: one for number, one in found.items() if not content.declarations[number].public}
 
 
-def _public_variables(before: Content, after: Content) -> list[tuple[list[Item], list[Item]]]:
+def _public_variables(before: Content, after: Content) -> list[tuple[list[DiffItem], list[DiffItem]]]:
     """Return the variables with the same public name in both modules."""
     sides = [
         {one.declarations[item.names[0]].name: item for item in one.bodies[0].variables} for one in (before, after)
@@ -122,7 +122,7 @@ def _public_variables(before: Content, after: Content) -> list[tuple[list[Item],
     return [([sides[0][name]], [sides[1][name]]) for name in public if name in sides[1]]
 
 
-def _names(mine: list[Item], other: list[Item]) -> Iterator[tuple[int, int]]:
+def _names(mine: list[DiffItem], other: list[DiffItem]) -> Iterator[tuple[int, int]]:
     """Yield the pairs of names at the same positions."""
     for i, k in align([item.token for item in mine], [item.token for item in other]):
         yield from zip(mine[i].names, other[k].names, strict=True)

@@ -13,7 +13,7 @@ from pyptx_ir.diff.variables import match_variables
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pyptx_ir.diff.items import Body, Content, Item
+    from pyptx_ir.diff.items import Body, Content, DiffItem
     from pyptx_ir.diff.shapes import Shape
     from pyptx_ir.diff.variables import ItemPair
 
@@ -53,7 +53,7 @@ def align_modules(before: Content, after: Content, shapes: Sequence[Shape]) -> t
     return [_with_variables(one, renaming, before, after) for one in bodies], renaming
 
 
-def _items(body: Body | None) -> list[Item]:
+def _items(body: Body | None) -> list[DiffItem]:
     return [] if body is None else body.items
 
 

@@ -15,7 +15,7 @@ from pyptx_ir.syntax.nodes import Instruction
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pyptx_ir.diff.items import Item
+    from pyptx_ir.diff.items import DiffItem
     from pyptx_ir.diff.scopes import Declarations
 
 ONLY_FIRST = "A:"
@@ -80,7 +80,7 @@ class Naming:
             return text
         return _NAME.sub(lambda found: names.get(found[0], found[0]), text)
 
-    def statement(self, item: Item, function: str) -> str:
+    def statement(self, item: DiffItem, function: str) -> str:
         """Return the renamed text of a statement of the first module."""
         whole = spelling(item.node)
         if not isinstance(item.node, Instruction):

@@ -6,8 +6,8 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from pyptx_ir.diff.items import Item, Node, spelling
-from pyptx_ir.diff.result import Place
+from pyptx_ir.diff.items import DiffItem, Node, spelling
+from pyptx_ir.diff.result import StatementLine
 from pyptx_ir.syntax.emitter import emit
 from pyptx_ir.syntax.nodes import HeaderDirective, Parameter
 from pyptx_ir.syntax.source import Source
@@ -23,10 +23,10 @@ class Places:
     def __init__(self, module: Module) -> None:
         self._module = module
 
-    def of(self, item: Item, shown: str | None = None) -> Place:
+    def of(self, item: DiffItem, shown: str | None = None) -> StatementLine:
         """Return the line and text of an item; reports show `shown` instead of the text if it is given."""
         text = spelling(item.node)
-        return Place(self.line(item.at, item.node), text, text if shown is None else shown)
+        return StatementLine(self.line(item.at, item.node), text, text if shown is None else shown)
 
     def line(self, at: int, node: Node | None = None) -> int:
         """Return the line of a statement by its number, or of a part of a function's header."""

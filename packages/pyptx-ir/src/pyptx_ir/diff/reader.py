@@ -11,8 +11,8 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from pyptx_ir.diff.items import Body, Content, Item, Node, Tokens
-from pyptx_ir.diff.scopes import Declaration, Declarations, Family, Scope
+from pyptx_ir.diff.items import Body, Content, DiffItem, Node, Tokens
+from pyptx_ir.diff.scopes import Declaration, Declarations, Family, NameScope
 from pyptx_ir.diff.shapes import Shape, is_single, named, shape_of
 from pyptx_ir.diff.statements import (
     directive_shape,
@@ -55,7 +55,7 @@ class Reader:
         self._at = at
         self._debug = debug
         self._declarations = Declarations()
-        self._module_scope = self._scope = Scope()
+        self._module_scope = self._scope = NameScope()
         self._module = self._body = Body("module", "", [], [])
         self._list_names: list[str] = []  # the label of a list of targets
         self._sections: list[tuple[Section, int]] = []
@@ -127,7 +127,7 @@ class Reader:
         self._at += 1
         number = self._module_scope.names[node.name]
         body = self._body = Body(node.kind, node.name, [], [], number, node.body is not None)
-        self._scope = Scope(self._module_scope)
+        self._scope = NameScope(self._module_scope)
         self._header(node)
         if node.body is not None:
             self._at += 1
@@ -162,7 +162,7 @@ class Reader:
     def _block(self, node: Block) -> None:
         self._at += 1
         outer = self._scope
-        self._scope = Scope(outer)
+        self._scope = NameScope(outer)
         self._statements(node.body)
         self._scope = outer
 
@@ -216,7 +216,7 @@ class Reader:
     def _section(self, node: Section, at: int) -> None:
         """Add the lines of a section, which may refer to a label of a function if exactly one function has it."""
         alone = {name: numbers[0] for name, numbers in self._labels.items() if len(numbers) == 1}
-        self._scope = Scope(self._module_scope, alone)
+        self._scope = NameScope(self._module_scope, alone)
         self._body.items.append(self._item(("section", node.name), [], node, at))
         for place, line in enumerate(node.body, at + 1):
             names: list[str] = []
@@ -226,7 +226,7 @@ class Reader:
     def _add(self, shape: Shape, names: list[str], node: Node) -> None:
         self._body.items.append(self._item(shape, names, node, self._at))
 
-    def _item(self, shape: Shape, names: list[str], node: Node, at: int) -> Item:
+    def _item(self, shape: Shape, names: list[str], node: Node, at: int) -> DiffItem:
         """Return an item with resolved names. An undeclared name becomes part of the token."""
         scope, declarations = self._scope, self._declarations
         numbers: list[int] = []
@@ -240,7 +240,7 @@ class Reader:
             else:
                 kinds.append(declarations[number].kind)
                 numbers.append(number)
-        return Item(self._tokens[shape, tuple(kinds)], tuple(numbers), node, at)
+        return DiffItem(self._tokens[shape, tuple(kinds)], tuple(numbers), node, at)
 
 
 def _is_debugging(node: Statement) -> bool:
@@ -252,7 +252,7 @@ def _settle(bodies: list[Body]) -> None:
     referred = {number for body in bodies for item in body.items if not _is_label(item) for number in item.names}
     same: dict[int, int] = {}
     for body in bodies:
-        kept: list[Item] = []
+        kept: list[DiffItem] = []
         for item in body.items:
             if not _is_label(item):
                 kept.append(item)
@@ -269,5 +269,5 @@ def _settle(bodies: list[Body]) -> None:
             ]
 
 
-def _is_label(item: Item) -> bool:
+def _is_label(item: DiffItem) -> bool:
     return item.node.__class__ is Label and bool(item.names)

@@ -11,14 +11,14 @@ from pyptx_ir.syntax.nodes import Instruction
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
 
-    from pyptx_ir.diff.items import Item
+    from pyptx_ir.diff.items import DiffItem
 
 
 # Key of an item for alignment: a function of the item, its names in the second module, and all shapes.
-_Key: TypeAlias = "Callable[[Item, tuple[int, ...], Sequence[Shape]], Hashable]"
+_Key: TypeAlias = "Callable[[DiffItem, tuple[int, ...], Sequence[Shape]], Hashable]"
 
 
-def _word(item: Item) -> str:
+def _word(item: DiffItem) -> str:
     node = item.node
     return node.opcode[0] if isinstance(node, Instruction) else node.__class__.__name__
 
@@ -35,7 +35,7 @@ _KEYS: tuple[_Key, ...] = (
 )
 
 
-def refined(left: list[Item], right: list[Item], renaming: Mapping[int, int], shapes: Sequence[Shape]) -> Pairs:
+def refined(left: list[DiffItem], right: list[DiffItem], renaming: Mapping[int, int], shapes: Sequence[Shape]) -> Pairs:
     """Return the pairs of positions of equal or changed items."""
     pairs: Pairs = []
     pieces = [(0, len(left), 0, len(right))]
@@ -61,6 +61,6 @@ def refined(left: list[Item], right: list[Item], renaming: Mapping[int, int], sh
     return pairs
 
 
-def _renamed(item: Item, renaming: Mapping[int, int]) -> tuple[int, ...]:
+def _renamed(item: DiffItem, renaming: Mapping[int, int]) -> tuple[int, ...]:
     """Return an item's names in the second module; names without a counterpart are negative."""
     return tuple([renaming.get(name, -1 - name) for name in item.names])

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from pyptx_ir.diff.alignment import Pairs
-    from pyptx_ir.diff.items import Item
+    from pyptx_ir.diff.items import DiffItem
     from pyptx_ir.diff.scopes import Declarations
 
 _AGREED: Final = 4  # factor for an aligned pair that agrees with an earlier renaming
@@ -26,7 +26,9 @@ class Votes(defaultdict[tuple[int, int], float]):
     def __init__(self) -> None:
         super().__init__(float)
 
-    def count(self, left: list[Item], right: list[Item], pairs: Pairs, agreed: Mapping[int, int] | None = None) -> None:
+    def count(
+        self, left: list[DiffItem], right: list[DiffItem], pairs: Pairs, agreed: Mapping[int, int] | None = None
+    ) -> None:
         """Add votes of aligned items for each pair of their names.
 
         An item similar to many others has a low weight: if one of a series is removed, the series may be misaligned by
@@ -82,6 +84,6 @@ def settle(votes: Votes, fixed: Iterable[tuple[int, int]], before: Declarations,
     return renaming
 
 
-def agrees(mine: Item, other: Item, renaming: Mapping[int, int]) -> bool:
+def agrees(mine: DiffItem, other: DiffItem, renaming: Mapping[int, int]) -> bool:
     """Return whether two items with one token have the same names after renaming those of the first."""
     return tuple(map(renaming.get, mine.names)) == other.names

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyptx_ir.diff.result import Change, Comparison, Part, Place
+    from pyptx_ir.diff.result import Change, Comparison, FunctionDifference, StatementLine
 
 _MARKS: Final = {"same": " ", "removed": "-", "added": "+"}
 _COLOURS: Final = {"-": "31", "+": "32", "@": "36", "!": "33", "*": "1"}  # colors of git
@@ -33,7 +33,7 @@ def _painted(line: str, colour: str) -> str:
     return f"\x1b[{colour}m{line}\x1b[m" if colour else line
 
 
-def _part(part: Part) -> Iterator[tuple[str, str]]:
+def _part(part: FunctionDifference) -> Iterator[tuple[str, str]]:
     name = part.after if part.before in (part.after, None) else part.before
     both = f"{part.before} → {part.after}" if None not in (part.before, part.after) and name != part.after else name
     places = [
@@ -59,11 +59,11 @@ def _change(change: Change, width: int) -> Iterator[tuple[str, str]]:
         yield "!", f"! {nothing}  {nothing}    {reason}"
 
 
-def _number(place: Place | None, width: int) -> str:
+def _number(place: StatementLine | None, width: int) -> str:
     return " " * width if place is None else f"{place.line:>{width}}"
 
 
-def _shown(place: Place | None, other: Place | None = None) -> str:
+def _shown(place: StatementLine | None, other: StatementLine | None = None) -> str:
     """Return a statement's text; of a long one, the part around the first difference from `other`."""
     whole = "" if place is None else place.shown
     if len(whole) <= _WIDEST:

@@ -14,7 +14,7 @@ SCHEMA = 1  # version of `as_json`; fields of one version keep their meaning
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StatementLine:
     """A statement in one of the two texts: its line, counted from 1, and its canonical text.
 
     `shown` is the text in reports. For a statement of the first module it has the names of the second, where
@@ -40,8 +40,8 @@ class Change:
     """
 
     kind: ChangeKind
-    before: Place | None
-    after: Place | None
+    before: StatementLine | None
+    after: StatementLine | None
     reasons: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, object]:
@@ -55,7 +55,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FunctionDifference:
     """A differing function (`kind` is `entry` or `func`), or the differing `module` around the functions.
 
     `before` and `after` are its names; None if only the other module has the function.
@@ -98,7 +98,7 @@ class Renaming:
 class Comparison:
     """Differences between two modules; `same` if they are equal up to renaming and formatting."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[FunctionDifference, ...]
     renamings: tuple[Renaming, ...]
 
     @property

@@ -42,10 +42,10 @@ class Family(NamedTuple):
 
 
 @dataclass(slots=True)
-class Scope:
+class NameScope:
     """Names of a module, of a function, or of a block."""
 
-    outer: Scope | None = None
+    outer: NameScope | None = None
     names: dict[str, int] = field(default_factory=dict[str, int])
     families: dict[str, list[Family]] = field(default_factory=dict[str, list[Family]])
 
@@ -55,17 +55,17 @@ class Declarations(list[Declaration]):
 
     __slots__ = ()
 
-    def declare(self, scope: Scope, declaration: Declaration) -> int:
+    def declare(self, scope: NameScope, declaration: Declaration) -> int:
         """Add a declaration under its name; return its number."""
         number = scope.names[declaration.name] = len(self)
         self.append(declaration)
         return number
 
-    def declare_family(self, scope: Scope, stem: str, family: Family) -> None:
+    def declare_family(self, scope: NameScope, stem: str, family: Family) -> None:
         """Add numbered names."""
         scope.families.setdefault(stem, []).append(family)
 
-    def find(self, scope: Scope | None, name: str) -> int | None:
+    def find(self, scope: NameScope | None, name: str) -> int | None:
         """Return the number of the declaration that a name refers to in a scope; None if undeclared (`%tid`)."""
         while scope is not None:
             found = scope.names.get(name)
@@ -76,7 +76,7 @@ class Declarations(list[Declaration]):
             scope = scope.outer
         return None
 
-    def _numbered(self, scope: Scope, name: str) -> int | None:
+    def _numbered(self, scope: NameScope, name: str) -> int | None:
         stem = name.rstrip(_DIGITS)
         digits = name[len(stem) :]
         if not 0 < len(digits) <= _MOST_DIGITS or stem not in scope.families:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from pyptx_ir.diff.items import Item
+from pyptx_ir.diff.items import DiffItem
 from pyptx_ir.diff.pairing import pair_by_key
 
 if TYPE_CHECKING:
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from pyptx_ir.diff.renaming import Bijection
     from pyptx_ir.diff.scopes import Declarations
 
-ItemPair: TypeAlias = tuple[Item | None, Item | None]
-_Key: TypeAlias = "Callable[[Item], Hashable]"
+ItemPair: TypeAlias = tuple[DiffItem | None, DiffItem | None]
+_Key: TypeAlias = "Callable[[DiffItem], Hashable]"
 
 
 def match_variables(

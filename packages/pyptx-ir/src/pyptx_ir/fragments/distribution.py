@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from pyptx_ir.fragments.layout import Fragment, Step
+from pyptx_ir.fragments.layout import Fragment, Stride
 
 _GROUP = 2  # lane bits within a group of four
 _LANES = 5
@@ -25,12 +25,12 @@ def distributed(
     along = _steps(columns, beside)
     lane_columns, tile_columns = along[1], along[2]
     lane_rows, tile_rows, warp_rows = _split_rows(rows, warps)
-    lanes = (*(Step(0, each) for each in lane_columns), *(Step(each) for each in (*lane_rows, *warp_rows)))
+    lanes = (*(Stride(0, each) for each in lane_columns), *(Stride(each) for each in (*lane_rows, *warp_rows)))
     elements = (
-        *(Step(0, each) for each in along[0]),
-        *(Step(each) for each in tile_rows),
-        *(Step(0, each) for each in tile_columns),
-        *(Step() for _ in range(repeated.bit_length() - 1)),
+        *(Stride(0, each) for each in along[0]),
+        *(Stride(each) for each in tile_rows),
+        *(Stride(0, each) for each in tile_columns),
+        *(Stride() for _ in range(repeated.bit_length() - 1)),
     )
     return Fragment(title, rows, columns, bits, lanes, elements, max(bits, 32))
 
@@ -60,8 +60,8 @@ def transposed(fragment: Fragment, title: str) -> Fragment:
         fragment.columns,
         fragment.rows,
         fragment.bits,
-        tuple(Step(step.column, step.row, step.product) for step in fragment.lanes),
-        tuple(Step(step.column, step.row, step.product) for step in fragment.elements),
+        tuple(Stride(step.column, step.row, step.product) for step in fragment.lanes),
+        tuple(Stride(step.column, step.row, step.product) for step in fragment.elements),
         fragment.width,
         fragment.products,
     )

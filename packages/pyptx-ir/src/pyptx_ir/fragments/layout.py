@@ -35,7 +35,7 @@ class Number(Protocol):
 N = TypeVar("N", bound=Number)
 
 
-class Step(NamedTuple):
+class Stride(NamedTuple):
     """Step in the matrix for one bit of lane or element; `product` distinguishes matrices that a warp holds at once.
 
     If all three are 0, both places hold the same element.
@@ -49,7 +49,7 @@ class Step(NamedTuple):
 _ROW, _COLUMN, _PRODUCT = range(3)  # indices of the fields of a Step
 
 
-class Place(NamedTuple):
+class ElementPosition(NamedTuple):
     """Location of an element: number `element` of `lane`, at bit `shift` of register `register`."""
 
     lane: int
@@ -69,8 +69,8 @@ class Fragment:
     rows: int
     columns: int
     bits: int
-    lanes: tuple[Step, ...]
-    elements: tuple[Step, ...]
+    lanes: tuple[Stride, ...]
+    elements: tuple[Stride, ...]
     width: int = 32
     products: int = 1
 
@@ -111,7 +111,7 @@ class Fragment:
         start = sum([step[axis] for bit, step in enumerate(self.elements) if index >> bit & 1])
         return _sum(lane, tuple([step[axis] for step in self.lanes]), start)
 
-    def places(self, row: int, column: int, product: int = 0) -> tuple[Place, ...]:
+    def places(self, row: int, column: int, product: int = 0) -> tuple[ElementPosition, ...]:
         """Return all places of an element, by lane; several if the layout repeats elements."""
         found = _places(self).get((row, column, product))
         if found is None:
@@ -163,11 +163,11 @@ def _runs(weights: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
 
 
 @cache
-def _places(fragment: Fragment) -> dict[tuple[int, int, int], tuple[Place, ...]]:
-    found: dict[tuple[int, int, int], list[Place]] = {}
+def _places(fragment: Fragment) -> dict[tuple[int, int, int], tuple[ElementPosition, ...]]:
+    found: dict[tuple[int, int, int], list[ElementPosition]] = {}
     for lane in range(1 << len(fragment.lanes)):
         for index in range(fragment.count):
             element = (fragment.row(lane, index), fragment.column(lane, index), fragment.product(lane, index))
             register, position = divmod(index, fragment.packed)
-            found.setdefault(element, []).append(Place(lane, index, register, position * fragment.bits))
+            found.setdefault(element, []).append(ElementPosition(lane, index, register, position * fragment.bits))
     return {element: tuple(places) for element, places in found.items()}

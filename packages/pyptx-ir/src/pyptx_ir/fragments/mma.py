@@ -8,7 +8,7 @@ from functools import cache
 from typing import Final, Literal, TypeAlias
 
 from pyptx_ir.fragments.distribution import distributed, transposed
-from pyptx_ir.fragments.layout import Fragment, Step
+from pyptx_ir.fragments.layout import Fragment, Stride
 from pyptx_ir.isa.matrix_rows import BITS
 
 Operand: TypeAlias = Literal["a", "b", "c", "d"]
@@ -48,15 +48,15 @@ def mma_fragment(shape: str, operand: Operand, element: str, layout: str = "") -
 
 # --- m8n8k4 with f16: four MMAs at once, each by lanes 4p to 4p+3 and 4p+16 to 4p+19 -------------------------
 
-_PRODUCT: Final = (Step(0, 0, 1), Step(0, 0, 2))
+_PRODUCT: Final = (Stride(0, 0, 1), Stride(0, 0, 2))
 # Steps of the lane's bits 0, 1 and 4, then of the elements.
-_QUAD_PAIRS: Final[dict[tuple[str, str, str], tuple[tuple[Step, Step, Step], tuple[Step, ...]]]] = {
-    ("a", "f16", "row"): ((Step(1), Step(2), Step(4)), (Step(0, 1), Step(0, 2))),
-    ("a", "f16", "col"): ((Step(0, 1), Step(0, 2), Step(4)), (Step(1), Step(2))),
-    ("b", "f16", "row"): ((Step(1), Step(2), Step(0, 4)), (Step(0, 1), Step(0, 2))),
-    ("b", "f16", "col"): ((Step(0, 1), Step(0, 2), Step(0, 4)), (Step(1), Step(2))),
-    ("c", "f16", ""): ((Step(1), Step(2), Step(4)), (Step(0, 1), Step(0, 2), Step(0, 4))),
-    ("c", "f32", ""): ((Step(1), Step(0, 2), Step(4)), (Step(0, 1), Step(2), Step(0, 4))),
+_QUAD_PAIRS: Final[dict[tuple[str, str, str], tuple[tuple[Stride, Stride, Stride], tuple[Stride, ...]]]] = {
+    ("a", "f16", "row"): ((Stride(1), Stride(2), Stride(4)), (Stride(0, 1), Stride(0, 2))),
+    ("a", "f16", "col"): ((Stride(0, 1), Stride(0, 2), Stride(4)), (Stride(1), Stride(2))),
+    ("b", "f16", "row"): ((Stride(1), Stride(2), Stride(0, 4)), (Stride(0, 1), Stride(0, 2))),
+    ("b", "f16", "col"): ((Stride(0, 1), Stride(0, 2), Stride(0, 4)), (Stride(1), Stride(2))),
+    ("c", "f16", ""): ((Stride(1), Stride(2), Stride(4)), (Stride(0, 1), Stride(0, 2), Stride(0, 4))),
+    ("c", "f32", ""): ((Stride(1), Stride(0, 2), Stride(4)), (Stride(0, 1), Stride(2), Stride(0, 4))),
 }
 
 
@@ -101,10 +101,10 @@ def _tiled(title: str, extents: tuple[int, int, int], operand: Operand, element:
     m, n, k = extents
     height, width = min(m, _TILE_ROWS), min(n, _TILE_COLUMNS)
     tile = mma_fragment(f"m{height}n{width}k{k}", operand, element)
-    below = (Step(height),) * (m > height and operand != "b")
-    beside = (Step(0, width),) * (n > width and operand != "a")
+    below = (Stride(height),) * (m > height and operand != "b")
+    beside = (Stride(0, width),) * (n > width and operand != "a")
     elements = (*tile.elements, *below, *beside)
     if element == "f16" and operand in ("a", "b"):
-        elements += (Step(),) * (_WMMA_F16_ELEMENTS - len(elements))
+        elements += (Stride(),) * (_WMMA_F16_ELEMENTS - len(elements))
     rows, columns = {"a": (m, k), "b": (k, n), "c": (m, n), "d": (m, n)}[operand]
     return replace(tile, title=title, rows=rows, columns=columns, elements=elements)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from pyptx_ir.fragments.distribution import distributed
-from pyptx_ir.fragments.layout import Fragment, Step
+from pyptx_ir.fragments.layout import Fragment, Stride
 from pyptx_ir.fragments.mma import sizes
 from pyptx_ir.isa.matrix_rows import BITS
 
@@ -62,11 +62,11 @@ def metadata_fragment(shape: str, element: str) -> Fragment:
     kind = SPARSITY[BITS[element]]
     fields = k // kind.chunk * (kind.kept // kind.together) * kind.fields
     along = _FIELDS // 2 if kind.both_halves else _FIELDS
-    lower = Step(_HALF_ROWS)
-    further = tuple(Step(0, along << bit) for bit in range((fields // along).bit_length() - 1))
+    lower = Stride(_HALF_ROWS)
+    further = tuple(Stride(0, along << bit) for bit in range((fields // along).bit_length() - 1))
     quad = further if kind.both_halves else (lower, *further)
-    lanes = (*quad, *(Step(),) * (2 - len(quad)), Step(1), Step(2), Step(4))
-    elements = tuple(Step(0, 1 << bit) for bit in range(along.bit_length() - 1))
+    lanes = (*quad, *(Stride(),) * (2 - len(quad)), Stride(1), Stride(2), Stride(4))
+    elements = tuple(Stride(0, 1 << bit) for bit in range(along.bit_length() - 1))
     elements += (lower,) if kind.both_halves else ()
     return Fragment(f"{shape} metadata .{element}", m, fields, _FIELD, lanes, elements)
 
@@ -74,7 +74,7 @@ def metadata_fragment(shape: str, element: str) -> Fragment:
 def selected_lanes(shape: str, element: str, selector: int) -> tuple[int, ...]:
     """Return the lanes of each group of four that hold the metadata, for a selector."""
     fragment = metadata_fragment(shape, element)
-    count = 1 << sum(step != Step() for step in fragment.lanes[:2])
+    count = 1 << sum(step != Stride() for step in fragment.lanes[:2])
     if not 0 <= selector < 4 // count:
         raise ValueError(f"sparsity selector of {shape} .{element} must be 0 to {4 // count - 1}, got {selector}")
     return tuple(range(selector * count, (selector + 1) * count))

@@ -20,7 +20,7 @@ from pyptx_ir.values import Value, value
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from pyptx_ir.isa.patterns import Pattern, Place
+    from pyptx_ir.isa.patterns import OperandSlot, Pattern
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.shapes import Shape
     from pyptx_ir.syntax.nodes import Instruction
@@ -45,7 +45,7 @@ class Bound(Value):
     words: Mapping[str, str]
     operands: Mapping[str, Operand]
     written: frozenset[str]
-    places: Mapping[str, Place]
+    places: Mapping[str, OperandSlot]
     types: Mapping[str, tuple[str, ...] | None]
 
     @property
@@ -87,7 +87,7 @@ class _Form(Value):
     row: InstructionRow
     words: Mapping[str, str]
     written: frozenset[str]
-    places: Mapping[str, Place]
+    places: Mapping[str, OperandSlot]
     types: Mapping[str, tuple[str, ...] | None]
 
 
@@ -125,7 +125,7 @@ def nearest(instruction: Instruction) -> Bound | None:
     return None
 
 
-def _types(row: InstructionRow, words: Mapping[str, str], place: Place) -> tuple[str, ...] | None:
+def _types(row: InstructionRow, words: Mapping[str, str], place: OperandSlot) -> tuple[str, ...] | None:
     use = Use(row, words, place, operand_kinds())
     found = [use.types(kind) for kind in (place.kind, place.second) if kind]
     return None if None in found else tuple(name for types in found if types for name in types)

@@ -33,7 +33,7 @@ from pyptx_ir.syntax.operands import Immediate, Register, Vector
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyptx_ir.isa.fitting import Fault
+    from pyptx_ir.isa.fitting import OperandFault
     from pyptx_ir.isa.limits import Limits
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.syntax.nodes import Instruction
@@ -257,6 +257,6 @@ def _fitting(
     return next(fitting, None)
 
 
-def _progress(fault: Fault) -> int:
+def _progress(fault: OperandFault) -> int:
     """Return the rank of a fault: the form whose operands match the longest is assumed to be intended."""
     return -1 if fault.operand is None else fault.operand

@@ -12,14 +12,14 @@ from pyptx_ir.plugins.operand_kinds import operand_kinds
 
 if TYPE_CHECKING:
     from pyptx_ir.isa.limits import Limits
-    from pyptx_ir.isa.patterns import Pattern, Place
+    from pyptx_ir.isa.patterns import OperandSlot, Pattern
     from pyptx_ir.isa.shapes import Shape
 
 OPERAND_COUNT = "operand-count"
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class OperandFault:
     """Fault of operand `operand` (None: of the operand count), the expected operand, and the fault's class."""
 
     operand: int | None
@@ -30,22 +30,24 @@ class Fault:
 
 def fault_in(
     pattern: Pattern, filled: dict[str, str], shapes: tuple[Shape, ...], address_size: int = 64
-) -> Fault | None:
+) -> OperandFault | None:
     """Return the first operand that does not match the row, given the modifiers in its slots; None if all match."""
     places = [place for place in pattern.places if place.stands(filled)]
     least = sum(not place.optional for place in places)
     if not least <= len(shapes) <= len(places):
         wanted = str(least) if least == len(places) else f"{least} to {len(places)}"
         names = ", ".join(place.name for place in places)
-        return Fault(None, f"has {_counted(len(shapes))}", f"{wanted}: {names}" if names else "none", OPERAND_COUNT)
+        return OperandFault(
+            None, f"has {_counted(len(shapes))}", f"{wanted}: {names}" if names else "none", OPERAND_COUNT
+        )
     for index, (place, shape) in enumerate(zip(placed(places, len(shapes)), shapes, strict=True)):
         mismatch = _mismatch(place, shape, Use(pattern.row, filled, place, operand_kinds(), address_size))
         if mismatch:
-            return Fault(index, describe(shape), mismatch.wanted, mismatch.code)
+            return OperandFault(index, describe(shape), mismatch.wanted, mismatch.code)
     return None
 
 
-def places_of(pattern: Pattern, words: tuple[str, ...], count: int) -> list[Place] | None:
+def places_of(pattern: Pattern, words: tuple[str, ...], count: int) -> list[OperandSlot] | None:
     """Return the row's descriptions of `count` operands after these modifiers; None if it does not match."""
     filled = match_modifiers(pattern, words)
     places = [] if filled is None else [place for place in pattern.places if place.stands(filled)]
@@ -70,10 +72,10 @@ def _counted(count: int) -> str:
     return f"{count or 'no'} operand{'' if count == 1 else 's'}"
 
 
-def placed(places: list[Place], count: int) -> list[Place]:
+def placed(places: list[OperandSlot], count: int) -> list[OperandSlot]:
     """Return the descriptions that apply to `count` operands: optional ones are dropped, the last first."""
     surplus = len(places) - count
-    kept: list[Place] = []
+    kept: list[OperandSlot] = []
     for place in reversed(places):
         if surplus and place.optional:
             surplus -= 1
@@ -82,7 +84,7 @@ def placed(places: list[Place], count: int) -> list[Place]:
     return kept[::-1]
 
 
-def _mismatch(place: Place, shape: Shape, use: Use) -> Mismatch | None:
+def _mismatch(place: OperandSlot, shape: Shape, use: Use) -> Mismatch | None:
     """Return the expectation of `place` that `shape` does not meet; None if it matches."""
     if shape[0] == "element" and len(shape) > 2:
         return Mismatch("an element whose index is an integer")
@@ -104,7 +106,7 @@ def _mismatch(place: Place, shape: Shape, use: Use) -> Mismatch | None:
     return use.mismatch(place.kind, shape)
 
 
-def _mismatch_pair(place: Place, shape: Shape, use: Use) -> Mismatch | None:
+def _mismatch_pair(place: OperandSlot, shape: Shape, use: Use) -> Mismatch | None:
     if not place.second:
         return Mismatch("one operand, not a pair")
     first, second = cast("tuple[Shape, Shape]", shape[1:])

@@ -16,7 +16,7 @@ from pyptx_ir.plugins.targets import find_target
 from pyptx_ir.suggestions import close_names
 
 if TYPE_CHECKING:
-    from pyptx_ir.isa.fitting import Fault
+    from pyptx_ir.isa.fitting import OperandFault
     from pyptx_ir.isa.patterns import Pattern
     from pyptx_ir.isa.rows import InstructionRow
 
@@ -239,7 +239,7 @@ def _with_values(form: str, pattern: Pattern) -> str:
     return "; ".join([form, *slots])
 
 
-def misused(opcode: tuple[str, ...], pattern: Pattern, fault: Fault) -> FormDiagnostic:
+def misused(opcode: tuple[str, ...], pattern: Pattern, fault: OperandFault) -> FormDiagnostic:
     """Return the diagnostic for an operand that the row does not accept."""
     name = ".".join(opcode)
     help = f"use the form {pattern.row.syntax}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pyptx_ir.isa.scalar_types import TYPES
 
 if TYPE_CHECKING:
-    from pyptx_ir.isa.patterns import Item, Pattern
+    from pyptx_ir.isa.patterns import ModifierSlot, Pattern
 
 # Modifiers with a fixed order: types, and element formats that no register has.
 _ORDERED = TYPES | {"b2", "b4", "b8x16", "b6x16_p32", "b4x16_p64"}
@@ -42,7 +42,7 @@ def places_taken(pattern: Pattern, words: tuple[str, ...]) -> tuple[int, ...] | 
     return None if taken is None or taken[:leading] != tuple(range(leading)) else taken
 
 
-def _assign(items: tuple[Item, ...], words: tuple[str, ...], taken: tuple[int, ...]) -> tuple[int, ...] | None:
+def _assign(items: tuple[ModifierSlot, ...], words: tuple[str, ...], taken: tuple[int, ...]) -> tuple[int, ...] | None:
     if len(taken) == len(words):
         return taken if _complete(items, taken) else None
     word = words[len(taken)]
@@ -58,7 +58,7 @@ def _assign(items: tuple[Item, ...], words: tuple[str, ...], taken: tuple[int, .
     return None
 
 
-def _complete(items: tuple[Item, ...], taken: tuple[int, ...]) -> bool:
+def _complete(items: tuple[ModifierSlot, ...], taken: tuple[int, ...]) -> bool:
     """Return whether all required items are present and no optional group is incomplete."""
     present = {items[place].group for place in taken}
     return all(place in taken for place, item in enumerate(items) if not item.optional or item.group in present)
@@ -69,6 +69,6 @@ def unknown_words(pattern: Pattern, words: tuple[str, ...]) -> list[str]:
     return [word for word in words if word not in pattern.vocabulary]
 
 
-def missing_items(pattern: Pattern, words: tuple[str, ...]) -> list[Item]:
+def missing_items(pattern: Pattern, words: tuple[str, ...]) -> list[ModifierSlot]:
     """Return the required items that none of `words` can fill."""
     return [item for item in pattern.items if not item.optional and not item.words.intersection(words)]

@@ -63,7 +63,7 @@ _OPERAND = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ModifierSlot:
     """One modifier of a syntax line, with its values. Items of one optional `group` are all present or all absent."""
 
     name: str
@@ -73,7 +73,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class OperandSlot:
     """One operand of a syntax line. `second` is the kind of a pair's second half (optional if `optional_second`).
 
     `needs` and `lacks` are modifiers or slots: the operand is present exactly if the first is filled and the second is
@@ -108,11 +108,11 @@ class Pattern:
     """A compiled row. `vocabulary` contains all modifiers that its items accept."""
 
     row: InstructionRow
-    items: tuple[Item, ...]
+    items: tuple[ModifierSlot, ...]
     vocabulary: frozenset[str]
 
     @property
-    def places(self) -> tuple[Place, ...]:
+    def places(self) -> tuple[OperandSlot, ...]:
         """Operands, compiled at first use: most rows of an instruction are never used."""
         return _places_of(self.row)
 
@@ -125,22 +125,24 @@ def compile_row(row: InstructionRow) -> Pattern:
 
 
 @functools.cache
-def _places_of(row: InstructionRow) -> tuple[Place, ...]:
+def _places_of(row: InstructionRow) -> tuple[OperandSlot, ...]:
     return tuple(_places(row.syntax.partition(" ")[2], row, compile_row(row).items))
 
 
-def _items(head: str, slots: dict[str, tuple[str, ...]]) -> list[Item]:
-    found: list[Item] = []
+def _items(head: str, slots: dict[str, tuple[str, ...]]) -> list[ModifierSlot]:
+    found: list[ModifierSlot] = []
     start = len(head.split(".", 1)[0].split("{", 1)[0])
     for group, match in enumerate(_GROUP.finditer(head, start)):
         names = (match[1] or match[2]).strip(".").split(".")
-        found += [Item(name, frozenset(slots.get(name, (name,))), group, match[1] is not None) for name in names]
+        found += [
+            ModifierSlot(name, frozenset(slots.get(name, (name,))), group, match[1] is not None) for name in names
+        ]
     return found
 
 
-def _places(tail: str, row: InstructionRow, items: tuple[Item, ...]) -> list[Place]:
+def _places(tail: str, row: InstructionRow, items: tuple[ModifierSlot, ...]) -> list[OperandSlot]:
     kinds = dict(row.operands)
-    found: list[Place] = []
+    found: list[OperandSlot] = []
     for index, match in enumerate(_OPERAND.finditer(tail)):
         name = match["vector"] or match["name"]
         second = match["maybe"] or match["second"] or ""
@@ -149,7 +151,7 @@ def _places(tail: str, row: InstructionRow, items: tuple[Item, ...]) -> list[Pla
             words = kinds[name]
         stated = _split(words)
         found.append(
-            Place(
+            OperandSlot(
                 name,
                 stated.kind,
                 optional=match["optional"] is not None and not (stated.needs or stated.lacks),
@@ -189,7 +191,7 @@ def _split(text: str) -> _Stated:
     return _Stated(kind, tuple(flags), limits, needs, lacks)
 
 
-def _default_kind(name: str, row: InstructionRow, items: tuple[Item, ...]) -> str:
+def _default_kind(name: str, row: InstructionRow, items: tuple[ModifierSlot, ...]) -> str:
     if name in ("p", "q"):
         return "pred"
     slots = dict(row.slots)

@@ -15,7 +15,7 @@ _TARGET = re.compile(r"^\s*\.target\s+(\w+)", re.MULTILINE)
 
 
 @value
-class Input(Value):
+class CommandInput(Value):
     """Input of a command.
 
     `name` is for messages: a path, or `<stdin>`. `head` contains the first bytes (at most 4,096); it is empty if the
@@ -63,7 +63,7 @@ class SourceFormat(Value):
     """
 
     name: str
-    read: Callable[[Input], Sequence[PtxSource]]
+    read: Callable[[CommandInput], Sequence[PtxSource]]
     begins: re.Pattern[bytes] | None = None
     named: re.Pattern[str] | None = None
 

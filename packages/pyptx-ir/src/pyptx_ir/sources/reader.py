@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pyptx_ir.plugins.source_rows import Input, PtxSource, SourceFormat, target_of
+from pyptx_ir.plugins.source_rows import CommandInput, PtxSource, SourceFormat, target_of
 from pyptx_ir.sources.errors import SourceError
 from pyptx_ir.sources.texts import PTX
 
@@ -68,22 +68,22 @@ def described(found: Sequence[PtxSource]) -> str:
     return "\n".join([*lines, f"  and {rest} more"] if rest else lines)
 
 
-def opened(name: str) -> Input:
+def opened(name: str) -> CommandInput:
     """Return an input by its name; read it if it can be read only once. Raise OSError if that fails."""
     if name == "-":
         data = sys.stdin.buffer.read()
-        return Input("<stdin>", data[:_HEAD], held=data)
+        return CommandInput("<stdin>", data[:_HEAD], held=data)
     path = Path(name)
     if path.is_file():
         with path.open("rb") as file:
-            return Input(name, file.read(_HEAD), path)
+            return CommandInput(name, file.read(_HEAD), path)
     if not path.exists():
-        return Input(name, path=path)  # a format may use only the name; otherwise reading raises the error
+        return CommandInput(name, path=path)  # a format may use only the name; otherwise reading raises the error
     data = path.read_bytes()
-    return Input(name, data[:_HEAD], held=data)
+    return CommandInput(name, data[:_HEAD], held=data)
 
 
-def _format(source: Input) -> SourceFormat:
+def _format(source: CommandInput) -> SourceFormat:
     if PTX.begins is not None and PTX.begins.match(source.head):  # the common case needs no plugins
         return PTX
     from pyptx_ir.plugins.manager import manager
@@ -94,7 +94,7 @@ def _format(source: Input) -> SourceFormat:
     return next(iter((*by_content, *by_name)), PTX)
 
 
-def _for_target(source: Input, found: Sequence[PtxSource], arch: str) -> Sequence[PtxSource]:
+def _for_target(source: CommandInput, found: Sequence[PtxSource], arch: str) -> Sequence[PtxSource]:
     targets = [target_of(each.load()) for each in found]
     wanted = [each for each, target in zip(found, targets, strict=True) if target == arch]
     if not wanted:

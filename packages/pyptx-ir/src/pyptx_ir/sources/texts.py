@@ -6,7 +6,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from pyptx_ir.plugins.source_rows import Input, PtxSource, SourceFormat
+from pyptx_ir.plugins.source_rows import CommandInput, PtxSource, SourceFormat
 from pyptx_ir.sources.errors import SourceError
 from pyptx_ir.syntax.source import decode
 
@@ -47,21 +47,21 @@ def _listed(listing: str) -> Iterator[tuple[int, str]]:
             yield len(listing[: heading.end()].encode("utf-8", "surrogateescape")), f"{text}\n"
 
 
-def _text(source: Input) -> Sequence[PtxSource]:
+def _text(source: CommandInput) -> Sequence[PtxSource]:
     if source.path is not None:
         source.path.stat()  # raises the error for a missing file
     return (PtxSource(source.name, partial(_decoded, source)),)
 
 
-def _decoded(source: Input) -> str:
+def _decoded(source: CommandInput) -> str:
     return decode(source.data())
 
 
-def _listing(source: Input) -> Sequence[PtxSource]:
+def _listing(source: CommandInput) -> Sequence[PtxSource]:
     return modules_of_listing(decode(source.data()), source.name)
 
 
-def _other(language: str, help: str, source: Input) -> Sequence[PtxSource]:
+def _other(language: str, help: str, source: CommandInput) -> Sequence[PtxSource]:
     raise SourceError(f"{source.name} is {language}, not PTX", help=help)
 
 

@@ -12,7 +12,7 @@ _SHOWN = 40
 BYTE_ORDER_MARK = "\ufeff"
 
 
-class Fault(Exception):  # noqa: N818 - internal to the parser, which converts it to a PtxSyntaxError
+class SyntaxFault(Exception):  # noqa: N818 - internal to the parser, which converts it to a PtxSyntaxError
     """A syntax error: message, position and hint."""
 
     def __init__(self, message: str, start: int, end: int, help: str | None = None) -> None:
@@ -109,17 +109,17 @@ class Cursor:
         at = self.skip()
         rest = self.text[at : at + _SHOWN]
         if not rest:
-            raise Fault(f"expected {expected}, found the end of the text", at, at, help)
+            raise SyntaxFault(f"expected {expected}, found the end of the text", at, at, help)
         if _CONTROL.match(rest):
-            raise Fault(f"control character {rest[0]!r} in the text", at, at + 1, "remove it")
+            raise SyntaxFault(f"control character {rest[0]!r} in the text", at, at + 1, "remove it")
         if rest[0] == BYTE_ORDER_MARK:
-            raise Fault("byte-order mark: ptxas does not accept it", at, at + 1, "save the file without it")
+            raise SyntaxFault("byte-order mark: ptxas does not accept it", at, at + 1, "save the file without it")
         if rest.startswith("/*"):
-            raise Fault("comment is never closed", at, at + 2, "close it with '*/'")
+            raise SyntaxFault("comment is never closed", at, at + 2, "close it with '*/'")
         if rest[0] == '"' and not STRING.match(self.text, at):
-            raise Fault("string is never closed", at, at + 1, "close it with '\"' on the same line")
+            raise SyntaxFault("string is never closed", at, at + 1, "close it with '\"' on the same line")
         if rest[0].isdecimal() and TOO_LONG.match(self.text, at):
-            raise Fault(f"number of more than {MOST_DIGITS} digits", at, at + len(rest), "shorten the number")
+            raise SyntaxFault(f"number of more than {MOST_DIGITS} digits", at, at + len(rest), "shorten the number")
         found = FOUND.match(rest)
         word = rest[0] if found is None else found[0]
-        raise Fault(f"expected {expected}, found {word!r}", at, at + len(word), help)
+        raise SyntaxFault(f"expected {expected}, found {word!r}", at, at + len(word), help)

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pyptx_ir.syntax.cursor import Cursor, Fault
+from pyptx_ir.syntax.cursor import Cursor, SyntaxFault
 from pyptx_ir.syntax.drafts import immediate
 from pyptx_ir.syntax.lexemes import BLANK, DIGITS_TEXT, KEYWORD, NAME, NAME_TEXT, integer
 from pyptx_ir.syntax.nodes import (
@@ -66,11 +66,11 @@ class Qualifiers:
         if self.linking == "common" or self.attributes or any(other is not None for other in others):
             help = f"put attributes after '{word}'" if self.attributes else "remove the other qualifiers"
             allowed = ".visible, .extern or .weak"
-            raise Fault(f"only {allowed} can precede '{word}'", at, at + len(word), help)
+            raise SyntaxFault(f"only {allowed} can precede '{word}'", at, at + len(word), help)
 
     def _word(self, cursor: Cursor, word: str, at: int) -> None:
         if word in ("align", "ptr") and self.pointer is not None:
-            raise Fault(f"'.{word}' after '.ptr'", at, at + len(word) + 1, "write .ptr{.space}{.align N}")
+            raise SyntaxFault(f"'.{word}' after '.ptr'", at, at + len(word) + 1, "write .ptr{.space}{.align N}")
         if word == "align":
             self.alignment = cursor.number("a number of bytes")
         elif word == "attribute":
@@ -81,7 +81,7 @@ class Qualifiers:
             slot = _slot(word)
             if getattr(self, slot) is not None:
                 old, kind = getattr(self, slot), "state space" if slot == "space" else slot
-                raise Fault(
+                raise SyntaxFault(
                     f"'.{word}' after '.{old}': only one {kind} is allowed", at, at + len(word) + 1, "remove one"
                 )
             setattr(self, slot, word)

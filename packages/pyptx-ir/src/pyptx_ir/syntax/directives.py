@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from pyptx_ir.syntax.cursor import Cursor, Fault
+from pyptx_ir.syntax.cursor import Cursor, SyntaxFault
 from pyptx_ir.syntax.declarations import FUNCTIONS, LINKING, SPACES, Qualifiers, count, declaration
 from pyptx_ir.syntax.functions import PERFORMANCE, argument, arguments, closest, function, prototype
 from pyptx_ir.syntax.lexemes import DOTTED_NAME, KEYWORD, MODIFIER, NAME, TARGET_NAME, VERSION
@@ -49,7 +49,7 @@ def directive(cursor: Cursor) -> Statement:
         cursor.at = word.start()
         return _qualified(cursor)
     known = [*_READERS, *PERFORMANCE, *_QUALIFIERS, *FUNCTIONS, "section"]
-    raise Fault(f"unknown directive '{word[0]}'", word.start(), word.end(), closest(word[1], known))
+    raise SyntaxFault(f"unknown directive '{word[0]}'", word.start(), word.end(), closest(word[1], known))
 
 
 def data(cursor: Cursor) -> SectionData:

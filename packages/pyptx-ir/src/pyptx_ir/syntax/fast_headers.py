@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyptx_ir.syntax.declarations import usual_parameters
 from pyptx_ir.syntax.drafts import immediate
-from pyptx_ir.syntax.frames import Frame
+from pyptx_ir.syntax.frames import OpenBrace
 from pyptx_ir.syntax.functions import PENDING
 from pyptx_ir.syntax.lexemes import DIGITS_TEXT, NAME_TEXT, TRIVIA_TEXT
 from pyptx_ir.syntax.nodes import Function, HeaderDirective
@@ -35,7 +35,7 @@ _END = re.compile(rf"\s*+;|({TRIVIA_TEXT})\{{", re.ASCII)
 _FunctionDraft = draft(Function)
 
 
-def header(cursor: Cursor, frames: list[Frame]) -> bool:
+def header(cursor: Cursor, frames: list[OpenBrace]) -> bool:
     """Read an ordinary header and open its body, if any; return False and read nothing for other text."""
     text = cursor.text
     head = _HEAD.match(text, cursor.end)
@@ -71,6 +71,6 @@ def header(cursor: Cursor, frames: list[Frame]) -> bool:
     if declared:
         frames[-1].items.append(node)
     else:
-        frames.append(Frame(end[1], end.end() - 1, node))
+        frames.append(OpenBrace(end[1], end.end() - 1, node))
     cursor.at = cursor.end = end.end()
     return True

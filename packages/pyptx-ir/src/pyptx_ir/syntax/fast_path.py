@@ -10,11 +10,11 @@ import re
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from pyptx_ir.syntax.cursor import Fault
+from pyptx_ir.syntax.cursor import SyntaxFault
 from pyptx_ir.syntax.drafts import InstructionDraft
 from pyptx_ir.syntax.fast_directives import DIRECTIVE_TEXT, directive
 from pyptx_ir.syntax.fast_headers import header
-from pyptx_ir.syntax.frames import DEEPEST_BLOCK, Frame
+from pyptx_ir.syntax.frames import DEEPEST_BLOCK, OpenBrace
 from pyptx_ir.syntax.lexemes import BLANK, DIGITS_TEXT, END_OF_LINE_TEXT, NAME_TEXT, TRIVIA_TEXT, WORD, integer
 from pyptx_ir.syntax.nodes import (
     Declarator,
@@ -98,13 +98,13 @@ class FastReader:
         self.locs: dict[str, Loc] = {}
         self._leads: dict[str, str] = {}
 
-    def statements(self, cursor: Cursor, frames: list[Frame]) -> None:
+    def statements(self, cursor: Cursor, frames: list[OpenBrace]) -> None:
         """Read the statements of bodies into the innermost frame, and stop before the first unusual one."""
         self._run(cursor, frames)
         while header(cursor, frames):
             self._run(cursor, frames)
 
-    def _run(self, cursor: Cursor, frames: list[Frame]) -> None:
+    def _run(self, cursor: Cursor, frames: list[OpenBrace]) -> None:
         add, keep = frames[-1].items.append, self._leads.setdefault
         guards, opcodes, operands, split = self._guards, self._opcodes, self.operands, self._split
         last: re.Match[str] | None = None
@@ -128,7 +128,7 @@ class FastReader:
                         items = listed.split(", ")
                         try:
                             node.operands = itemgetter(*items)(operands) if len(items) > 1 else (operands[listed],)
-                        except Fault:
+                        except SyntaxFault:
                             node.operands = split(words, listed)
                     node.__class__ = Instruction
                     add(node)
@@ -139,7 +139,7 @@ class FastReader:
                 else:
                     break
                 last = found
-        except Fault:
+        except SyntaxFault:
             pass  # the full parser reads this statement or reports its error
         if last is not None:
             cursor.at = cursor.end = last.end()
@@ -153,7 +153,7 @@ class FastReader:
         """Read operands that contain nested commas or parentheses."""
         return self.operands.split_call(listed) if opcode[0] == "call" else self.operands.split(listed)
 
-    def lines(self, cursor: Cursor, frames: list[Frame]) -> None:
+    def lines(self, cursor: Cursor, frames: list[OpenBrace]) -> None:
         """Read the lines of a debugging section, and stop before the first unusual one."""
         add, known = frames[-1].items.append, self._lines
         last: re.Match[str] | None = None
@@ -167,7 +167,7 @@ class FastReader:
                     node = known[text] = self._line(found)
                 add(node)
                 last = found
-        except Fault:
+        except SyntaxFault:
             pass  # the full parser reads this line or reports its error
         if last is not None:
             cursor.at = cursor.end = last.end()
@@ -187,12 +187,12 @@ class FastReader:
         return done
 
 
-def _braced(frames: list[Frame], lead: str, found: re.Match[str]) -> bool:
+def _braced(frames: list[OpenBrace], lead: str, found: re.Match[str]) -> bool:
     """Open a block, or close the innermost one; return False if the full parser must handle the brace."""
     if found.lastindex == _OPEN:
         if len(frames) > DEEPEST_BLOCK:
             return False
-        frames.append(Frame(lead, found.end() - 1))
+        frames.append(OpenBrace(lead, found.end() - 1))
         return True
     if len(frames) == 1:
         return False

@@ -17,7 +17,7 @@ DEEPEST_BLOCK = 100
 
 
 @dataclass(slots=True)
-class Frame:
+class OpenBrace:
     """An open brace: leading trivia, position, preceding header, and the statements read so far."""
 
     lead: str

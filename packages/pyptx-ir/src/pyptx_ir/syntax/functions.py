@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from pyptx_ir.suggestions import close_names
-from pyptx_ir.syntax.cursor import Fault
+from pyptx_ir.syntax.cursor import SyntaxFault
 from pyptx_ir.syntax.declarations import FUNCTIONS, LINKING, SPACES, Qualifiers, attributes, parameters
 from pyptx_ir.syntax.lexemes import KEYWORD
 from pyptx_ir.syntax.nodes import Attribute, Block, CallPrototype, Function, HeaderDirective, Parameter
@@ -57,7 +57,7 @@ def function(cursor: Cursor, kind: str, qualifiers: Qualifiers) -> Function:
         at = cursor.end
         returns = parameters(cursor)
         if kind == "entry" and not returns:  # the tree does not distinguish this from no list
-            raise Fault(
+            raise SyntaxFault(
                 "expected a function's name, found '('", at - 1, at, "remove the list: an entry returns nothing"
             )
     name = cursor.name("a function's name")
@@ -95,7 +95,7 @@ def header_directives(cursor: Cursor) -> tuple[HeaderDirective, ...]:
     while (word := KEYWORD.match(cursor.text, cursor.skip())) and word[1] not in _STATEMENTS:
         cursor.find(KEYWORD)
         if word[1] != "pragma" and word[1] not in PERFORMANCE:
-            raise Fault(f"unknown directive '{word[0]}'", word.start(), word.end(), closest(word[1], PERFORMANCE))
+            raise SyntaxFault(f"unknown directive '{word[0]}'", word.start(), word.end(), closest(word[1], PERFORMANCE))
         given = arguments(cursor)
         if word[1] == "pragma":
             cursor.need(";")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from pyptx_ir.syntax.cursor import Cursor, Fault
+from pyptx_ir.syntax.cursor import Cursor, SyntaxFault
 from pyptx_ir.syntax.lexemes import CAST, COMPONENT, DOTTED_NAME, NAME, NUMBER, OPERATOR, UNIFIED
 from pyptx_ir.syntax.operand_spelling import PRECEDENCE
 from pyptx_ir.syntax.operands import (
@@ -144,7 +144,7 @@ class OperandParser:
         self._depth += 1
         if self._depth > DEEPEST_OPERAND:
             at = self._cursor.at
-            raise Fault(f"operand nests deeper than {DEEPEST_OPERAND} levels", at, at + 1, "split it")
+            raise SyntaxFault(f"operand nests deeper than {DEEPEST_OPERAND} levels", at, at + 1, "split it")
 
     # --- primaries ----------------------------------------------------------------------------------
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_ir.collector import collector_paused
-from pyptx_ir.syntax.cursor import Cursor, Fault
+from pyptx_ir.syntax.cursor import Cursor, SyntaxFault
 from pyptx_ir.syntax.directives import DATA, data, directive, dwarf
 from pyptx_ir.syntax.errors import PtxSyntaxError
 from pyptx_ir.syntax.fast_path import FastReader
-from pyptx_ir.syntax.frames import DEEPEST_BLOCK, Frame
+from pyptx_ir.syntax.frames import DEEPEST_BLOCK, OpenBrace
 from pyptx_ir.syntax.functions import PENDING
 from pyptx_ir.syntax.instructions import instruction_or_label
 from pyptx_ir.syntax.lexemes import DOTTED_NAME, SECTION
@@ -103,7 +103,7 @@ def parse_operand(text: str) -> Operand:
         operand = OperandParser(cursor).operand()
         if cursor.skip() < len(text):
             cursor.refuse("the end of the operand")
-    except Fault as fault:
+    except SyntaxFault as fault:
         raise _located(fault, Source(text)) from None
     return operand
 
@@ -123,7 +123,7 @@ def _raise_first(errors: tuple[PtxSyntaxError, ...]) -> None:
         raise errors[0]
 
 
-def _located(fault: Fault, source: Source) -> PtxSyntaxError:
+def _located(fault: SyntaxFault, source: Source) -> PtxSyntaxError:
     return PtxSyntaxError(fault.message, source, Span(fault.start, fault.end), fault.help)
 
 
@@ -132,7 +132,7 @@ class _Parser:
         self.fast = FastReader() if fast else None
         self.source = source
         self.cursor = Cursor(source.text)
-        self.frames = [Frame("", 0)]
+        self.frames = [OpenBrace("", 0)]
         self.errors: list[PtxSyntaxError] = []
         self.sections = sections
 
@@ -142,7 +142,7 @@ class _Parser:
             try:
                 if not self.step():
                     break
-            except Fault as fault:
+            except SyntaxFault as fault:
                 self.recover(fault)
         tail = self.cursor.lead
         while len(self.frames) > 1:
@@ -187,7 +187,9 @@ class _Parser:
         else:
             node = instruction_or_label(self.cursor)
         if in_section and not isinstance(node, SectionData | Label):
-            raise Fault("not a line of a section", self.cursor.start, self.cursor.end, "add a missing '}' before it")
+            raise SyntaxFault(
+                "not a line of a section", self.cursor.start, self.cursor.end, "add a missing '}' before it"
+            )
         if isinstance(node, Function) and node.body is PENDING:
             self.open(node)
             return
@@ -219,22 +221,22 @@ class _Parser:
             while len(self.frames) > 1:
                 self.give_up("'{' is not closed before the next function or section")
         if len(self.frames) > DEEPEST_BLOCK:
-            raise Fault(f"blocks nest deeper than {DEEPEST_BLOCK} levels", cursor.at, cursor.at + 1)
+            raise SyntaxFault(f"blocks nest deeper than {DEEPEST_BLOCK} levels", cursor.at, cursor.at + 1)
         lead = cursor.text[cursor.end : cursor.skip()] if header is not None else cursor.lead
         at = cursor.at
         cursor.eat("{")
-        self.frames.append(Frame(lead, at, header))
+        self.frames.append(OpenBrace(lead, at, header))
 
     def close(self) -> None:
         """Take `}` and add the closed statement to the enclosing frame."""
         cursor = self.cursor
         if len(self.frames) == 1:
-            raise Fault("'}' without a '{'", cursor.at, cursor.at + 1, "remove it")
+            raise SyntaxFault("'}' without a '{'", cursor.at, cursor.at + 1, "remove it")
         cursor.eat("}")
         frame = self.frames.pop()
         self.frames[-1].items.append(frame.closed(cursor.lead))
 
-    def recover(self, fault: Fault) -> None:
+    def recover(self, fault: SyntaxFault) -> None:
         """Record an error, keep the text of the statement as one node, and continue after it."""
         cursor, text = self.cursor, self.source.text
         self.errors.append(_located(fault, self.source))

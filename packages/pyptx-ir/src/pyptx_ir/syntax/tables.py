@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from pyptx_ir.syntax.cursor import Cursor, Fault
+from pyptx_ir.syntax.cursor import Cursor, SyntaxFault
 from pyptx_ir.syntax.drafts import RegisterDraft, address, immediate, symbol, vector
 from pyptx_ir.syntax.lexemes import INTEGER_TEXT, MOST_DIGITS, NAME_TEXT, NUMBER
 from pyptx_ir.syntax.nodes import Guard
@@ -62,7 +62,7 @@ class OperandTable(dict[str, Operand]):
             return self[text]
         inner = text[1:-1]
         if text[-1] != ")" or not inner.strip():
-            raise Fault("an unusual list", 0, 0)
+            raise SyntaxFault("an unusual list", 0, 0)
         return CallList(self.split(inner))
 
     def _read(self, text: str) -> Operand:
@@ -75,7 +75,7 @@ class OperandTable(dict[str, Operand]):
         if first.isspace():
             return self[text.lstrip()]
         if "," in text:
-            raise Fault("more than one operand", 0, 0)
+            raise SyntaxFault("more than one operand", 0, 0)
         if text.isdecimal() and len(text) <= MOST_DIGITS:
             return immediate(text)
         if text.replace("$", "_").isidentifier() and text != "$":
@@ -103,7 +103,7 @@ class OperandTable(dict[str, Operand]):
             return _careful(text)
         try:
             return vector(tuple(map(self.__getitem__, text[1:-1].split(", "))))
-        except Fault:
+        except SyntaxFault:
             return _careful(text)  # commas without a space, or nested brackets
 
     def _unusual(self, text: str) -> Operand:
@@ -127,7 +127,7 @@ class LineTable(dict[str, Operand]):
 def _items(text: str) -> list[str]:
     items: list[str] = _ITEM.findall(text)
     if ",".join(items) != text:
-        raise Fault("brackets inside brackets", 0, 0)
+        raise SyntaxFault("brackets inside brackets", 0, 0)
     return items
 
 
@@ -147,7 +147,7 @@ class OpcodeTable(dict[str, tuple[str, ...]]):
     def __missing__(self, text: str) -> tuple[str, ...]:
         words = tuple(text.split("."))
         if _OPCODE.fullmatch(text) is None:
-            raise Fault("unusual opcode", 0, 0)
+            raise SyntaxFault("unusual opcode", 0, 0)
         self[text] = words
         return words
 

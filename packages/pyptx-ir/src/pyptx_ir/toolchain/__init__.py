@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyptx_ir.toolchain.assembler import Assembly, assemble, find_compiler, resources
 from pyptx_ir.toolchain.cache import CubinCache
-from pyptx_ir.toolchain.diagnostics import Diagnostic
+from pyptx_ir.toolchain.diagnostics import ToolMessage
 from pyptx_ir.toolchain.disassembler import disassemble
 from pyptx_ir.toolchain.errors import AssemblyError, CacheWarning, MissingToolError, ToolchainError
 from pyptx_ir.toolchain.finder import Tool, find_tool
@@ -16,10 +16,10 @@ __all__ = [
     "AssemblyError",
     "CacheWarning",
     "CubinCache",
-    "Diagnostic",
     "MissingToolError",
     "Resources",
     "Tool",
+    "ToolMessage",
     "ToolchainError",
     "assemble",
     "disassemble",

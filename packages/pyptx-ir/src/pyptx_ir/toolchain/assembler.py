@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyptx_ir.toolchain.diagnostics import Diagnostic, locate, parse_log
+from pyptx_ir.toolchain.diagnostics import ToolMessage, locate, parse_log
 from pyptx_ir.toolchain.errors import AssemblyError, MissingToolError, ToolchainError
 from pyptx_ir.toolchain.finder import WHEELS, Tool, find_tool, release_for
 from pyptx_ir.toolchain.jitlink import NAME as NVJITLINK
@@ -34,7 +34,7 @@ class Assembly:
     log: str
 
     @property
-    def advisories(self) -> tuple[Diagnostic, ...]:
+    def advisories(self) -> tuple[ToolMessage, ...]:
         """Return the warnings and advice (performance notes, ignored directives), without the statistics."""
         return tuple(remark for remark in parse_log(self.log) if not remark.is_error)
 

@@ -26,7 +26,7 @@ _ABORTED = "Ptx assembly aborted due to errors"
 
 
 @dataclass(frozen=True, slots=True)
-class Diagnostic:
+class ToolMessage:
     """One message: `severity` is error, fatal, warning or info; `line` counts from 1; `code` is NVIDIA's (C7508)."""
 
     severity: str
@@ -40,9 +40,9 @@ class Diagnostic:
         return self.severity in ("error", "fatal")
 
 
-def parse_log(log: str) -> tuple[Diagnostic, ...]:
+def parse_log(log: str) -> tuple[ToolMessage, ...]:
     """Return every message of ptxas's output except its statistics and its last line, "aborted"."""
-    found: list[Diagnostic] = []
+    found: list[ToolMessage] = []
     for said in log.splitlines():
         match = _LINE.match(said)
         if match is None or match["text"] == _ABORTED or _STATISTICS.match(match["text"]):
@@ -52,7 +52,7 @@ def parse_log(log: str) -> tuple[Diagnostic, ...]:
         in_words = _ON_LINE.search(text)
         line = match["line"] or (in_words[1] if in_words else None)
         found.append(
-            Diagnostic(
+            ToolMessage(
                 match["severity"],
                 text[code.end() :] if code else text,
                 int(line) if line else None,
@@ -62,7 +62,7 @@ def parse_log(log: str) -> tuple[Diagnostic, ...]:
     return tuple(found)
 
 
-def locate(text: str, diagnostic: Diagnostic) -> str | None:
+def locate(text: str, diagnostic: ToolMessage) -> str | None:
     """Return the numbered PTX line of a message, with a caret under the first word that the message quotes."""
     lines = text.split("\n")
     if diagnostic.line is None or not 0 < diagnostic.line <= len(lines):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pyptx_ir.errors import PyptxError
 
 if TYPE_CHECKING:
-    from pyptx_ir.toolchain.diagnostics import Diagnostic
+    from pyptx_ir.toolchain.diagnostics import ToolMessage
 
 
 class ToolchainError(PyptxError):
@@ -27,7 +27,7 @@ class AssemblyError(ToolchainError):
         *,
         where: str | None = None,
         help: str | None = None,
-        diagnostics: tuple[Diagnostic, ...] = (),
+        diagnostics: tuple[ToolMessage, ...] = (),
         log: str = "",
     ) -> None:
         """Compose the text; keep ptxas's output in `log`."""

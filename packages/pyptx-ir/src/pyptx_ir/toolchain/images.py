@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from pyptx_ir.plugins.source_rows import Input, PtxSource, SourceFormat
+from pyptx_ir.plugins.source_rows import CommandInput, PtxSource, SourceFormat
 from pyptx_ir.sources import fatbin
 from pyptx_ir.sources.errors import SourceError
 from pyptx_ir.sources.texts import modules_of_listing
@@ -48,7 +48,7 @@ def extract(image: bytes) -> bytes:
     return listing
 
 
-def read(source: Input) -> Sequence[PtxSource]:
+def read(source: CommandInput) -> Sequence[PtxSource]:
     """Return the PTX images in an input, in the order of their offsets.
 
     Raises:
@@ -69,7 +69,7 @@ def read(source: Input) -> Sequence[PtxSource]:
     )
 
 
-def _text(source: Input, image: fatbin.Image) -> str:
+def _text(source: CommandInput, image: fatbin.Image) -> str:
     with _named(source), _contents(source) as data:
         return decode(fatbin.text_of(data, image))
 
@@ -86,7 +86,7 @@ def _listing(data: fatbin.Bytes, missing: Sequence[str]) -> str:
         raise SourceError(error.message, help=error.help) from error
 
 
-def _without_ptx(source: Input, found: Sequence[fatbin.Image]) -> SourceError:
+def _without_ptx(source: CommandInput, found: Sequence[fatbin.Image]) -> SourceError:
     if not found and not _CUBIN.match(source.head):
         return SourceError("no PTX: it contains no fat binary")
     kinds = Counter(fatbin.KINDS.get(image.kind, f"kind {image.kind}") for image in found)
@@ -95,7 +95,7 @@ def _without_ptx(source: Input, found: Sequence[fatbin.Image]) -> SourceError:
 
 
 @contextmanager
-def _named(source: Input) -> Iterator[None]:
+def _named(source: CommandInput) -> Iterator[None]:
     """Put the name of the input before the message of a SourceError from the body."""
     try:
         yield
@@ -104,7 +104,7 @@ def _named(source: Input) -> Iterator[None]:
 
 
 @contextmanager
-def _contents(source: Input) -> Iterator[fatbin.Bytes]:
+def _contents(source: CommandInput) -> Iterator[fatbin.Bytes]:
     """Map a file, so that only the accessed pages take memory."""
     if source.path is None:
         yield source.held

@@ -18,7 +18,7 @@ from pyptx_sim.arrays import is_cpu_array, storage_of, type_of
 from pyptx_sim.memory import DeviceArray
 from pyptx_sim.observer import Observer
 from pyptx_sim.program.windows import GLOBAL_WINDOW
-from pyptx_sim.values import Uninitialised
+from pyptx_sim.values import Uninitialized
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -107,7 +107,7 @@ def _type_of(opcode: tuple[str, ...]) -> str | None:
 def _arrays(program: Program, launch: Launch, bank: FlatMemory) -> Iterator[_Elements]:
     """Yield the float arrays among the arguments."""
     for place, argument in zip(program.parameters, launch.args, strict=True):
-        value = argument.array if isinstance(argument, Uninitialised | DeviceArray) else argument
+        value = argument.array if isinstance(argument, Uninitialized | DeviceArray) else argument
         if not is_cpu_array(value):
             continue
         known = BY_ARRAY.get(type_of(value))

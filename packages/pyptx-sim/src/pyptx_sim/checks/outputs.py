@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.plugins.rows import Output
     from pyptx_sim.machine.machine import Machine
-    from pyptx_sim.observer import AccessKind, Offsets, Space, Work
+    from pyptx_sim.observer import AccessKind, AsyncOperations, Offsets, Space
     from pyptx_sim.regions import Placed
 
 UNWRITTEN: Final = "unwritten-output"
@@ -44,7 +44,7 @@ class OutputWrites(Observer):
         if space == "global" and kind in {"write", "atomic"} and len(offsets):
             self._note(int(offsets[0]), pc)
 
-    def issued(self, work: Work) -> None:
+    def issued(self, work: AsyncOperations) -> None:
         """Record the writes of asynchronous operations."""
         for touch in work.touches:
             if touch.space == "global" and touch.writes and len(touch.offsets):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pyptx_ir.syntax.operands import Immediate
-from pyptx_sim.extension import Step, meaning_of
+from pyptx_sim.extension import InstructionSemantics, meaning_of
 from pyptx_sim.instructions.compiling.operands import Operands
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def surely_used(program: Program, slices: Slice, pc: int) -> bool:
             held -= frozenset() if guarded else use.written
             continue
         meaning = meaning_of(site.instruction.opcode)
-        if isinstance(meaning, Step) and meaning.effect != "none":
+        if isinstance(meaning, InstructionSemantics) and meaning.effect != "none":
             return True
         held -= use.written
         if site.instruction.opcode[0] in _CARRYING:

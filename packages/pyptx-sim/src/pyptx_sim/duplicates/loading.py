@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from pyptx_sim.instructions.compiling.operands import Operands
     from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.machine import Machine
-    from pyptx_sim.machine.memory.spaces import Memory
+    from pyptx_sim.machine.memory.spaces import SpaceMemory
     from pyptx_sim.machine.wave import Wave
-    from pyptx_sim.observer import AccessKind, Offsets, Space, Work
+    from pyptx_sim.observer import AccessKind, AsyncOperations, Offsets, Space
 
 __all__ = ["Versions", "loader"]
 
@@ -62,7 +62,7 @@ class Versions(Observer):
         if kind in {"write", "atomic"}:
             self._written(space, offsets, size)
 
-    def issued(self, work: Work) -> None:
+    def issued(self, work: AsyncOperations) -> None:
         """Give words that asynchronous operations write a new version."""
         for touch in work.touches:
             if touch.writes and len(touch.offsets):
@@ -128,7 +128,7 @@ def _base(operands: Operands, operand: Operand) -> Source | None:
 
 
 def _loaded(
-    memory: Memory, lanes: Lanes, addresses: Offsets, size: int, count: int, versions: Versions
+    memory: SpaceMemory, lanes: Lanes, addresses: Offsets, size: int, count: int, versions: Versions
 ) -> list[Number] | None:
     """Return the numbers of consecutive elements; None for memory that is private to a thread."""
     if memory.space not in {"global", "shared", "const", "param"}:

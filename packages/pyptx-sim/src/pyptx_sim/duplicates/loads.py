@@ -12,7 +12,7 @@ from pyptx_ir.syntax.operands import Register
 from pyptx_sim.checks.race.lane_masks import booleans_of
 from pyptx_sim.checks.race.tables import MASK, PC, WARP
 from pyptx_sim.duplicates.selections import branching, meeting, meeting_end, selections
-from pyptx_sim.extension import Step, meaning_of
+from pyptx_sim.extension import InstructionSemantics, meaning_of
 from pyptx_sim.findings import FindingLog
 from pyptx_sim.instructions.compiling.carrying import Carried
 from pyptx_sim.instructions.compiling.operands import Operands
@@ -125,7 +125,7 @@ class Following:
         step = meaning_of(operands.opcode)
         if pc in self.pcs:
             action = _leaving(operands, action, self.loads, self.first_warp)
-        if isinstance(step, Step) and step.effect != "none":
+        if isinstance(step, InstructionSemantics) and step.effect != "none":
             action = _needing(action, _Needs.of(operands))
         return action
 

@@ -12,7 +12,7 @@ from pyptx_sim.duplicates.loading import Versions
 from pyptx_sim.duplicates.loads import Following, RacingLoads, Uses
 from pyptx_sim.duplicates.slices import Slice
 from pyptx_sim.duplicates.store_sites import StoreSite, stores_values
-from pyptx_sim.duplicates.stores import Copies, StoredNumbers, Verdict
+from pyptx_sim.duplicates.stores import Relation, StoredNumbers, StoreRelation
 from pyptx_sim.duplicates.tracking import tracked
 from pyptx_sim.instructions.compiling.table import scheduled
 
@@ -73,7 +73,7 @@ class _Case:
     stores: list[Key] = field(default_factory=list["Key"])
     equal: list[Key] = field(default_factory=list["Key"])
     loads: list[Key] = field(default_factory=list["Key"])
-    verdicts: dict[Key, Verdict] = field(default_factory=dict["Key", Verdict])
+    verdicts: dict[Key, StoreRelation] = field(default_factory=dict["Key", StoreRelation])
     racing: RacingLoads = field(default_factory=lambda: RacingLoads(frozenset()))
     dead: set[int] = field(default_factory=set[int])
     ends: list[Key] = field(default_factory=list["Key"])
@@ -165,13 +165,13 @@ class _Case:
         log, reports = self.watched.machine.log, self.watched.checker.reports
         for key in self.equal:
             verdict = self.verdicts.get(key)
-            if verdict is not None and verdict.copies in {Copies.ROUNDED, Copies.DIFFERENT}:
+            if verdict is not None and verdict.copies in {Relation.ROUNDED, Relation.DIFFERENT}:
                 reports.report_equal(key)
                 self.stores += [] if key in self.stores else [key]
         for key in self.stores:
             verdict = self.verdicts.get(key)
-            if verdict is not None and verdict.copies <= Copies.ROUNDED:
-                equal = verdict.copies == Copies.EQUAL
+            if verdict is not None and verdict.copies <= Relation.ROUNDED:
+                equal = verdict.copies == Relation.EQUAL
                 log.downgrade(key, _EQUAL if equal else _rounded(verdict), _ONE_STORE if equal else _ONE_COPY)
         for key in self.loads:
             if self.load_of(key) in self.dead:
@@ -183,7 +183,7 @@ def _each(receivers: Sequence[Callable[[Race], None]], race: Race) -> None:
         each(race)
 
 
-def _rounded(verdict: Verdict) -> str:
+def _rounded(verdict: StoreRelation) -> str:
     apart = "differ by 0 ulp here" if not verdict.ulps else f"differ by {verdict.ulps} ulp"
     if verdict.ulps >= _HALF:
         apart = "differ"

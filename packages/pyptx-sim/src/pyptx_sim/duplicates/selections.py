@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from pyptx_ir.syntax.operands import Register
-from pyptx_sim.extension import Step, meaning_of
+from pyptx_sim.extension import InstructionSemantics, meaning_of
 from pyptx_sim.instructions.compiling.carrying import Carried
 from pyptx_sim.instructions.compiling.operands import Operands
 from pyptx_sim.instructions.control.branches import compile_bra
@@ -65,7 +65,7 @@ def _of_its_lane(opcode: tuple[str, ...]) -> bool:
     if opcode[0] in _ACROSS_LANES or "sync" in opcode:
         return False
     meaning = meaning_of(opcode)
-    return opcode[0] == "bra" or not isinstance(meaning, Step) or meaning.effect == "none"
+    return opcode[0] == "bra" or not isinstance(meaning, InstructionSemantics) or meaning.effect == "none"
 
 
 def _selection(program: Program, branch: Branch) -> Selection:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Array
     from pyptx_sim.program.scopes import RegisterBinding
 
-__all__ = ["FLOATS", "Given", "Source", "source"]
+__all__ = ["FLOATS", "Source", "SourceValue", "source"]
 
 FLOATS: Final = frozenset({"f16", "bf16", "f32", "f64"})
 
@@ -31,7 +31,7 @@ _OTHER: Final = name_number("other")
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class SourceValue:
     """Value of a source operand, with its number."""
 
     values: Array
@@ -61,14 +61,14 @@ class Source:
     other: np.uint64 | None
     level: np.uint8
 
-    def __call__(self, wave: Wave, lanes: Lanes) -> Given:
+    def __call__(self, wave: Wave, lanes: Lanes) -> SourceValue:
         """Return the values of the lanes."""
         values = self.read(wave, lanes)
         value = fixed(values)
         if self.level == OPAQUE:
-            return Given(values, wave.part(Planes).fresh(lanes), self.ptx_type)
+            return SourceValue(values, wave.part(Planes).fresh(lanes), self.ptx_type)
         if self.register is None:
-            return Given(values, value, self.ptx_type)
+            return SourceValue(values, value, self.ptx_type)
         known = wave.part(Planes).read(self.register.slot, lanes)
         strict, exact, leaves = known.strict, known.exact, known.leaves
         if self.other is not None:
@@ -77,7 +77,7 @@ class Source:
             by_value = known.level == FIXED
             strict, leaves = np.where(by_value, value.strict, strict), np.where(by_value, value.leaves, leaves)
             exact = exact if self.other is None else np.where(by_value, value.exact, exact)
-        return Given(values, Number(strict, exact, known.level, leaves), self.ptx_type)
+        return SourceValue(values, Number(strict, exact, known.level, leaves), self.ptx_type)
 
 
 def source(operands: Operands, operand: Operand, ptx_type: str) -> Source:

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.observer import AccessKind, Offsets, Space, Stores
 
-__all__ = ["Copies", "StoredNumbers", "Verdict"]
+__all__ = ["Relation", "StoreRelation", "StoredNumbers"]
 
 
-class Copies(IntEnum):
+class Relation(IntEnum):
     """Relation of the values of two racing stores, from benign to harmful."""
 
     EQUAL = 0
@@ -43,10 +43,10 @@ class Copies(IntEnum):
 
 
 @dataclass(slots=True)
-class Verdict:
+class StoreRelation:
     """Worst relation of the racing stores of two instructions, and the greatest difference in ulp."""
 
-    copies: Copies = Copies.EQUAL
+    copies: Relation = Relation.EQUAL
     ulps: int = 0
 
 
@@ -72,7 +72,7 @@ class StoredNumbers(Observer):
 
     def __init__(self, machine: Machine, sites: Mapping[int, StoreSite]) -> None:
         """Observe the stores of a machine at `sites`, by pc."""
-        self.verdicts: dict[tuple[str, int, int], Verdict] = {}
+        self.verdicts: dict[tuple[str, int, int], StoreRelation] = {}
         self._machine, self._sites = machine, sites
         self._unit = min((site.size for site in sites.values()), default=1)
         self._memories: dict[Space, _Units] = {}
@@ -140,10 +140,10 @@ class StoredNumbers(Observer):
         step, last, now = race.step, race.last, self._now
         for other_pc in np.unique(last[:, PC]).tolist():
             key = (race.rule, step.pc, int(other_pc))
-            verdict = self.verdicts.setdefault(key, Verdict())
+            verdict = self.verdicts.setdefault(key, StoreRelation())
             here = np.flatnonzero(last[:, PC] == other_pc)
             if {step.pc, other_pc} - self._sites.keys() or race.stores is None or now is None:
-                verdict.copies = Copies.DIFFERENT
+                verdict.copies = Relation.DIFFERENT
             else:
                 self._compare(race, race.stores, now, here, verdict)
 
@@ -153,7 +153,7 @@ class StoredNumbers(Observer):
         stores: Stores,
         now: tuple[NDArray[Any], ...],
         some: NDArray[np.int64],
-        verdict: Verdict,
+        verdict: StoreRelation,
     ) -> None:
         step, bad = race.step, race.bad[some]
         at = stores.addressed_by(bad // step.granules)
@@ -170,11 +170,11 @@ class StoredNumbers(Observer):
             theirs = self._machine.arena(step.space).data[(offsets // size * size)[:, None] + np.arange(size)]
         same = (mine == theirs).all(axis=1)
         unknown = own[2] | other[2] | (own[3] == other[3])
-        copies = np.where(own[1] == other[1], Copies.ROUNDED, np.where(unknown, Copies.UNKNOWN, Copies.DIFFERENT))
-        copies = np.where(own[0] == other[0], np.where(same, Copies.EQUAL, Copies.UNKNOWN), copies)
-        copies = np.where(known, copies, Copies.UNKNOWN)
-        verdict.copies = max(verdict.copies, Copies(int(copies.max())))
-        rounded = copies == Copies.ROUNDED
+        copies = np.where(own[1] == other[1], Relation.ROUNDED, np.where(unknown, Relation.UNKNOWN, Relation.DIFFERENT))
+        copies = np.where(own[0] == other[0], np.where(same, Relation.EQUAL, Relation.UNKNOWN), copies)
+        copies = np.where(known, copies, Relation.UNKNOWN)
+        verdict.copies = max(verdict.copies, Relation(int(copies.max())))
+        rounded = copies == Relation.ROUNDED
         if rounded.any():
             element = self._sites[step.pc].element
             verdict.ulps = max(verdict.ulps, _ulps(mine[rounded], theirs[rounded], element))

@@ -13,7 +13,7 @@ from pyptx_sim.duplicates import transfer
 from pyptx_sim.duplicates.loading import loader
 from pyptx_sim.duplicates.planes import DATA, FIXED, Number, Planes, chosen, fixed, where
 from pyptx_sim.duplicates.sources import source
-from pyptx_sim.extension import Step, meaning_of
+from pyptx_sim.extension import InstructionSemantics, meaning_of
 from pyptx_sim.instructions.compiling.compute import parts
 from pyptx_sim.instructions.compiling.operands import Operands
 from pyptx_sim.semantics.meaning import operation_of
@@ -206,7 +206,7 @@ def _numbering(operands: Operands, versions: Versions) -> Numbered:
     Fixed values that are moved or computed exactly keep their exact numbers.
     """
     meaning = meaning_of(operands.opcode)
-    if isinstance(meaning, Step):
+    if isinstance(meaning, InstructionSemantics):
         return _of_step(operands, meaning, versions)
     if meaning is None:
         return None, (), False
@@ -253,7 +253,7 @@ def _shuffle(operands: Operands) -> Numbering:
     return number
 
 
-def _of_step(operands: Operands, step: Step, versions: Versions) -> Numbered:
+def _of_step(operands: Operands, step: InstructionSemantics, versions: Versions) -> Numbered:
     if step.opcode == "mov":
         number, outs = _move(operands)
         return number, outs, len(outs) == len(operands.elements(operands.named("a")))

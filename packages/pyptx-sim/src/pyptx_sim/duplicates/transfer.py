@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pyptx_sim.duplicates.numbers import Numbers
-    from pyptx_sim.duplicates.sources import Given
+    from pyptx_sim.duplicates.sources import SourceValue
     from pyptx_sim.machine.lanes import IntArray, Lanes
 
 __all__ = ["Meaning", "among_lanes", "of_lanes", "of_operation", "packed", "unpacked"]
@@ -65,7 +65,7 @@ class Meaning:
         return name_number(*self.words)
 
 
-def of_operation(meaning: Meaning, given: Sequence[Given], _lanes: Lanes) -> list[Number]:
+def of_operation(meaning: Meaning, given: Sequence[SourceValue], _lanes: Lanes) -> list[Number]:
     """Return the numbers of results that each lane computes from its own sources."""
     if meaning.name == "selp":
         one, other, by = given
@@ -88,7 +88,7 @@ def _ordered(meaning: Meaning, numbers: list[Numbers]) -> list[Numbers]:
     return [np.minimum(first, second), np.maximum(first, second), *others]
 
 
-def _exact(meaning: Meaning, given: Sequence[Given]) -> Numbers:
+def _exact(meaning: Meaning, given: Sequence[SourceValue]) -> Numbers:
     """Return the exact number of a float computed from floats."""
     residues = [each.residue for each in given]
     field = _FIELD.get(meaning.name)
@@ -112,7 +112,7 @@ def _part(index: int) -> np.uint64:
     return name_number("part", index)
 
 
-def unpacked(count: int, whole: Given) -> list[Number]:
+def unpacked(count: int, whole: SourceValue) -> list[Number]:
     """Return the numbers of the `count` parts of a value; `packed` gives the number of the value again."""
     number = whole.number
     strict = [number.strict ^ _part(index) for index in range(count)]
@@ -120,7 +120,7 @@ def unpacked(count: int, whole: Given) -> list[Number]:
     return [Number(*each, number.level, number.leaves) for each in zip(strict, exact, strict=True)]
 
 
-def packed(given: Sequence[Given]) -> Number:
+def packed(given: Sequence[SourceValue]) -> Number:
     """Return the number of a value with these parts."""
     parts, level = [each.number for each in given], highest([each.number for each in given])
     whole = parts[0].strict ^ _part(0)
@@ -140,7 +140,7 @@ def packed(given: Sequence[Given]) -> Number:
 # --- lanes of a warp ---------------------------------------------------------------------------
 
 
-def among_lanes(meaning: Meaning, given: Sequence[Given], lanes: Lanes) -> list[Number]:
+def among_lanes(meaning: Meaning, given: Sequence[SourceValue], lanes: Lanes) -> list[Number]:
     """Return the numbers of results that the lanes of a warp compute together, from the sources of all lanes."""
     function, mask = meaning.number, lanes.full_mask
     own = mix(np.uint64(0), *(each.number.strict for each in given))

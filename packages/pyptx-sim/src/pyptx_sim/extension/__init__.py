@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_sim.extension.descriptor import Descriptor
 from pyptx_sim.extension.group import WARP, WARPGROUP, GroupKind
-from pyptx_sim.extension.item import MBARRIER_BYTES, AsyncItem
+from pyptx_sim.extension.item import MBARRIER_BYTES, AsyncIssue
 from pyptx_sim.extension.layout import Layout
 from pyptx_sim.extension.mutation import Mutation
 from pyptx_sim.extension.origin import Origin
@@ -31,23 +31,24 @@ from pyptx_sim.extension.registry import (
 from pyptx_sim.extension.rule import FindingDetails, Rule, Severity, explained
 from pyptx_sim.extension.space import ASYNC, Proxy, Space
 from pyptx_sim.extension.stall import Stall
-from pyptx_sim.extension.step import Claims, Converges, Effect, Judge, Step
-from pyptx_sim.observer import AccessKind, Observer, Touch, Work
+from pyptx_sim.extension.step import AsyncRegisters, Converges, Effect, InstructionSemantics, RegisterChecker
+from pyptx_sim.observer import AccessKind, AsyncAccess, AsyncOperations, Observer
 from pyptx_sim.operation import Operation
 
 if TYPE_CHECKING:
+    from pyptx_sim.checks.race.races import RaceChecker as RaceChecker
     from pyptx_sim.instructions.compiling.carrying import Carried as Carried
     from pyptx_sim.instructions.compiling.operands import Operands as Operands
     from pyptx_sim.instructions.compiling.registers import Reader as Reader
     from pyptx_sim.instructions.compiling.registers import Writer as Writer
     from pyptx_sim.instructions.memory.addresses import Target as Target
-    from pyptx_sim.instructions.turns.turn import Turn as Turn
+    from pyptx_sim.instructions.turns.turn import ExecutionContext as ExecutionContext
     from pyptx_sim.instructions.turns.warpgroups import Warpgroups as Warpgroups
     from pyptx_sim.machine.asynchrony.groups import Groups as Groups
     from pyptx_sim.machine.lanes import IntArray as IntArray
     from pyptx_sim.machine.memory.arena import Arena as Arena
     from pyptx_sim.machine.memory.atomics import Update as Update
-    from pyptx_sim.machine.memory.spaces import Memory as Memory
+    from pyptx_sim.machine.memory.spaces import SpaceMemory as SpaceMemory
     from pyptx_sim.machine.scheduling.code import Action as Action
     from pyptx_sim.machine.scheduling.code import Terminator as Terminator
     from pyptx_sim.machine.stalled import Stalled as Stalled
@@ -62,28 +63,29 @@ __all__ = [
     "WARP",
     "WARPGROUP",
     "AccessKind",
-    "AsyncItem",
-    "Claims",
+    "AsyncAccess",
+    "AsyncIssue",
+    "AsyncOperations",
+    "AsyncRegisters",
     "Converges",
     "Descriptor",
     "Effect",
     "Extension",
     "FindingDetails",
     "GroupKind",
-    "Judge",
+    "InstructionSemantics",
     "Layout",
     "Mutation",
     "Observer",
     "Operation",
     "Origin",
     "Proxy",
+    "RaceChecker",
+    "RegisterChecker",
     "Rule",
     "Severity",
     "Space",
     "Stall",
-    "Step",
-    "Touch",
-    "Work",
     "descriptor_of",
     "examples",
     "explained",
@@ -94,3 +96,14 @@ __all__ = [
     "rules",
     "step_of",
 ]
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Import the race checker at first use: it uses this interface itself."""
+        if name == "RaceChecker":
+            from pyptx_sim.checks.race.races import RaceChecker
+
+            return RaceChecker
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -13,7 +13,7 @@ __all__ = ["Descriptor"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Descriptor:
-    """A kind of descriptor that `pyptx_sim.Mapped` passes with an array.
+    """A kind of descriptor that `pyptx_sim.WithDescriptor` passes with an array.
 
     - `described`: class of the objects that specify a descriptor.
     - `encode(it, address)`: returns the descriptor's bytes for an array at a global address of the simulated device. It

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.syntax.nodes import Statement
     from pyptx_ir.syntax.operands import Operand
-    from pyptx_sim.extension.mutation import Change, Edit, Site
+    from pyptx_sim.extension.mutation import Change, Edit, MutationSite
 
 __all__ = ["behind", "beside", "later", "nothing", "sooner"]
 
@@ -32,14 +32,14 @@ def beside(node: Instruction) -> Instruction:
     return evolve(node, lead=" ")
 
 
-def later(site: Site) -> Iterator[Change]:
+def later(site: MutationSite) -> Iterator[Change]:
     """Exchange the instruction with the following one."""
     behind = site.neighbour(1)
     if behind is not None and behind.opcode[0] not in {"bra", "ret", "exit"} and not _feeds(site.instruction, behind):
         yield _swapped(site, site.at, site.at + 1)
 
 
-def sooner(site: Site) -> Iterator[Change]:
+def sooner(site: MutationSite) -> Iterator[Change]:
     """Move the instruction before all preceding memory accesses that it does not depend on, up to a label or branch."""
     at = site.at
     passed = False
@@ -59,7 +59,7 @@ def behind(*opcode: str) -> Edit:
     Yield nothing if a label or branch precedes that one.
     """
 
-    def edit(site: Site) -> Iterator[Change]:
+    def edit(site: MutationSite) -> Iterator[Change]:
         for distance in range(1, len(site.body) - site.at):
             node = site.neighbour(distance)
             if node is None or node.opcode[0] in _STAYS or _feeds(site.instruction, node):
@@ -102,12 +102,12 @@ def _registers(operand: Operand) -> Iterator[str]:
             return
 
 
-def _swapped(site: Site, first: int, second: int) -> Change:
+def _swapped(site: MutationSite, first: int, second: int) -> Change:
     one, other = site.body[first], site.body[second]
     return {first: (evolve(other, lead=one.lead),), second: (evolve(one, lead=other.lead),)}
 
 
-def _moved_up(site: Site, to: int) -> Change:
+def _moved_up(site: MutationSite, to: int) -> Change:
     """Return the change that moves the site's instruction to the line of statement `to`, before that statement."""
     there = site.body[to]
     return {

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pyptx_ir.syntax.operands import Operand
-    from pyptx_sim.extension.mutation import Change, Edit, Site
+    from pyptx_sim.extension.mutation import Change, Edit, MutationSite
 
 __all__ = [
     "add",
@@ -63,7 +63,7 @@ __all__ = [
 # --- whole instructions ---------------------------------------------------------------------------
 
 
-def drop(site: Site) -> Iterator[Change]:
+def drop(site: MutationSite) -> Iterator[Change]:
     """Remove the instruction."""
     yield {site.at: (nothing(site.instruction),)}
 
@@ -71,7 +71,7 @@ def drop(site: Site) -> Iterator[Change]:
 def drop_with(distance: int, *opcode: str) -> Edit:
     """Remove the instruction and the one at `distance`, if the latter's opcode starts with `opcode`."""
 
-    def edit(site: Site) -> Iterator[Change]:
+    def edit(site: MutationSite) -> Iterator[Change]:
         other = site.neighbour(distance)
         if other is not None and other.opcode[: len(opcode)] == opcode:
             yield {site.at: (nothing(site.instruction),), site.at + distance: (nothing(other),)}
@@ -79,19 +79,19 @@ def drop_with(distance: int, *opcode: str) -> Edit:
     return edit
 
 
-def twice(site: Site) -> Iterator[Change]:
+def twice(site: MutationSite) -> Iterator[Change]:
     """Execute the instruction twice."""
     node = site.instruction
     yield {site.at: (node, beside(node))}
 
 
-def unguard(site: Site) -> Iterator[Change]:
+def unguard(site: MutationSite) -> Iterator[Change]:
     """Remove the guard predicate, so that every thread executes the instruction."""
     if site.instruction.guard is not None:
         yield {site.at: (evolve(site.instruction, guard=None),)}
 
 
-def invert_guard(site: Site) -> Iterator[Change]:
+def invert_guard(site: MutationSite) -> Iterator[Change]:
     """Negate the guard predicate."""
     guard = site.instruction.guard
     if guard is not None:
@@ -101,7 +101,7 @@ def invert_guard(site: Site) -> Iterator[Change]:
 def become(opcode: str, *operands: int | str) -> Edit:
     """Replace the instruction by another with operands of the original, by index; a string is an immediate or `_`."""
 
-    def edit(site: Site) -> Iterator[Change]:
+    def edit(site: MutationSite) -> Iterator[Change]:
         known: list[Operand] = []
         for each in operands:
             given = _operand(site.instruction, each) if isinstance(each, int) else _written(each)
@@ -120,7 +120,7 @@ def _written(text: str) -> Operand:
 # --- polling loops -------------------------------------------------------------------------------
 
 
-def _retry(site: Site) -> tuple[int, Instruction] | None:
+def _retry(site: MutationSite) -> tuple[int, Instruction] | None:
     """Return the branch that retries a wait, with its index: `@!p bra WAIT`, or the branch after `@p bra DONE`."""
     done = site.instruction.operands[0]
     branch = site.neighbour(1)
@@ -132,14 +132,14 @@ def _retry(site: Site) -> tuple[int, Instruction] | None:
     return None if again is None or again.opcode[0] != "bra" else (site.at + (1 if again is branch else 2), again)
 
 
-def no_retry(site: Site) -> Iterator[Change]:
+def no_retry(site: MutationSite) -> Iterator[Change]:
     """Remove the branch that retries a wait."""
     again = _retry(site)
     if again is not None:
         yield {again[0]: (nothing(again[1]),)}
 
 
-def no_wait(site: Site) -> Iterator[Change]:
+def no_wait(site: MutationSite) -> Iterator[Change]:
     """Remove a wait and the branch that retries it."""
     again = _retry(site)
     if again is not None:
@@ -152,7 +152,7 @@ def no_wait(site: Site) -> Iterator[Change]:
 def word(old: str, new: str) -> Edit:
     """Replace modifier `old` of the opcode by `new`; remove it if `new` is empty."""
 
-    def edit(site: Site) -> Iterator[Change]:
+    def edit(site: MutationSite) -> Iterator[Change]:
         opcode = site.instruction.opcode
         if old in opcode[1:]:
             at = opcode.index(old, 1)
@@ -164,7 +164,7 @@ def word(old: str, new: str) -> Edit:
 def more_words(*words: str, unless: tuple[str, ...] = ()) -> Edit:
     """Append modifiers to the opcode, unless it has one of them or of `unless`."""
 
-    def edit(site: Site) -> Iterator[Change]:
+    def edit(site: MutationSite) -> Iterator[Change]:
         node = site.instruction
         if not {*words, *unless} & set(node.opcode):
             yield {site.at: (evolve(node, opcode=(*node.opcode, *words)),)}
@@ -175,7 +175,7 @@ def more_words(*words: str, unless: tuple[str, ...] = ()) -> Edit:
 def insert(behind: str, *words: str, count: int) -> Edit:
     """Insert modifiers after modifier `behind` of an opcode of `count` words."""
 
-    def edit(site: Site) -> Iterator[Change]:
+    def edit(site: MutationSite) -> Iterator[Change]:
         opcode = site.instruction.opcode
         if behind in opcode[1:] and len(opcode) == count:
             at = opcode.index(behind, 1) + 1
@@ -195,12 +195,12 @@ def _operand(node: Instruction, index: int) -> Operand | None:
     return node.operands[index] if -len(node.operands) <= index < len(node.operands) else None
 
 
-def _instead(site: Site, index: int, operand: Operand) -> Change:
+def _instead(site: MutationSite, index: int, operand: Operand) -> Change:
     index %= len(site.instruction.operands)
     return {site.at: (_with_operand(site.instruction, index, operand),)}
 
 
-def _around(site: Site, opcode: tuple[str, ...], register: Register, there: str, back: str) -> Change:
+def _around(site: MutationSite, opcode: tuple[str, ...], register: Register, there: str, back: str) -> Change:
     """Return the change that modifies a register before the instruction and restores it afterwards."""
     node = site.instruction
     first = Instruction((*opcode,), (register, register, Immediate(there)), lead=node.lead)
@@ -211,7 +211,7 @@ def _around(site: Site, opcode: tuple[str, ...], register: Register, there: str,
 def add(index: int, *deltas: int, least: int = 0, bits: int = 32) -> Edit:
     """Add to a numeric operand, an immediate or a register; immediates stay at or above `least`."""
 
-    def edit(site: Site) -> Iterator[Change]:
+    def edit(site: MutationSite) -> Iterator[Change]:
         match _operand(site.instruction, index):
             case Immediate(text):
                 value = parse_literal(text)
@@ -230,7 +230,7 @@ def add(index: int, *deltas: int, least: int = 0, bits: int = 32) -> Edit:
 def scale(index: int, numerator: int, denominator: int) -> Edit:
     """Multiply an immediate by `numerator / denominator`, if the result is an integer."""
 
-    def edit(site: Site) -> Iterator[Change]:
+    def edit(site: MutationSite) -> Iterator[Change]:
         match _operand(site.instruction, index):
             case Immediate(text):
                 value = parse_literal(text)
@@ -245,7 +245,7 @@ def scale(index: int, numerator: int, denominator: int) -> Edit:
 def flip(index: int, mask: int, bits: int = 32) -> Edit:
     """Flip bits of a numeric operand, an immediate or a register."""
 
-    def edit(site: Site) -> Iterator[Change]:
+    def edit(site: MutationSite) -> Iterator[Change]:
         match _operand(site.instruction, index):
             case Immediate(text):
                 value = parse_literal(text)
@@ -262,7 +262,7 @@ def flip(index: int, mask: int, bits: int = 32) -> Edit:
 def flip_constant(index: int, mask: int) -> Edit:
     """Flip bits of an immediate."""
 
-    def edit(site: Site) -> Iterator[Change]:
+    def edit(site: MutationSite) -> Iterator[Change]:
         if isinstance(_operand(site.instruction, index), Immediate):
             yield from flip(index, mask)(site)
 
@@ -272,7 +272,7 @@ def flip_constant(index: int, mask: int) -> Edit:
 def shift(index: int, delta: int) -> Edit:
     """Add bytes to an address operand; in a tensor address, add to the first coordinate."""
 
-    def edit(site: Site) -> Iterator[Change]:
+    def edit(site: MutationSite) -> Iterator[Change]:
         match _operand(site.instruction, index):
             case Address(base, None):
                 yield _instead(site, index, Address(base, Immediate(str(delta))))
@@ -289,7 +289,7 @@ def shift(index: int, delta: int) -> Edit:
 def invert(find: Callable[[Instruction], int | None]) -> Edit:
     """Negate a predicate operand, at the index that `find` returns (None if there is none)."""
 
-    def edit(site: Site) -> Iterator[Change]:
+    def edit(site: MutationSite) -> Iterator[Change]:
         index = find(site.instruction)
         if index is not None:
             given = site.instruction.operands[index]
@@ -301,7 +301,7 @@ def invert(find: Callable[[Instruction], int | None]) -> Edit:
 def shrink_mask(index: int) -> Edit:
     """Remove the upper 16 lanes from a full membermask, or replace a smaller membermask by the full one."""
 
-    def edit(site: Site) -> Iterator[Change]:
+    def edit(site: MutationSite) -> Iterator[Change]:
         match _operand(site.instruction, index):
             case Immediate(text):
                 full = parse_literal(text) in {-1, 0xFFFFFFFF}
@@ -312,7 +312,7 @@ def shrink_mask(index: int) -> Edit:
     return edit
 
 
-def one_more_rank(site: Site) -> Iterator[Change]:
+def one_more_rank(site: MutationSite) -> Iterator[Change]:
     """Copy a tile of one more dimension, at coordinate 0 of that dimension."""
     node = site.instruction
     ranks = [word for word in node.opcode if word in {"1d", "2d", "3d", "4d"}]
@@ -326,7 +326,7 @@ def one_more_rank(site: Site) -> Iterator[Change]:
                 continue
 
 
-def elect_all(site: Site) -> Iterator[Change]:
+def elect_all(site: MutationSite) -> Iterator[Change]:
     """Elect every lane."""
     node = site.instruction
     if isinstance(node.operands[0], Pair):
@@ -334,7 +334,7 @@ def elect_all(site: Site) -> Iterator[Change]:
         yield {site.at: (evolve(node, opcode=("setp", "eq", "b32"), operands=(node.operands[0].second, zero, zero)),)}
 
 
-def at_home(site: Site) -> Iterator[Change]:
+def at_home(site: MutationSite) -> Iterator[Change]:
     """Replace `mapa` by the address in the thread's own CTA."""
     node = site.instruction
     bits = "b64" if node.opcode[-1] == "u64" else "b32"
@@ -344,14 +344,14 @@ def at_home(site: Site) -> Iterator[Change]:
 def each(*edits: Edit) -> Edit:
     """Yield the changes of each of `edits`."""
 
-    def edit(site: Site) -> Iterator[Change]:
+    def edit(site: MutationSite) -> Iterator[Change]:
         for one in edits:
             yield from one(site)
 
     return edit
 
 
-def another_block(site: Site) -> Iterator[Change]:
+def another_block(site: MutationSite) -> Iterator[Change]:
     """Add or remove one CTA of a multicast: flip bit 1 of the CTA mask."""
     hinted = "L2::cache_hint" in site.instruction.opcode
     yield from flip(-2 if hinted else -1, 2, bits=16)(site)

@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.asynchrony.groups import Groups
     from pyptx_sim.machine.wave import Wave
 
-__all__ = ["MBARRIER_BYTES", "AsyncItem"]
+__all__ = ["MBARRIER_BYTES", "AsyncIssue"]
 
 MBARRIER_BYTES: Final = 8
 """Size of an mbarrier object in bytes, which is also its alignment."""
 
 
 @dataclass(slots=True, kw_only=True)
-class AsyncItem:
+class AsyncIssue:
     """Asynchronous operations issued by one instruction; operation i by `lanes[i]` of `warps[i]`.
 
     `group` is the kind of their groups and `numbers` their group indices. If mbarriers track completion, `group` is
     None and `numbers` is unused. Subclasses add arrays, or tuples of arrays, with one entry per operation, and define
-    `move`. `Turn.issue` passes an item to the engine, which assigns the `item_id` that observers receive.
+    `move`. `ExecutionContext.issue` passes an item to the engine, which assigns the `item_id` that observers receive.
     """
 
     wave: Wave
@@ -78,14 +78,14 @@ class AsyncItem:
         """
         self.wave.engine.complete_before(self.item_id, which)
 
-    def take_earlier(self, which: Callable[[AsyncItem], NDArray[np.bool_] | None]) -> list[AsyncItem]:
+    def take_earlier(self, which: Callable[[AsyncIssue], NDArray[np.bool_] | None]) -> list[AsyncIssue]:
         """Take over the operations that `which` selects in each earlier item; the caller's `move` performs them.
 
         Return them as items, in the order of issue. The engine no longer completes them.
         """
         return self.wave.engine.take_before(self.item_id, which)
 
-    def goes_on_in(self, following: AsyncItem) -> bool:  # noqa: ARG002 - what subclasses ask for
+    def goes_on_in(self, following: AsyncIssue) -> bool:  # noqa: ARG002 - what subclasses ask for
         """Return whether `following`, the next item issued, also performs this one when it moves."""
         return False
 
@@ -106,7 +106,7 @@ class AsyncItem:
         issued: NDArray[np.bool_] = np.isin(self.warps * 32 + self.lanes, warps * 32 + lanes)
         return issued
 
-    def part(self, which: NDArray[np.bool_]) -> AsyncItem:
+    def part(self, which: NDArray[np.bool_]) -> AsyncIssue:
         """Return an item with the selected operations."""
         part = type(self)(**{name: getattr(self, name) for name in self.__dataclass_fields__})
         part.keep(which)

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
     from pyptx_ir.syntax.nodes import Statement
 
-__all__ = ["Change", "Edit", "Mutation", "Site"]
+__all__ = ["Change", "Edit", "Mutation", "MutationSite"]
 
 Change: TypeAlias = "Mapping[int, tuple[Statement, ...]]"
 """New statements by the index of the body's statement that they replace."""
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class MutationSite:
     """Instruction at index `at` of the statements `body`, on line `line` (from 1) of the module's text."""
 
     body: Sequence[Statement]
@@ -40,7 +40,7 @@ class Site:
         return node if isinstance(node, Instruction) else None
 
 
-Edit: TypeAlias = "Callable[[Site], Iterator[Change]]"
+Edit: TypeAlias = "Callable[[MutationSite], Iterator[Change]]"
 """Function that yields the changes of a mutation. `pyptx_sim.extension.edits` has the usual ones."""
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pyptx_ir.plugins.caches import until_plugins_change
 from pyptx_ir.plugins.errors import PluginError
-from pyptx_sim.extension.step import Step
+from pyptx_sim.extension.step import InstructionSemantics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -32,7 +32,7 @@ class Extension:
     """
 
     version: int
-    steps: tuple[Step, ...] = ()
+    steps: tuple[InstructionSemantics, ...] = ()
     rules: tuple[Rule, ...] = ()
     mutations: tuple[Mutation, ...] = ()
     descriptors: tuple[Descriptor, ...] = ()
@@ -96,7 +96,7 @@ def _descriptors() -> Mapping[str, Descriptor]:
 
 
 @until_plugins_change(maxsize=1)
-def _steps() -> Mapping[tuple[str, ...], Step]:
+def _steps() -> Mapping[tuple[str, ...], InstructionSemantics]:
     steps = _unique("steps of", lambda extension: {step.opcode: step for step in extension.steps})
     return {step.words: step for step in steps.values()}
 
@@ -125,7 +125,7 @@ def _semantics() -> Mapping[tuple[str, ...], tuple[Semantics, ...]]:
 
 
 @until_plugins_change(maxsize=1 << 12)
-def meaning_of(opcode: tuple[str, ...]) -> Step | tuple[Semantics, ...] | None:
+def meaning_of(opcode: tuple[str, ...]) -> InstructionSemantics | tuple[Semantics, ...] | None:
     """Return the step or the semantics with the longest matching opcode prefix; None if there is none."""
     steps, semantics = _steps(), _semantics()
     for length in range(len(opcode), 0, -1):
@@ -137,7 +137,7 @@ def meaning_of(opcode: tuple[str, ...]) -> Step | tuple[Semantics, ...] | None:
     return None
 
 
-def step_of(opcode: tuple[str, ...]) -> Step | None:
+def step_of(opcode: tuple[str, ...]) -> InstructionSemantics | None:
     """Return the step for an opcode; None if there is none."""
     found = meaning_of(opcode)
-    return found if isinstance(found, Step) else None
+    return found if isinstance(found, InstructionSemantics) else None

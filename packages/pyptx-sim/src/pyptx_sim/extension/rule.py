@@ -44,9 +44,9 @@ class Rule:
     can be wrong; `warning`, undefined by the manual; `note`, violates the manual but works in practice. `page` is a
     Markdown file for `pyptx explain`: why it is a fault, an example with its output, and the example without the fault.
 
-    `observer(view)` creates the checker that reports the rule; rules with the same checker share one instance.
-    `"races"` is the built-in checker of races and asynchronous operations, which reports the rules named by spaces,
-    proxies and layouts. Without `observer`, the steps and the machine report the rule.
+    `checker(view)` creates the checker that reports the rule; rules with the same checker share one instance.
+    `RaceChecker` is the built-in checker of races and asynchronous operations, which reports the rules named by spaces,
+    proxies and layouts. Without `checker`, the instruction semantics and the machine report the rule.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Rule:
     page: Path | None = None
     help: str | None = None
     severity: Severity = "error"
-    observer: ObserverFactory | Literal["races"] | None = None
+    checker: ObserverFactory | None = None
 
 
 def explained(pages: Path, *rules: Rule) -> tuple[Rule, ...]:

@@ -28,12 +28,12 @@ class Space:
 class Proxy:
     """Memory proxy other than the generic one, used by asynchronous operations. Manual: "Proxies".
 
-    Writes by warps are visible to it only after a proxy fence (`Turn.show`). An asynchronous access to bytes without a
-    fence breaks the rule `unfenced`, which the extension must define.
+    Writes by warps are visible to it only after a proxy fence (`ExecutionContext.proxy_fence`). An asynchronous access
+    to bytes without a fence breaks the rule `unfenced`, which the extension must define.
 
     `one_way`: operations only read through the proxy, and its fences are unidirectional. The writing thread releases to
-    the proxy (`Turn.release_to`). Then the issuing thread acquires the bytes that are read (`Turn.acquire_through`).
-    `reads` names the object read there, for messages: "tensor map".
+    the proxy (`ExecutionContext.release_to`). Then the issuing thread acquires the bytes that are read
+    (`ExecutionContext.acquire_through`). `reads` names the object read there, for messages: "tensor map".
     """
 
     name: str

@@ -9,29 +9,29 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from pyptx_sim.instructions.compiling.operands import Operands
-    from pyptx_sim.instructions.turns.turn import Turn
+    from pyptx_sim.instructions.turns.turn import ExecutionContext
     from pyptx_sim.machine.scheduling.code import Action, Terminator
     from pyptx_sim.machine.wave import Wave
 
-__all__ = ["Claims", "Converges", "Effect", "Judge", "Step"]
+__all__ = ["AsyncRegisters", "Converges", "Effect", "InstructionSemantics", "RegisterChecker"]
 
 Effect: TypeAlias = Literal["none", "access", "issue", "order", "control"]
 Converges: TypeAlias = Literal["", "lanes", "warp", "warpgroup"]
 
 
-class Judge(Protocol):
+class RegisterChecker(Protocol):
     """Checker of one wave for accesses to registers that asynchronous operations use."""
 
-    def touch(self, read: tuple[int, ...], written: tuple[int, ...], turn: Turn) -> None:
+    def touch(self, read: tuple[int, ...], written: tuple[int, ...], turn: ExecutionContext) -> None:
         """Check an instruction that reads and writes these registers, by slot."""
         ...
 
 
-J_co = TypeVar("J_co", bound=Judge, covariant=True)
+J_co = TypeVar("J_co", bound=RegisterChecker, covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Claims(Generic[J_co]):
+class AsyncRegisters(Generic[J_co]):
     """Registers that an instruction's asynchronous operations use after issue.
 
     `registers(operands)` returns their names by slot. In a checked run, `judge(wave, registers)` creates one checker
@@ -43,12 +43,12 @@ class Claims(Generic[J_co]):
     """
 
     registers: Callable[[Operands], Mapping[int, str]]
-    judge: Callable[[Wave, Mapping[int, str]], J_co]
-    finish: Callable[[Turn, Collection[int], Collection[int]], None] | None = None
+    check: Callable[[Wave, Mapping[int, str]], J_co]
+    finish: Callable[[ExecutionContext, Collection[int], Collection[int]], None] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class InstructionSemantics:
     """Semantics of all instructions whose opcode starts with `opcode`; the step with the longest prefix applies.
 
     `compile(operands)` is called once per instruction and returns the action of each execution. Alternatively,
@@ -60,14 +60,15 @@ class Step:
     - `converges`: lanes that must reconverge before execution: the `lanes` in the membermask (last operand), the whole
       `warp`, all warps of a `warpgroup`, or none (`""`). With None the modifiers `.sync` and `.aligned` decide: they
       require the lanes of a `membermask` if the instruction has one, else the whole warp.
-    - `meets`: the instruction synchronizes the lanes, as `bar.warp.sync` does: earlier accesses of each happen before
-      later ones of all.
-    - `waits`: the instruction may block or be re-executed; it gets a basic block of its own.
-    - `signals`: the instruction may complete an mbarrier phase: always (True), or if it has the given modifier.
-    - `claims`: registers that its asynchronous operations use after issue.
-    - `cancels_launches`: its operations may cancel launches of clusters (`AsyncItem.cancel_launch`).
-    - `fences_reads`: a fence is required between reads by warps and its asynchronous writes (`Touch.after_reads`).
-    - `shows`: its writes are visible to every proxy without a fence.
+    - `synchronizes_warp`: the instruction synchronizes the lanes, as `bar.warp.sync` does: earlier accesses of each
+      happen before later ones of all.
+    - `blocks`: the instruction may block or be re-executed; it gets a basic block of its own.
+    - `signals_mbarrier`: the instruction may complete an mbarrier phase: always (True), or with the given modifier.
+    - `async_registers`: registers that its asynchronous operations use after issue.
+    - `cancels_launches`: its operations may cancel launches of clusters (`AsyncIssue.cancel_launch`).
+    - `fences_reads`: a fence is required between reads by warps and its asynchronous writes
+      (`AsyncAccess.after_reads`).
+    - `proxy_fence`: its writes are visible to every proxy without a fence.
     - `track(opcode)`: timeline track of its asynchronous operations; by default the first words of the opcode.
     """
 
@@ -76,14 +77,14 @@ class Step:
     compile: Callable[[Operands], Action] | None = None
     end: Callable[[Operands, int], Terminator] | None = None
     converges: Converges | None = None
-    meets: bool = False
-    waits: bool = False
-    signals: str | bool = False
+    synchronizes_warp: bool = False
+    blocks: bool = False
+    signals_mbarrier: str | bool = False
     cancels_launches: bool = False
     fences_reads: bool = False
-    shows: bool = False
+    proxy_fence: bool = False
     track: Callable[[tuple[str, ...]], str] | None = None
-    claims: Claims[Judge] | None = None
+    async_registers: AsyncRegisters[RegisterChecker] | None = None
 
     @property
     def words(self) -> tuple[str, ...]:

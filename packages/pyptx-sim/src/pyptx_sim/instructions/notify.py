@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_sim.machine.asynchrony.groups import COPY
-from pyptx_sim.observer import Touch, Work
+from pyptx_sim.observer import AsyncAccess, AsyncOperations
 
 if TYPE_CHECKING:
     from pyptx_sim.extension import GroupKind, Proxy
@@ -27,10 +27,10 @@ def tell_waited(wave: Wave, kind: GroupKind, warps: IntArray, masks: Mask) -> No
 def tell_copies(wave: Wave, copies: Copies, item_id: int) -> None:
     """Notify observers of copies by threads."""
     everyone = np.arange(len(copies))
-    touches = [Touch("shared", writes=True, offsets=copies.targets, size=copies.size, owners=everyone)]
+    touches = [AsyncAccess("shared", writes=True, offsets=copies.targets, size=copies.size, owners=everyone)]
     read = everyone if copies.used is None else everyone[copies.used == copies.size]
     if len(read):
-        touches.append(Touch("global", writes=False, offsets=copies.sources[read], size=copies.size, owners=read))
+        touches.append(AsyncAccess("global", writes=False, offsets=copies.sources[read], size=copies.size, owners=read))
     tell(wave, item_id, COPY, (copies.warps, copies.lanes, copies.numbers), tuple(touches))
 
 
@@ -39,13 +39,13 @@ def tell(
     item_id: int,
     kind: GroupKind | None,
     threads: tuple[IntArray, IntArray, IntArray],
-    touches: tuple[Touch, ...],
+    touches: tuple[AsyncAccess, ...],
     *,
     proxy: Proxy | None = None,
 ) -> None:
     """Notify observers of operations by `threads`: their warps, lanes and groups."""
     warps, lanes, groups = threads
-    work = Work(
+    work = AsyncOperations(
         item_id=item_id, pc=wave.pc, kind=kind, proxy=proxy, warps=warps, lanes=lanes, groups=groups, touches=touches
     )
     wave.machine.observers.issued(work)

@@ -138,7 +138,7 @@ class Configuration:
 
 
 @dataclass(frozen=True, slots=True)
-class Warpgroups:
+class WaveWarpgroups:
     """Complete warpgroups of a wave: `warps` of each, `[count, 4]`, and `cta`, the CTA slot of each.
 
     `of`: the warpgroup of each warp, -1 for warps of an incomplete warpgroup.
@@ -188,13 +188,13 @@ class Geometry:
         return np.tile(np.arange(self.launch.warps_per_cta, dtype=np.int64), self.ctas)
 
     @cached_property
-    def warpgroups(self) -> Warpgroups:
+    def warpgroups(self) -> WaveWarpgroups:
         """Complete warpgroups of the wave."""
         whole = self.warp < self.launch.warps_per_cta // WARPGROUP * WARPGROUP
         warps = np.flatnonzero(whole).reshape(-1, WARPGROUP)
         of = np.full(self.height, -1, np.int64)
         of[warps] = np.arange(len(warps))[:, None]
-        return Warpgroups(warps, self.cta[warps[:, 0]], of)
+        return WaveWarpgroups(warps, self.cta[warps[:, 0]], of)
 
     @cached_property
     def thread(self) -> IntArray:

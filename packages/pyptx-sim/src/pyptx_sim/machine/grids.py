@@ -172,7 +172,7 @@ class _Stream:
         """Return the grid that takes the next step; in a random schedule, with probability according to its pace."""
         if len(able) == 1:
             return able[0]
-        if self._machines[0].late:
+        if self._machines[0].delay_async:
             return able[-1]
         if self._random is None:
             return able[turn % len(able)]

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.asynchrony.engine import Timing
     from pyptx_sim.machine.geometry import Configuration
     from pyptx_sim.machine.memory.heap import Heap
-    from pyptx_sim.machine.memory.spaces import Memory
+    from pyptx_sim.machine.memory.spaces import SpaceMemory
     from pyptx_sim.machine.memory.texels import Handles
     from pyptx_sim.machine.scheduling.code import Block, Code, Group
     from pyptx_sim.observer import Past, Space
@@ -54,10 +54,10 @@ _CHAIN = 32
 class Machine:
     """One launch: the program, the memory that persists across waves, and counters.
 
-    `checked`: faults become findings in `log`; otherwise they raise. `late`: asynchronous operations complete only when
-    a thread waits for them. `past`: values that reads may still return under weak memory. `printed`: text that the
-    kernel printed. `grids`: state of programmatic dependent launches. `handles`: textures, samplers and surfaces by
-    handle.
+    `checked`: faults become findings in `log`; otherwise they raise. `delay_async`: asynchronous operations complete
+    only when a thread waits for them. `past`: values that reads may still return under weak memory. `printed`: text
+    that the kernel printed. `grids`: state of programmatic dependent launches. `handles`: textures, samplers and
+    surfaces by handle.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Machine:
         self.printed: list[str] = []
         self.steps = self.instructions = self.waves = 0
         self.step_limit: int | None = None
-        self.late = False
+        self.delay_async = False
         self.handles: Handles = {}
         self.allocations: Sequence[SharedVariable] = ()
         self.make_engine: Callable[[Timing, np.random.Generator | None], Engine] = Engine
@@ -168,13 +168,13 @@ class Machine:
                 self._local.clear()
         self.waves += 1
         size = launch.cluster_size
-        memories: dict[str, Memory] = dict(self.memories)
+        memories: dict[str, SpaceMemory] = dict(self.memories)
         memories["shared"] = SharedMemory(
             self._shared, program, self.shared_end, self.shared_stride, geometry.cta, size, self.allocations
         )
         memories["local"] = LocalMemory(self._local, program.local_size, geometry.height)
         barriers = Barriers(geometry.ctas)
-        engine = self.make_engine("late" if self.late else "random" if random is not None else "ordered", random)
+        engine = self.make_engine("late" if self.delay_async else "random" if random is not None else "ordered", random)
         wave = Wave(self, geometry, memories, Frames(), barriers, engine)
         for part in (barriers, engine, wave.mbarriers):
             part.attach(wave)

@@ -54,7 +54,7 @@ class Stalled:
         self._wave.resume(self._ids)
 
     def acquire(self, owner: KeyOwner, key: Hashable = None, phase: int = 0) -> None:
-        """Acquire, for all splits, the release at an owner's `key` in a phase (`Turn.release`)."""
+        """Acquire, for all splits, the release at an owner's `key` in a phase (`ExecutionContext.release`)."""
         wave, splits = self._wave, self._wave.splits
         if wave.machine.observers.active and len(self._ids):
             pc = int(splits.site[self._ids[0]])

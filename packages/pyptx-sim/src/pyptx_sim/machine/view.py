@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from pyptx_sim.extension import FindingDetails
     from pyptx_sim.machine.machine import Machine
     from pyptx_sim.observer import Masks, Space
-    from pyptx_sim.origins import Place
+    from pyptx_sim.origins import SourceLocation
 
 
-class View:
+class MachineView:
     """Run as observers see it: a `pyptx_sim.observer.RunView`."""
 
     def __init__(self, machine: Machine) -> None:
@@ -86,7 +86,7 @@ class View:
         """Return the CUDA name of the CTA of a slot of this wave."""
         return self._machine.geometry.cta_name(slot)
 
-    def place(self, pc: int) -> Place | None:
+    def place(self, pc: int) -> SourceLocation | None:
         """Return the PTX line of an instruction."""
         return self._machine.program.place(pc)
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.machine.machine import Machine
     from pyptx_sim.machine.memory.frames import Frames
-    from pyptx_sim.machine.memory.spaces import Memory, SharedMemory
+    from pyptx_sim.machine.memory.spaces import SharedMemory, SpaceMemory
     from pyptx_sim.operation import Array, Mask
 
 T = TypeVar("T")
@@ -86,7 +86,7 @@ class Wave:
         self,
         machine: Machine,
         geometry: Geometry,
-        memories: dict[str, Memory],
+        memories: dict[str, SpaceMemory],
         frames: Frames,
         barriers: Barriers,
         engine: Engine,
@@ -175,7 +175,7 @@ class Wave:
         """Return the place (not an mbarrier) by which observers identify an owner's key for release and acquire."""
         return _FIRST_PLACE - self._places.setdefault((owner, key), len(self._places))
 
-    def memory(self, space: Space | str) -> Memory:
+    def memory(self, space: Space | str) -> SpaceMemory:
         """Return a memory by its name, or the memory of an extension's space."""
         if isinstance(space, str):
             return self.memories[space]

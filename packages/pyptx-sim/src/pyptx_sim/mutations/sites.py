@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from pyptx_ir.syntax import Source, emit, evolve, positions, spell
 from pyptx_ir.syntax.nodes import Block, Function, Instruction, Section, lead_of
 from pyptx_ir.syntax.walk import children
-from pyptx_sim.extension.mutation import Site
+from pyptx_sim.extension.mutation import MutationSite
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _Rebuild: TypeAlias = "Callable[[tuple[Statement, ...]], Module]"
 
 
-def sites(module: Module) -> Iterator[tuple[Site, Callable[[Change], Module]]]:
+def sites(module: Module) -> Iterator[tuple[MutationSite, Callable[[Change], Module]]]:
     """Yield every instruction of a module, with a function that applies a change to its body and returns the module."""
     source = Source(emit(module))
     lines = iter([source.line_column(span.start)[0] for _, span in positions(module)])
@@ -31,7 +31,7 @@ def sites(module: Module) -> Iterator[tuple[Site, Callable[[Change], Module]]]:
 
 def _inside(
     body: tuple[Statement, ...], rebuild: _Rebuild, lines: Iterator[int]
-) -> Iterator[tuple[Site, Callable[[Change], Module]]]:
+) -> Iterator[tuple[MutationSite, Callable[[Change], Module]]]:
     def changed(change: Change) -> Module:
         parts = (_fitted(node, change[at]) if at in change else (node,) for at, node in enumerate(body))
         return rebuild(tuple(node for part in parts for node in part))
@@ -39,7 +39,7 @@ def _inside(
     for at, node in enumerate(body):
         line = next(lines)
         if isinstance(node, Instruction):
-            yield Site(body, at, line), changed
+            yield MutationSite(body, at, line), changed
             continue
 
         def around(inner: tuple[Statement, ...], at: int = at, node: Statement = node) -> Module:

@@ -22,7 +22,7 @@ Outcome: TypeAlias = Literal["found", "wrong", "refused", "survived"]
 """`found`: findings. `wrong`: none, but the trial's assertion failed. `refused`: an error ended the run."""
 
 
-class Tried(Protocol):
+class Trial(Protocol):
     """Result of a trial: a `Result`, a `SimulationResult`, or any object with findings."""
 
     @property
@@ -46,7 +46,7 @@ class Verdict:
         return frozenset(finding.rule for finding in self.findings)
 
 
-def survey(mutants: Iterable[Mutant], trial: Callable[[Module], Tried], *, workers: Workers = 1) -> tuple[Verdict, ...]:
+def survey(mutants: Iterable[Mutant], trial: Callable[[Module], Trial], *, workers: Workers = 1) -> tuple[Verdict, ...]:
     """Run each mutant through `trial` and return the outcomes.
 
     The trial runs the given module with all checks, raises AssertionError if the numbers are wrong, and returns an
@@ -67,11 +67,11 @@ def survey(mutants: Iterable[Mutant], trial: Callable[[Module], Tried], *, worke
 _Judged: TypeAlias = tuple[Outcome, "tuple[Finding, ...]", str]
 
 
-def _judged_text(trial: Callable[[Module], Tried], text: str) -> _Judged:
+def _judged_text(trial: Callable[[Module], Trial], text: str) -> _Judged:
     return _judged(trial, parse(text))
 
 
-def _judged(trial: Callable[[Module], Tried], module: Module) -> _Judged:
+def _judged(trial: Callable[[Module], Trial], module: Module) -> _Judged:
     try:
         found = tuple(trial(module).findings)
     except AssertionError as error:

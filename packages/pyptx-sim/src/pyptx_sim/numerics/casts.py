@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.numerics.directed import nudged
+from pyptx_sim.numerics.directed import perturbed
 from pyptx_sim.numerics.formats import HALVES
 from pyptx_sim.numerics.nan import F32_NAN, canonical
 from pyptx_sim.numerics.rounding import F32, F64, PRECISIONS, rounded, sum_error, sum_to_odd, to_f32
@@ -54,7 +54,7 @@ def from_integer(values: Array, target: str, mode: str) -> Array:
     high, low = _halves_of(values)
     if target == "f64":
         total = high + low
-        return nudged(total, sum_error(high, low, total), mode)
+        return perturbed(total, sum_error(high, low, total), mode)
     return from_float(sum_to_odd(high, low), target, mode)
 
 

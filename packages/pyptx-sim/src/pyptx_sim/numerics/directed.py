@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Array
 
 
-def nudged(result: Array, error: Array, mode: str) -> Array:
+def perturbed(result: Array, error: Array, mode: str) -> Array:
     """Return `result`, or its neighbor in direction `mode`; `error` is the exact value minus `result`."""
     down, up = error < 0, error > 0
     if mode == "rz":
@@ -41,7 +41,7 @@ def patched(result: Array, where: Array, function: Callable[..., float], *source
 def add_f64(a: Array, b: Array, mode: str) -> Array:
     """Return `a + b` rounded in direction `mode`."""
     total = a + b
-    result = zero_sign(nudged(total, sum_error(a, b, total), mode), a, b, mode)
+    result = zero_sign(perturbed(total, sum_error(a, b, total), mode), a, b, mode)
     overflow = ~np.isfinite(total) & np.isfinite(a) & np.isfinite(b)
     return patched(result, overflow, partial(fma_exact, mode=mode), a, np.ones_like(a), b)
 
@@ -51,7 +51,7 @@ def divide_f64(a: Array, b: Array, mode: str) -> Array:
     quotient = a / b
     product = quotient * b
     residue = (a - product) - product_error(quotient, b, product)
-    result = nudged(quotient, np.where(b < 0, -residue, residue), mode)
+    result = perturbed(quotient, np.where(b < 0, -residue, residue), mode)
     size_a, size_b, size_q = np.abs(a), np.abs(b), np.abs(quotient)
     plain = ~np.isfinite(size_a) | ~np.isfinite(size_b) | (size_a == 0) | (size_b == 0)
     fits = (size_b <= FACTOR_LIMIT) & (size_q <= FACTOR_LIMIT) & (size_a >= PRODUCT_LEAST) & (size_q >= PRODUCT_LEAST)
@@ -63,7 +63,7 @@ def sqrt_f64(a: Array, mode: str) -> Array:
     """Return the square root of `a` rounded in direction `mode`."""
     root = np.sqrt(a)
     square = root * root
-    result = nudged(root, (a - square) - product_error(root, root, square), mode)
+    result = perturbed(root, (a - square) - product_error(root, root, square), mode)
     plain = ~(np.isfinite(a) & (a > 0))
     fits = (root <= FACTOR_LIMIT) & (a >= PRODUCT_LEAST)
     return patched(np.where(plain, root, result), ~(plain | fits), partial(sqrt_exact, mode=mode), a)

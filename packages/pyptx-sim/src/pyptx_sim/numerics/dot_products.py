@@ -18,7 +18,7 @@ from pyptx_sim.numerics.tensor_cores import Model, exact_sum, model_of, rounded
 from pyptx_sim.operation import Array
 
 if TYPE_CHECKING:
-    from pyptx_sim.numerics.sparse_factors import Selection
+    from pyptx_sim.numerics.sparse_factors import SparseSelection
 
 Sum: TypeAlias = Callable[[Array, Array, Array], Array]
 """From a, b and the addend c to the elements of d."""
@@ -59,7 +59,7 @@ def fast(a: Array, b: Array, c: Array) -> Array:
     return np.add(sums, c, out=sums if sums.flags.c_contiguous else None)
 
 
-def fast_sparse(types: tuple[str, str, str, str], select: Selection) -> SparseSum:
+def fast_sparse(types: tuple[str, str, str, str], select: SparseSelection) -> SparseSum:
     """Return the dot product of `fast` numerics with a sparse a: a chain over the stored elements, in their order."""
 
     def total(metadata: Array, a: Array, b: Array, c: Array) -> Array:
@@ -69,7 +69,7 @@ def fast_sparse(types: tuple[str, str, str, str], select: Selection) -> SparseSu
     return total
 
 
-def selected(total: Sum, select: Selection) -> SparseSum:
+def selected(total: Sum, select: SparseSelection) -> SparseSum:
     """Return the dot product with a sparse a: `total` of the stored elements and the selected elements of b."""
     return lambda metadata, a, b, c: total(a, select(metadata, b), c)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.numerics.directed import nudged, patched
+from pyptx_sim.numerics.directed import patched, perturbed
 from pyptx_sim.numerics.exact import fma_exact
 from pyptx_sim.numerics.rounding import (
     F32,
@@ -61,7 +61,7 @@ def fma_f64(a: Array, b: Array, c: Array, mode: str = "rn") -> Array:
     # The zero of the error is positive, so a zero result takes its sign from the operands.
     result = np.where(result == 0, product + c, result)
     if mode != "rn":
-        result = zero_sign(nudged(result, sum_error(high_sum, rest, result), mode), product, c, mode)
+        result = zero_sign(perturbed(result, sum_error(high_sum, rest, result), mode), product, c, mode)
     return _repaired(result, a, b, c, mode)
 
 

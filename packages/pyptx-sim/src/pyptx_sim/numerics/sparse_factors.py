@@ -21,7 +21,7 @@ _HIGH = 2  # in 0b1110 and 0b0100, which select one of two, the second field has
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class SparseSelection:
     """Selection of the elements of b for the stored elements of a sparse a, by the metadata register.
 
     `shifts` and `lanes` locate the metadata of each row; `base` is the first k of the chunk of each stored element.
@@ -46,13 +46,13 @@ class Selection:
         return found
 
 
-def selecting(shape: str, element: str, selector: int) -> Selection:
+def selecting(shape: str, element: str, selector: int) -> SparseSelection:
     """Return the selection of the elements of b for a sparse a of `element`."""
     kind = SPARSITY[BITS[element]]
     shifts, lanes = _fields(shape, element, selector)
     stored = lanes.shape[1] // kind.fields * kind.together
     starts = [each // kind.kept * kind.chunk + each % kind.together for each in range(stored)]
-    return Selection(shifts, lanes, np.array(starts, np.int64), kind.fields, kind.together)
+    return SparseSelection(shifts, lanes, np.array(starts, np.int64), kind.fields, kind.together)
 
 
 def meaningless(shape: str, element: str, selector: int) -> Callable[[Array], Array]:

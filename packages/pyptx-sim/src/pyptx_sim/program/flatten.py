@@ -23,9 +23,9 @@ from pyptx_sim.errors import Declaring, ProgramError
 from pyptx_sim.literals import parse_literal
 from pyptx_sim.program.flow import ends_block, is_gate
 from pyptx_sim.program.layout import (
-    Region,
     Shape,
     SharedRegion,
+    SpaceAllocator,
     numbered,
     numbered_names,
     parameter_shape,
@@ -88,7 +88,7 @@ class Flattener:
         self._function = function
         self._numbers = numbers
         self._shared = shared
-        self._frame = Region("local")
+        self._frame = SpaceAllocator("local")
         self._ordinal = ordinal
         self._used_bytes = ALL_BYTES
         self._scope = Scope(module)
@@ -119,10 +119,10 @@ class Flattener:
     # --- declarations ---------------------------------------------------------------------------
 
     def _entry_parameters(self) -> tuple[Binding, ...]:
-        bank = Region("param")
+        bank = SpaceAllocator("param")
         return tuple(self._bank_parameter(bank, parameter) for parameter in self._function.parameters or ())
 
-    def _bank_parameter(self, bank: Region, parameter: Parameter) -> Placement:
+    def _bank_parameter(self, bank: SpaceAllocator, parameter: Parameter) -> Placement:
         placement = bank.place(parameter.name, parameter_shape(parameter))
         self._scope.bind(parameter.name, placement)
         return placement

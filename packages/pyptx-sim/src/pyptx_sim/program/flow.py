@@ -26,7 +26,7 @@ _ENDS: Final = frozenset({"ret", "exit", "trap"})
 def waits_alone(opcode: tuple[str, ...]) -> bool:
     """Return whether an instruction may wait or be executed again, and therefore forms its own block."""
     step = step_of(opcode)
-    return step is not None and step.waits
+    return step is not None and step.blocks
 
 
 def ends_block(opcode: tuple[str, ...]) -> bool:
@@ -58,7 +58,7 @@ def is_gate(opcode: tuple[str, ...]) -> bool:
 def meets(opcode: tuple[str, ...]) -> bool:
     """Return whether lanes that execute an instruction together observe each other's earlier accesses."""
     step = step_of(opcode)
-    return step is not None and step.meets
+    return step is not None and step.synchronizes_warp
 
 
 def gathers_warp(opcode: tuple[str, ...]) -> bool:

@@ -9,7 +9,7 @@ from pyptx_ir.syntax.operands import Binary, Symbol, Vector
 from pyptx_sim.errors import Declaring, ProgramError
 from pyptx_sim.numerics.sampling import Sampler
 from pyptx_sim.program.constants import Form, encode_initializer
-from pyptx_sim.program.layout import Region, Shape, numbered, variable_shape
+from pyptx_sim.program.layout import Shape, SpaceAllocator, numbered, variable_shape
 from pyptx_sim.program.program import Image
 from pyptx_sim.program.scopes import FunctionBinding, Placement
 from pyptx_sim.program.windows import CODE_STRIDE, CODE_WINDOW, FIRST_OFFSET, GLOBAL_WINDOW, generic_address
@@ -53,8 +53,8 @@ class ImageBuilder:
     def __init__(self) -> None:
         """Start with empty spaces."""
         self._regions = {
-            "global": Region("global", RED_ZONE, RED_ZONE),
-            "const": Region("const", FIRST_OFFSET, 16),
+            "global": SpaceAllocator("global", RED_ZONE, RED_ZONE),
+            "const": SpaceAllocator("const", FIRST_OFFSET, 16),
         }
         self._declared: list[tuple[Placement, Shape, Declarator, Variable, Scope]] = []
         self._reserved: list[tuple[Placement, bytes]] = []

@@ -108,7 +108,7 @@ def parameter_shape(parameter: Parameter) -> Shape:
 
 
 @dataclass(slots=True)
-class Region:
+class SpaceAllocator:
     """Allocator of offsets in one space, in order of declaration, with `gap` unused bytes after each variable."""
 
     space: str
@@ -133,7 +133,7 @@ class Region:
 class SharedRegion:
     """Allocator of static shared variables, and the alignment of dynamic shared memory."""
 
-    static: Region
+    static: SpaceAllocator
     alignment: int = 16  # CUDA's alignment of dynamic shared memory by default
     placements: list[Placement] = field(default_factory=list[Placement])
 

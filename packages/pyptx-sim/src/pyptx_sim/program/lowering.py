@@ -19,7 +19,7 @@ from pyptx_sim.program.callgraph import CallGraph
 from pyptx_sim.program.flatten import Flattener, Numbers, static_variables
 from pyptx_sim.program.flow import basic_blocks
 from pyptx_sim.program.images import ImageBuilder
-from pyptx_sim.program.layout import MOST_BYTES, Region, SharedRegion, aligned, numbered, variable_shape
+from pyptx_sim.program.layout import MOST_BYTES, SharedRegion, SpaceAllocator, aligned, numbered, variable_shape
 from pyptx_sim.program.linking import link
 from pyptx_sim.program.program import FIRST_SLOT, FunctionLayout, Program, SharedLayout
 from pyptx_sim.program.scopes import FunctionBinding, Placement, Scope
@@ -55,21 +55,25 @@ class _Key:
 
 
 def lower(
-    modules: Module | Sequence[Module], entry: str | None = None, target: str | None = None, *, any_form: bool = False
+    modules: Module | Sequence[Module],
+    entry: str | None = None,
+    target: str | None = None,
+    *,
+    closest_form: bool = False,
 ) -> Program:
-    """Lower `entry` (None: the only one) of a module or of several linked modules; `any_form`: see `Program`.
+    """Lower `entry` (None: the only one) of a module or of several linked modules; `closest_form`: see `Program`.
 
     The target is the module's `.target`, unless `target` is given. Results are cached per module objects. Raise
     ProgramError for a missing or ambiguous entry, for linking errors, and for declarations that cannot be placed.
     """
     several = (modules,) if isinstance(modules, Module) else tuple(modules)
-    return _lower(_Key(several), entry, target, any_form=any_form)
+    return _lower(_Key(several), entry, target, closest_form=closest_form)
 
 
 @lru_cache(maxsize=64)
-def _lower(key: _Key, entry: str | None, target: str | None, *, any_form: bool) -> Program:
+def _lower(key: _Key, entry: str | None, target: str | None, *, closest_form: bool) -> Program:
     try:
-        return _Lowering(key, entry, target, any_form=any_form).program()
+        return _Lowering(key, entry, target, closest_form=closest_form).program()
     except ProgramError as error:
         if error.statement is not None:
             place, line = place_of(error.statement, key.modules)
@@ -85,14 +89,14 @@ def _linked(key: _Key) -> tuple[Linked, CallGraph]:
 
 
 class _Lowering:
-    def __init__(self, key: _Key, entry: str | None, target: str | None, *, any_form: bool) -> None:
-        self._any_form, self._given_target = any_form, target
+    def __init__(self, key: _Key, entry: str | None, target: str | None, *, closest_form: bool) -> None:
+        self._any_form, self._given_target = closest_form, target
         self._linked, self._graph = _linked(key)
         self._entry = _pick_entry(self._linked.functions, entry)
         self._scopes = tuple(Scope() for _ in key.modules)
         self._indices = {name: number for number, name in enumerate(self._linked.functions)}
         self._numbers = Numbers(FIRST_SLOT)
-        self._shared = SharedRegion(Region("shared", SHARED_BASE))
+        self._shared = SharedRegion(SpaceAllocator("shared", SHARED_BASE))
         self._images = ImageBuilder()
 
     def program(self) -> Program:
@@ -127,7 +131,7 @@ class _Lowering:
             counts_clusters=_extent(self._entry, "blocksareclusters") is not None,
             registers=_registers(self._entry),
             workspace=workspace,
-            any_form=self._any_form,
+            closest_form=self._any_form,
             samplers=self._images.samplers(),
         )
 

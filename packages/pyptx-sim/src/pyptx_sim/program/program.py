@@ -12,7 +12,7 @@ from pyptx_ir.syntax.nodes import Instruction
 from pyptx_ir.syntax.operands import CallList, Pair, Register, Symbol, Vector
 from pyptx_sim.errors import ProgramError
 from pyptx_sim.extension import step_of
-from pyptx_sim.origins import Place
+from pyptx_sim.origins import SourceLocation
 from pyptx_sim.program.scopes import RegisterBinding, VectorBinding
 from pyptx_sim.program.windows import FIRST_OFFSET
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.binding import Bound
     from pyptx_ir.syntax.nodes import Module
     from pyptx_ir.syntax.operands import Operand
-    from pyptx_sim.extension import Step
+    from pyptx_sim.extension import InstructionSemantics
     from pyptx_sim.numerics.sampling import Sampler
     from pyptx_sim.program.scopes import Binding, Placement, Scope
 
@@ -119,7 +119,7 @@ class Program:
     - `registers`: registers per thread at launch, if known.
     - `workspace`: offset in the global space of a cooperative grid's workspace, if the program reads its address.
     - `samplers`: samplers that the modules initialize, by their offsets in the global space.
-    - `any_form`: an instruction that matches no table row is read as the closest form.
+    - `closest_form`: an instruction that matches no table row is read as the closest form.
     """
 
     modules: tuple[Module, ...]
@@ -144,7 +144,7 @@ class Program:
     counts_clusters: bool
     registers: int | None
     workspace: int | None
-    any_form: bool
+    closest_form: bool
     samplers: Mapping[int, Sampler]
 
     @property
@@ -161,7 +161,7 @@ class Program:
     def forms(self) -> tuple[Bound | None, ...]:
         """Each instruction, by its pc, as bound to its table row; None if no row matches."""
         forms = [bound(site.instruction, site.scope.declared) for site in self.sites]
-        if self.any_form:
+        if self.closest_form:
             forms = [form or nearest(site.instruction) for site, form in zip(self.sites, forms, strict=True)]
         return tuple(forms)
 
@@ -203,7 +203,7 @@ class Program:
         """Whether any asynchronous write requires a fence after earlier reads by warps."""
         return any(step.fences_reads for step in self._steps())
 
-    def _steps(self) -> Iterator[Step]:
+    def _steps(self) -> Iterator[InstructionSemantics]:
         """Yield the steps of all instructions."""
         steps = (step_of(site.instruction.opcode) for site in self.sites)
         return (step for step in steps if step is not None)
@@ -215,14 +215,14 @@ class Program:
         return any(form is not None and form.words.get("scope") in _NARROW for form in accesses)
 
     @cached_property
-    def _places(self) -> list[Place]:
+    def _places(self) -> list[SourceLocation]:
         # Requires a pass over the whole text, so it is used only for messages.
-        found: list[Place] = []
+        found: list[SourceLocation] = []
         for number, module in enumerate(self.modules):
             source = Source(emit(module))
             spans = (span for node, span in positions(module) if isinstance(node, Instruction))
             which = number if len(self.modules) > 1 else None
-            found += [Place(source.line_column(span.start)[0], which) for span in spans]
+            found += [SourceLocation(source.line_column(span.start)[0], which) for span in spans]
         return found
 
     def label_block(self, key: int) -> int:
@@ -241,7 +241,7 @@ class Program:
         place = self.place(pc)
         return None if place is None else place.line
 
-    def place(self, pc: int) -> Place | None:
+    def place(self, pc: int) -> SourceLocation | None:
         """Return the line and the module of an instruction; None if it is not in the source."""
         ordinal = self.sites[pc].ordinal if 0 <= pc < len(self.sites) else -1
         return self._places[ordinal] if ordinal >= 0 else None
@@ -265,9 +265,9 @@ def _is_access(site: Site) -> bool:
 
 def _signals(site: Site, form: Bound | None) -> bool:
     step = step_of(site.instruction.opcode)
-    if step is None or isinstance(step.signals, bool):
-        return step is not None and bool(step.signals)
-    return form is not None and step.signals in form.words.values()
+    if step is None or isinstance(step.signals_mbarrier, bool):
+        return step is not None and bool(step.signals_mbarrier)
+    return form is not None and step.signals_mbarrier in form.words.values()
 
 
 def _names(operand: Operand) -> Iterator[str]:

@@ -18,7 +18,7 @@ from pyptx_sim.arrays import argument_of, is_cpu_array
 from pyptx_sim.errors import LaunchError
 from pyptx_sim.launch import Launch
 from pyptx_sim.memory import DeviceArray
-from pyptx_sim.values import Uninitialised
+from pyptx_sim.values import Uninitialized
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,7 +38,7 @@ _CONFIGURED: Final = re.compile(r"(%\w+) = llvm\.getelementptr %\w+\[0, 2\][^\n]
 _LAUNCHED: Final = "llvm.call @_cudaLaunchKernelEx"
 
 
-class Compiled(Protocol):
+class CompiledFunction(Protocol):
     """Attributes read from the DSL's compiled functions."""
 
     @property
@@ -52,7 +52,7 @@ class Compiled(Protocol):
         ...
 
 
-def from_cute(compiled: Compiled, grid: Count | None, args: Sequence[object], *, entry: str = "") -> Launch:
+def from_cute(compiled: CompiledFunction, grid: Count | None, args: Sequence[object], *, entry: str = "") -> Launch:
     """Return the launch of a kernel of a compiled host function, for `run(compiled.artifacts.PTX, launch)`.
 
     `grid` counts CTAs; None if the compiler knows it. `args` are the arguments that the host function passes to the
@@ -60,7 +60,7 @@ def from_cute(compiled: Compiled, grid: Count | None, args: Sequence[object], *,
 
     - for a tensor, an array: its address is passed with the extents and strides that the compiler did not know;
     - for a tensor view with nested modes that were partly unknown, the tuple of the values passed;
-    - for a TMA atom, a `Mapped` array;
+    - for a TMA atom, a `WithDescriptor` array;
     - numbers.
 
     `entry` selects the kernel of a function that launches several. Raises LaunchError if the compiler did not keep the
@@ -179,7 +179,7 @@ def _argument(kind: str, value: object) -> Argument:
 
 def _structure(kind: str, layout: str, value: object) -> Argument:
     """Return the address of an array, followed by the extents and strides that the compiler did not know."""
-    inner: Any = value.array if isinstance(value, DeviceArray | Uninitialised) else value
+    inner: Any = value.array if isinstance(value, DeviceArray | Uninitialized) else value
     if not is_cpu_array(inner):
         raise LaunchError(f"expected an array for {kind}, got {type(value).__name__}")
     known = argument_of(inner)

@@ -24,7 +24,7 @@ from pyptx_sim.launch import Launch
 from pyptx_sim.machine.geometry import extent_of
 from pyptx_sim.memory import DeviceArray
 from pyptx_sim.numerics.formats import HALVES
-from pyptx_sim.values import Mapped, Uninitialised
+from pyptx_sim.values import Uninitialized, WithDescriptor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -46,7 +46,7 @@ _WARP: Final = 32
 _SCRATCH: Final = ("global_scratch", "profile_scratch")
 
 
-class Compiled(Protocol):
+class CompiledKernel(Protocol):
     """Attributes read from Triton's `CompiledKernel`."""
 
     @property
@@ -65,7 +65,7 @@ class Compiled(Protocol):
         ...
 
 
-def from_triton(compiled: Compiled, grid: Count, args: Sequence[object]) -> Launch:
+def from_triton(compiled: CompiledKernel, grid: Count, args: Sequence[object]) -> Launch:
     """Return the launch of a kernel that Triton has compiled, for `run(compiled.asm["ptx"], launch)`.
 
     `grid` counts programs, 0 for empty arrays. `args` are those of the non-constexpr parameters, in order: NumPy
@@ -98,7 +98,7 @@ def from_triton(compiled: Compiled, grid: Count, args: Sequence[object]) -> Laun
         args=[value for _, value in given],
         names=[name for name, _ in given],
         cooperative=bool(getattr(metadata, "launch_cooperative_grid", False)),
-        dependent=bool(getattr(metadata, "launch_pdl", False)),
+        programmatic_dependent=bool(getattr(metadata, "launch_pdl", False)),
     )
 
 
@@ -109,7 +109,7 @@ def _clusters(metadata: Any) -> tuple[int, int, int]:  # noqa: ANN401 - see Comp
     return (int(x), int(y), int(z)) if x * y * z == count else (count, 1, 1)
 
 
-def _given(compiled: Compiled, args: Sequence[object], wanted: int) -> list[tuple[str, Argument]]:
+def _given(compiled: CompiledKernel, args: Sequence[object], wanted: int) -> list[tuple[str, Argument]]:
     """Return the arguments with their names: `wanted` of them, if a known release of Triton passes that number.
 
     After the strides of a descriptor made on the device, 3.9 passes two flags, 3.6 one, and 3.4 none.
@@ -129,7 +129,7 @@ def _parameters(ptx: str, name: str) -> int:
 def _scratch(metadata: Any, kind: str, blocks: int) -> Argument:  # noqa: ANN401 - see Compiled
     """Return uninitialized scratch memory for all CTAs, as Triton allocates it; a null pointer if its size is 0."""
     size = blocks * int(getattr(metadata, f"{kind}_size", 0))
-    return Uninitialised(np.zeros(size, np.uint8)) if size else 0
+    return Uninitialized(np.zeros(size, np.uint8)) if size else 0
 
 
 class _Reader:
@@ -175,7 +175,7 @@ class _Reader:
         if said is None:
             yield from (base, *shape, *strides, *(int(nan), int(rounded))[: self._flags])
         else:
-            yield Mapped(base, _map(name, kind, said, shape, strides, nan=nan, rounded=rounded))
+            yield WithDescriptor(base, _map(name, kind, said, shape, strides, nan=nan, rounded=rounded))
         yield from shape
         yield from strides
 

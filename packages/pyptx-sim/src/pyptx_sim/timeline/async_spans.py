@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from pyptx_sim.extension import GroupKind
     from pyptx_sim.machine.asynchrony.engine import Item
     from pyptx_sim.machine.lanes import IntArray
-    from pyptx_sim.observer import Work
+    from pyptx_sim.observer import AsyncOperations
     from pyptx_sim.operation import Mask
     from pyptx_sim.timeline.model import Timeline
-    from pyptx_sim.timeline.places import Places
+    from pyptx_sim.timeline.places import SourceLines
     from pyptx_sim.timeline.warp_tracks import WarpTracks
 
 
@@ -55,7 +55,7 @@ class _Flight:
 class Flights:
     """Asynchronous operations of one wave. Operations outstanding at the same time are on separate tracks."""
 
-    def __init__(self, tracks: WarpTracks, timeline: Timeline, places: Places) -> None:
+    def __init__(self, tracks: WarpTracks, timeline: Timeline, places: SourceLines) -> None:
         """Start without operations; `tracks` are the warp tracks of the wave."""
         self._tracks = tracks
         self._timeline = timeline
@@ -71,7 +71,7 @@ class Flights:
         if self._tracks.current:
             self._flights[item.item_id] = _Flight(item.pc, now, self._tracks.current)
 
-    def describe(self, work: Work) -> None:
+    def describe(self, work: AsyncOperations) -> None:
         """Record the warps of an item's operations, and the bytes that they read and write."""
         flight = self._flights.get(work.item_id)
         if flight is None:

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pyptx_sim.timeline.model import Arrow, Count, Mark, Point, Span, Timeline, Track
-    from pyptx_sim.timeline.places import Places
+    from pyptx_sim.timeline.places import SourceLines
 
 
-def chrome_trace(timeline: Timeline, places: Places) -> str:
+def chrome_trace(timeline: Timeline, places: SourceLines) -> str:
     """Return the text of the file: one event per line, identical for identical timelines."""
     lines = ",\n".join(json.dumps(event, separators=(",", ":")) for event in _Events(timeline, places))
     other = {
@@ -34,7 +34,7 @@ def chrome_trace(timeline: Timeline, places: Places) -> str:
 class _Events:
     """Events of a timeline: the names of tracks, then all other events in order of time."""
 
-    def __init__(self, timeline: Timeline, places: Places) -> None:
+    def __init__(self, timeline: Timeline, places: SourceLines) -> None:
         self._timeline = timeline
         behind = max(timeline.ctas, default=0) + 2
         self._tracks = {track: number for number, track in enumerate(timeline.tracks(), behind)}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _BEYOND = 10
 
 
-def squeeze(timeline: Timeline, stop: int) -> None:
+def compact(timeline: Timeline, stop: int) -> None:
     """Keep the ticks before `stop` in which something ran or completed; extend spans that never end past them.
 
     If spans were dropped, their ticks are unknown, and all ticks are kept.

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyptx_sim.timeline.model import Arrow, Mark, Point, Span, Timeline, Track
-    from pyptx_sim.timeline.places import Places
+    from pyptx_sim.timeline.places import SourceLines
 
 # All in pixels. The width of the drawing is proportional to the number of ticks, within bounds.
 _TICK, _NARROWEST, _WIDEST = 2.5, 900, 2400
@@ -43,7 +43,7 @@ _LEGEND: Final = (
 )
 
 
-def drawing(timeline: Timeline, places: Places) -> str:
+def drawing(timeline: Timeline, places: SourceLines) -> str:
     """Return the text of the file, identical for identical timelines. A span's details are in its tooltip."""
     return "\n".join(_Sheet(timeline, places).lines()) + "\n"
 
@@ -68,7 +68,7 @@ def _shortened(name: str, letters: int) -> str:
 class _Sheet:
     """One drawing: positions of tracks and ticks."""
 
-    def __init__(self, timeline: Timeline, places: Places) -> None:
+    def __init__(self, timeline: Timeline, places: SourceLines) -> None:
         self._timeline = timeline
         self._places = places
         self._stop = max(timeline.stop, 1)

@@ -15,7 +15,7 @@ from pyptx_sim.machine.asynchrony.engine import Engine
 if TYPE_CHECKING:
     import numpy as np
 
-    from pyptx_sim.extension import AsyncItem
+    from pyptx_sim.extension import AsyncIssue
     from pyptx_sim.findings import Finding
     from pyptx_sim.machine.asynchrony.engine import Item, Timing
     from pyptx_sim.machine.lanes import Lanes
@@ -90,7 +90,7 @@ class WatchedEngine(Engine):
         super()._complete(item, which)
         self._recorder.complete(item, which, before)
 
-    def _take(self, item: AsyncItem, which: Mask) -> AsyncItem:
+    def _take(self, item: AsyncIssue, which: Mask) -> AsyncIssue:
         before = len(item)
         taken = super()._take(item, which)
         self._recorder.complete(item, which, before)

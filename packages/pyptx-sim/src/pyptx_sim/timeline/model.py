@@ -154,7 +154,7 @@ class Clock:
             self.now = self.at(pc) + 1
             self._inside = False
 
-    def stir(self) -> None:
+    def perturb(self) -> None:
         """Record a completion, which takes a tick between blocks."""
         self._stirred |= not self._inside
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _WHERE = ("shared", "global", "sync")
 
 
-class Places:
+class SourceLines:
     """Instructions of a program with their source locations."""
 
     def __init__(self, program: Program, origins: Mapping[int, tuple[Frame, ...]]) -> None:

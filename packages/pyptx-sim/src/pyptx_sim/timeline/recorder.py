@@ -9,7 +9,7 @@ import numpy as np
 
 from pyptx_sim.observer import Observer
 from pyptx_sim.timeline.async_spans import Flights
-from pyptx_sim.timeline.compact import squeeze
+from pyptx_sim.timeline.compact import compact
 from pyptx_sim.timeline.model import Arrow, Clock, Count, Mark, Point, Timeline
 from pyptx_sim.timeline.warp_tracks import WarpTracks
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.scheduling.code import Block
     from pyptx_sim.machine.wave import Wave
-    from pyptx_sim.observer import Masks, Offsets, Work
+    from pyptx_sim.observer import AsyncOperations, Masks, Offsets
     from pyptx_sim.operation import Mask
-    from pyptx_sim.timeline.places import Places
+    from pyptx_sim.timeline.places import SourceLines
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class Recorder(Observer):
     instrumented engine calls `issue` and `complete` (see `instrument`). All other methods are observer events.
     """
 
-    def __init__(self, entry: str, places: Places, ctas: int) -> None:
+    def __init__(self, entry: str, places: SourceLines, ctas: int) -> None:
         """Start with an empty timeline."""
         self.timeline = Timeline(entry)
         self._places = places
@@ -112,9 +112,9 @@ class Recorder(Observer):
     def complete(self, item: Item, which: Mask | None, before: int) -> None:
         """Record that operations of an item, which had `before` of them, have completed."""
         if self._tracks is not None and self._flights.complete(item, which, before, self._now()):
-            self._clock.stir()
+            self._clock.perturb()
 
-    def issued(self, work: Work) -> None:
+    def issued(self, work: AsyncOperations) -> None:
         """Record the operations of an item."""
         self._flights.describe(work)
 
@@ -183,7 +183,7 @@ class Recorder(Observer):
         """Close and return the timeline; `error` is the error that ended the run."""
         self.timeline.error = error
         self._close()
-        squeeze(self.timeline, self._clock.now)
+        compact(self.timeline, self._clock.now)
         return self.timeline
 
     def _close(self) -> None:

@@ -11,7 +11,7 @@ from pyptx_sim.errors import LaunchError
 from pyptx_sim.timeline.chrome import chrome_trace
 from pyptx_sim.timeline.drawing import drawing
 from pyptx_sim.timeline.instrument import WatchedEngine, WatchedLog, watched
-from pyptx_sim.timeline.places import Places
+from pyptx_sim.timeline.places import SourceLines
 from pyptx_sim.timeline.recorder import Recorder
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class _Format:
     """File format: function that returns the text of a timeline, and default number of CTAs."""
 
-    write: Callable[[Timeline, Places], str]
+    write: Callable[[Timeline, SourceLines], str]
     ctas: int
 
 
@@ -52,7 +52,7 @@ class Recording:
         if ctas is not None and ctas < 1:
             raise LaunchError(f"trace_blocks must be positive, got {ctas}", help="pass the number of CTAs to record")
         self._write = form.write
-        self._places = Places(machine.program, machine.log.origins)
+        self._places = SourceLines(machine.program, machine.log.origins)
         self._recorder = self._attached(machine, form.ctas if ctas is None else ctas)
 
     def _attached(self, machine: Machine, ctas: int) -> Recorder:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Mask
     from pyptx_sim.timeline.model import Timeline
-    from pyptx_sim.timeline.places import Places
+    from pyptx_sim.timeline.places import SourceLines
 
 # Maximum number of instructions of a retry: lanes whose wait returned false, and that are back at the same wait within
 # this many instructions without other activity, count as waiting all the time.
@@ -47,7 +47,7 @@ class _Run:
 
 
 @dataclass(slots=True)
-class _Wait:
+class _TrackWait:
     """Wait of lanes: `what` is their state with its key and pc; `retried` counts the instructions of `retries`."""
 
     start: int
@@ -65,7 +65,7 @@ class _Wait:
 class _Retry:
     """Wait that returned false at tick `end`, and the runs of its lanes since then."""
 
-    wait: _Wait
+    wait: _TrackWait
     end: int
     runs: list[Span] = field(default_factory=list[Span])
 
@@ -81,7 +81,7 @@ class WarpTracks:
     The splits of a diverged warp are identified by their first lanes.
     """
 
-    def __init__(self, wave: Wave, rows: int, timeline: Timeline, places: Places) -> None:
+    def __init__(self, wave: Wave, rows: int, timeline: Timeline, places: SourceLines) -> None:
         """Start with every warp ready."""
         self.wave = wave
         self.rows = rows
@@ -91,7 +91,7 @@ class WarpTracks:
         self._places = places
         self._known: dict[int, Track] = {}
         self._runs: dict[Track, _Run] = {}
-        self._waits: dict[Track, _Wait] = {}
+        self._waits: dict[Track, _TrackWait] = {}
         self._retries: dict[Track, _Retry] = {}
         self._seen: IntArray = np.zeros((0, 4), np.int64)
 
@@ -208,9 +208,9 @@ class WarpTracks:
             self._waits[track] = self._taken_back(track)
             return
         self.give_up(track)
-        self._waits[track] = _Wait(now, what, name)
+        self._waits[track] = _TrackWait(now, what, name)
 
-    def _taken_back(self, track: Track) -> _Wait:
+    def _taken_back(self, track: Track) -> _TrackWait:
         """Return the wait that lanes continue after a retry."""
         retry = self._retries.pop(track)
         retry.wait.retries += 1
@@ -225,12 +225,14 @@ class WarpTracks:
             for run in retry.runs:
                 self._timeline.add(run)
 
-    def _end_wait(self, track: Track, wait: _Wait, now: int) -> None:
+    def _end_wait(self, track: Track, wait: _TrackWait, now: int) -> None:
         self._keep(track, wait, now, {})
         if wait.what[0] == State.MBARRIER:
             self.woken.add(track)
 
-    def _keep(self, track: Track, wait: _Wait, end: int, details: dict[str, object], *, ended: bool = True) -> None:
+    def _keep(
+        self, track: Track, wait: _TrackWait, end: int, details: dict[str, object], *, ended: bool = True
+    ) -> None:
         details = {**details, **wait.details()}
         self._timeline.add(Span(track, "wait", wait.name, wait.start, end, wait.what[2], details, ended))
 

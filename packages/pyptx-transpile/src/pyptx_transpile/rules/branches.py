@@ -11,7 +11,7 @@ from pyptx_transpile.rules.conditions import predicates
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyptx_transpile.plan import Claim, Plan
+    from pyptx_transpile.plan import Plan, Rewrite
     from pyptx_transpile.rows import Body, Jump
 
 __all__ = ["IF"]
@@ -19,14 +19,14 @@ __all__ = ["IF"]
 _MOST_SHARED = 3  # branches to one label that become nested blocks; more become one `ptx.block`
 
 
-def find(body: Body, plan: Plan) -> Iterator[Claim]:
+def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
     """Yield rewrites for each forward branch, short ones first: with `else_`, then with its label, then without."""
     jumps = [jump for jump in body.jumps if jump.guarded and is_forward(body, jump)]
     for jump in sorted(jumps, key=lambda jump: (jump.target - jump.at, jump.at)):
         yield from _alternatives(body, plan, jump)
 
 
-def _alternatives(body: Body, plan: Plan, jump: Jump) -> Iterator[Claim]:
+def _alternatives(body: Body, plan: Plan, jump: Jump) -> Iterator[Rewrite]:
     join = join_of(body, jump)
     if join is not None and jump.target not in plan.contested and are_ways(body, jump, join):
         for defines in (True, False) if defines_label(body, plan, jump.at, join) else (False,):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_ir.plugins.rows import SugarRule
 from pyptx_transpile.layout import call
-from pyptx_transpile.plan import Claim
+from pyptx_transpile.plan import Rewrite
 from pyptx_transpile.rules.conditions import Predicate, predicates
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Chain:
         return jump.target
 
 
-def branch_claim(body: Body, rule: str, chain: Chain) -> Claim:
+def branch_claim(body: Body, rule: str, chain: Chain) -> Rewrite:
     """Return the rewrite that prints a chain."""
     ways = chain.ways(body)
     count = len(chain.conditions)
@@ -103,7 +103,7 @@ def branch_claim(body: Body, rule: str, chain: Chain) -> Claim:
                     printer.deviation(chain.join)
 
     bound = _first_left(body, chain)
-    return Claim(
+    return Rewrite(
         rule,
         chain.conditions[0].start,
         chain.join + chain.defines,
@@ -176,7 +176,7 @@ def _ending(printer: BodyPrinter, chain: Chain, number: int) -> list[str]:
 # --- two or more conditions -------------------------------------------------------------------------
 
 
-def find(body: Body, plan: Plan) -> Iterator[Claim]:
+def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
     """Yield rewrites for each chain of two or more conditions, outer ones first; with its label, then without."""
     taken: set[int] = set()
     for jump in body.jumps:

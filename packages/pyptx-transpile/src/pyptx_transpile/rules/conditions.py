@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from pyptx_ir.plugins.rows import SugarRule
 from pyptx_ir.syntax import operands as tree
 from pyptx_transpile.layout import WIDTH
-from pyptx_transpile.plan import Claim
+from pyptx_transpile.plan import Rewrite
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -93,7 +93,7 @@ def _computes(body: Body, at: int) -> bool:
     return node.operands[0] == tree.Register(guard.register)
 
 
-def find(body: Body, plan: Plan) -> Iterator[Claim]:
+def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
     """Yield rewrites of guarded branches that do not form a block, with the instruction that computes the guard."""
     for at in body.places(*_ENDS):
         if at > body.start and body.branch(at).guard is not None and plan.owner(at) is None:
@@ -102,14 +102,14 @@ def find(body: Body, plan: Plan) -> Iterator[Claim]:
                 yield _claim(computed)
 
 
-def _claim(predicate: Predicate) -> Claim:
+def _claim(predicate: Predicate) -> Rewrite:
     def line(printer: BodyPrinter, pred: str) -> str:
         return printer.guarded(predicate.at, pred)
 
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
         printer.page.line(line(printer, predicate.first(printer, lambda pred: line(printer, pred))))
 
-    return Claim("condition", predicate.start, predicate.at + 1, write, opens=0)
+    return Rewrite("condition", predicate.start, predicate.at + 1, write, opens=0)
 
 
 CONDITION = SugarRule(

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from pyptx_ir.plugins.rows import SugarRule
-from pyptx_transpile.plan import Claim
+from pyptx_transpile.plan import Rewrite
 from pyptx_transpile.rules.conditions import predicates
 from pyptx_transpile.values import quoted
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["BLOCK", "EXIT"]
 
 
-def find_blocks(body: Body, plan: Plan) -> Iterator[Claim]:
+def find_blocks(body: Body, plan: Plan) -> Iterator[Rewrite]:
     """Yield a block before each label that unrewritten branches target forward; most branches first."""
     left = [jump for jump in body.jumps if jump.target > jump.at and plan.owner(jump.at) is None]
     count = Counter(jump.target for jump in left)
@@ -56,7 +56,7 @@ def _start(body: Body, plan: Plan, jump: Jump) -> int | None:
     return start
 
 
-def _block(body: Body, start: int, target: int) -> Claim:
+def _block(body: Body, start: int, target: int) -> Rewrite:
     def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
         name = "" if not printer.label("label", target) else quoted(body.label(target))
         with printer.block(f"with ptx.block({name})", target):
@@ -64,10 +64,10 @@ def _block(body: Body, start: int, target: int) -> Claim:
             printer.deviation(target)
 
     inner = ((start, target),)
-    return Claim("block", start, target + 1, write, inner, exits=target, labels=(target,), binds="done")
+    return Rewrite("block", start, target + 1, write, inner, exits=target, labels=(target,), binds="done")
 
 
-def find_exits(body: Body, plan: Plan) -> Iterator[Claim]:
+def find_exits(body: Body, plan: Plan) -> Iterator[Rewrite]:
     """Yield a rewrite for each branch that leaves an enclosing loop, block or `if_`, or continues a loop."""
     for jump in body.jumps:
         if plan.owner(jump.at) is not None:
@@ -82,14 +82,14 @@ def find_exits(body: Body, plan: Plan) -> Iterator[Claim]:
                 break
 
 
-def _function(claim: Claim, jump: Jump) -> str | None:
+def _function(claim: Rewrite, jump: Jump) -> str | None:
     """Return the function for a branch: `break_` if it leaves the rewrite, `continue_` for a loop's next iteration."""
     if claim.exits == jump.target:
         return "break_"
     return "continue_" if claim.loops and claim.inner[0][0] - 1 == jump.target else None
 
 
-def _exit(body: Body, jump: Jump, predicate: Predicate, function: str, left: Claim | None) -> Claim:
+def _exit(body: Body, jump: Jump, predicate: Predicate, function: str, left: Rewrite | None) -> Rewrite:
     """Return the rewrite of a branch out of the rewrite `left`; None stands for the innermost loop."""
     uniform = ["uniform=True"] if "uni" in body.branch(jump.at).opcode else []
 
@@ -102,7 +102,7 @@ def _exit(body: Body, jump: Jump, predicate: Predicate, function: str, left: Cla
         printer.page.line(line(predicate.first(printer, line)))
 
     jumps = (jump.at,) if function == "break_" and (left is None or left.binds) else ()
-    return Claim("exit", predicate.start, jump.at + 1, write, opens=0, jumps=jumps, leave=left if jumps else None)
+    return Rewrite("exit", predicate.start, jump.at + 1, write, opens=0, jumps=jumps, leave=left if jumps else None)
 
 
 BLOCK = SugarRule(

@@ -8,7 +8,7 @@ from pyptx_ir.plugins.rows import SugarRule
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
 from pyptx_transpile.layout import Group, call, keyword
-from pyptx_transpile.plan import Claim
+from pyptx_transpile.plan import Rewrite
 from pyptx_transpile.rules.expression_trees import Tree, Trees, register_width
 from pyptx_transpile.rules.nested_trees import nested
 from pyptx_transpile.spelling import OPERATORS, Operations, banks_of
@@ -30,7 +30,7 @@ _FARTHEST = 4  # consecutive statements without inlined instructions that a bloc
 _ENDS = frozenset({"bra", "brx", "exit", "ret"})
 
 
-def find(body: Body, plan: Plan) -> Iterator[Claim]:
+def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
     """Yield the blocks of statements that need fewer lines with inlined instructions."""
     trees = Trees(body, Operations(banks_of(body), body.row.spelled()))
     for run in runs(body, plan):
@@ -41,7 +41,7 @@ def find(body: Body, plan: Plan) -> Iterator[Claim]:
                 yield claim
 
 
-def _takes_fewer_lines(body: Body, claim: Claim, statements: int, *, turn: bool) -> bool:
+def _takes_fewer_lines(body: Body, claim: Rewrite, statements: int, *, turn: bool) -> bool:
     """Return whether a block of statements with its header has no more lines than nested calls."""
     calls = nested(body, range(claim.start, claim.end), turn=turn)
     return statements + 1 <= sum(1 for _ in calls)
@@ -95,7 +95,7 @@ def _width(one: Tree, *, turn: bool) -> int:
     return own + sum(_width(each, turn=turn) for each in one.inner.values())
 
 
-def _claim(body: Body, block: Sequence[int | Tree]) -> Claim:
+def _claim(body: Body, block: Sequence[int | Tree]) -> Rewrite:
     first, last = block[0], block[-1]
     if isinstance(first, int) or isinstance(last, int):
         raise TypeError("a block must start and end with an expression")
@@ -114,7 +114,7 @@ def _claim(body: Body, block: Sequence[int | Tree]) -> Claim:
 
     start = next(iter(first.temporaries()))
     like = tuple([each - start if isinstance(each, int) else each.like(start) for each in block])
-    return Claim("expression", start, last.at + 1, write, constants=("SPELLING",) if spelt else (), like=like)
+    return Rewrite("expression", start, last.at + 1, write, constants=("SPELLING",) if spelt else (), like=like)
 
 
 def _temporaries(names: list[str]) -> Expression:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pyptx_ir.plugins.rows import SugarRule
 from pyptx_ir.syntax import operands as tree
 from pyptx_transpile.layout import Group
-from pyptx_transpile.plan import Claim
+from pyptx_transpile.plan import Rewrite
 from pyptx_transpile.spelling import banks_of
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _PRODUCTS = frozenset({"mma", "wgmma"})
 _ROLES = {0: "acc", 1: "a", 2: "b", 3: "acc"}  # by operand index of the fragment in the MMA
 
 
-def find(body: Body, plan: Plan) -> Iterator[Claim]:
+def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
     """Yield a rewrite for each instruction that first uses a fragment which other instructions use too."""
     if body.declared != body.start:
         return  # a helper, whose fragments are parameters
@@ -72,7 +72,7 @@ def _is_addressed(body: Body, at: int) -> bool:
     return before is not None and bool(before.operands) and before.operands[0] in bases
 
 
-def _claim(at: int, names: Mapping[tree.Vector, str]) -> Claim:
+def _claim(at: int, names: Mapping[tree.Vector, str]) -> Rewrite:
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
         node = printer.body.branch(at)
         said = printer.called(node)
@@ -87,7 +87,7 @@ def _claim(at: int, names: Mapping[tree.Vector, str]) -> Claim:
             bound.append((name, element))
         printer.page.bind_several(Group(said.opening, tuple(items), said.closing), bound)
 
-    return Claim("fragment", at, at + 1, write, opens=0, like=at)
+    return Rewrite("fragment", at, at + 1, write, opens=0, like=at)
 
 
 FRAGMENT = SugarRule(

@@ -18,7 +18,7 @@ from pyptx_ir.syntax.drafts import rewritten
 from pyptx_transpile.names import Naming, identifier
 from pyptx_transpile.outlined import Helper
 from pyptx_transpile.page import Page
-from pyptx_transpile.plan import Claim, planned
+from pyptx_transpile.plan import Rewrite, planned
 from pyptx_transpile.rows import Body, Row
 from pyptx_transpile.rules.expression_trees import call_width
 from pyptx_transpile.rules.function_names import docstring, main, stem
@@ -46,7 +46,7 @@ _FEW = 4  # sites that are examined first
 _WIDTH = 100  # columns of a call on one line
 
 
-def find(_body: Body, plan: Plan) -> Iterator[Claim]:
+def find(_body: Body, plan: Plan) -> Iterator[Rewrite]:
     """Yield the calls that the survey of all bodies found for this one."""
     yield from plan.calls
 
@@ -84,7 +84,7 @@ def _may_save(body: Body, found: Repeated, calls: Sequence[int], *, is_scope: bo
     return gained >= lines + _least_saved(is_scope=is_scope)
 
 
-def _saved_by_loops(claims: Iterable[Claim]) -> int:
+def _saved_by_loops(claims: Iterable[Rewrite]) -> int:
     """Return about how many lines the loops among rewrites save, outer ones first; nested loops do not count."""
     saved = end = 0
     for claim in claims:
@@ -108,7 +108,7 @@ class Survey:
         self._names = {start: Names(plan.body) for start, plan in plans.items()}
         self._leaves = {start: Leaves(names) for start, names in self._names.items()}
         self._taken = list(taken)
-        self.calls: dict[int, list[Claim]] = {}
+        self.calls: dict[int, list[Rewrite]] = {}
         """Calls by body start."""
         if plans:
             size = len(next(iter(plans.values())).body.items)
@@ -173,11 +173,11 @@ def _width(name: str, arguments: Sequence[Argument]) -> int:
     return 1 if len(name) + sum(each.width() + 2 for each in arguments) <= _WIDTH else 1 + len(arguments)
 
 
-def _call(helper: Helper, start: int, end: int, arguments: Sequence[Argument]) -> Claim:
+def _call(helper: Helper, start: int, end: int, arguments: Sequence[Argument]) -> Rewrite:
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
         helper.write_call(printer, arguments)
 
-    return Claim("function", start, end, write, opens=0, names=(helper.name,), helper=helper, like=helper.name)
+    return Rewrite("function", start, end, write, opens=0, names=(helper.name,), helper=helper, like=helper.name)
 
 
 class _Estimate:

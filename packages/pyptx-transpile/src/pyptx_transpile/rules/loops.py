@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_ir.plugins.rows import SugarRule
-from pyptx_transpile.plan import Claim
+from pyptx_transpile.plan import Rewrite
 from pyptx_transpile.rules.conditions import predicates
 from pyptx_transpile.values import quoted
 
@@ -41,7 +41,7 @@ def exit_label(body: Body, head: int, latch: int) -> int | None:
     return end if jumps and all(head < jump.at < latch for jump in jumps) else None
 
 
-def find_loops(body: Body, _plan: Plan) -> Iterator[Claim]:
+def find_loops(body: Body, _plan: Plan) -> Iterator[Rewrite]:
     """Yield rewrites for each loop, most branches first; with the label after it, if branches leave the loop for it."""
     for head, latch in sorted(latches(body).items(), key=lambda pair: (-len(body.jumps_to(pair[0])), pair[0])):
         end = exit_label(body, head, latch.at)
@@ -61,7 +61,7 @@ def entry(body: Body, head: int, latch: int) -> Jump | None:
     return jump if head <= jump.target < latch and body.scopes[jump.at] == body.scopes[head] else None
 
 
-def _loop(body: Body, head: int, predicate: Predicate, end: int | None, start: Jump | None = None) -> Claim:
+def _loop(body: Body, head: int, predicate: Predicate, end: int | None, start: Jump | None = None) -> Rewrite:
     latch = predicate.at
     continues = _continues(body, head, latch)
     keywords = _uniform(body, latch)
@@ -82,7 +82,7 @@ def _loop(body: Body, head: int, predicate: Predicate, end: int | None, start: J
 
     first = head if start is None else start.at
     last = latch + 1 if end is None else end + 1
-    return Claim(
+    return Rewrite(
         "loop",
         first,
         last,
@@ -117,7 +117,7 @@ def _uniform(body: Body, latch: int) -> list[str]:
     return [] if uniform == (node.guard is None) else [f"uniform={uniform}"]
 
 
-def find_rotated(body: Body, _plan: Plan) -> Iterator[Claim]:
+def find_rotated(body: Body, _plan: Plan) -> Iterator[Rewrite]:
     """Yield rewrites for each loop with a test at its end that a branch with another test skips."""
     around = {jump.target: jump for jump in reversed(body.jumps) if jump.guarded and jump.target > jump.at}
     for head, latch in sorted(latches(body).items()):
@@ -136,7 +136,7 @@ def find_rotated(body: Body, _plan: Plan) -> Iterator[Claim]:
                     yield _rotated(body, first, head, last)
 
 
-def _rotated(body: Body, first: Predicate, head: int, last: Predicate) -> Claim:
+def _rotated(body: Body, first: Predicate, head: int, last: Predicate) -> Rewrite:
     latch = last.at
     continues = _continues(body, head, latch)
     uniform = ["uniform=True"] if "uni" in body.branch(latch).opcode else []
@@ -152,7 +152,7 @@ def _rotated(body: Body, first: Predicate, head: int, last: Predicate) -> Claim:
         guard = first.first(printer, lambda guard: line(last.name(printer), guard), negated=True)
         _block(printer, last, lambda pred: line(pred, guard), slots[0], latch + 1)
 
-    return Claim(
+    return Rewrite(
         "while",
         first.start,
         latch + 2,

@@ -9,13 +9,13 @@ from pyptx_ir.plugins.rows import SugarRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyptx_transpile.plan import Claim, Plan
+    from pyptx_transpile.plan import Plan, Rewrite
     from pyptx_transpile.rows import Body
 
 __all__ = ["NAMES"]
 
 
-def find(_body: Body, _plan: Plan) -> Iterator[Claim]:
+def find(_body: Body, _plan: Plan) -> Iterator[Rewrite]:
     """Yield nothing: names of functions are not in their bodies."""
     return iter(())
 

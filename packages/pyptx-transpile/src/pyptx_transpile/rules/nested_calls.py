@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_ir.plugins.rows import SugarRule
-from pyptx_transpile.plan import Claim
+from pyptx_transpile.plan import Rewrite
 from pyptx_transpile.rules.expressions import runs, statement
 from pyptx_transpile.rules.nested_trees import nested
 
@@ -22,7 +22,7 @@ __all__ = ["NESTED"]
 _LEAST = 2  # instructions
 
 
-def find(body: Body, plan: Plan) -> Iterator[Claim]:
+def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
     """Yield rewrites of instructions that are operands of the next one."""
     for run in runs(body, plan, least=_LEAST):
         for one in nested(body, run, turn=plan.in_turn(run.start)):
@@ -30,12 +30,12 @@ def find(body: Body, plan: Plan) -> Iterator[Claim]:
                 yield _claim(one)
 
 
-def _claim(outer: Tree) -> Claim:
+def _claim(outer: Tree) -> Rewrite:
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
         statement(printer, outer)
 
     start = next(iter(outer.temporaries()))
-    return Claim("operand", start, outer.at + 1, write, opens=0, like=outer.like(start))
+    return Rewrite("operand", start, outer.at + 1, write, opens=0, like=outer.like(start))
 
 
 NESTED = SugarRule(

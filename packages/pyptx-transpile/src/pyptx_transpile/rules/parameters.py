@@ -17,7 +17,7 @@ from pyptx_ir.plugins.rows import SugarRule
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
 from pyptx_transpile.layout import WIDTH, call, keyword, listed
-from pyptx_transpile.plan import Claim
+from pyptx_transpile.plan import Rewrite
 from pyptx_transpile.rules.register_names import wanted_name
 from pyptx_transpile.rules.register_uses import uses_of
 from pyptx_transpile.spelling import banks_of
@@ -40,7 +40,7 @@ _ELEMENT = re.compile(r"(\w+)\[(\d+)\]", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ParameterUse:
     """One parameter or pointer: the indices of its first and last instruction.
 
     `source` is a parameter, or the register with a pointer; `loaded` is the type of the load.
@@ -59,7 +59,7 @@ class Given:
         return "value" if self.loaded and self.generic is None else f"pointer {self.loaded}"
 
 
-def find(body: Body, plan: Plan) -> Iterator[Claim]:
+def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
     """Yield a rewrite for each run of parameters, or of pointers, that one call loads."""
     if body.declared != body.start:
         return  # a helper has parameters of its own
@@ -72,9 +72,9 @@ def find(body: Body, plan: Plan) -> Iterator[Claim]:
                     yield _claim(part, keywords, names)
 
 
-def _rows(given: Iterable[Given]) -> Iterator[list[Given]]:
+def _rows(given: Iterable[ParameterUse]) -> Iterator[list[ParameterUse]]:
     """Yield runs of adjacent entries with equal `kind`."""
-    row: list[Given] = []
+    row: list[ParameterUse] = []
     for each in given:
         if row and (each.at != row[-1].last + 1 or each.kind != row[-1].kind):
             yield row
@@ -95,7 +95,7 @@ class _Finder:
         self._types: Mapping[str, PtxType | None] = parameter_types(given or ())
         self._called: dict[tree.Operand, str] = {}
 
-    def given(self, places: range) -> Iterator[Given]:
+    def given(self, places: range) -> Iterator[ParameterUse]:
         """Yield the parameters that these items load, and the pointers that they convert, in order."""
         behind = places.start
         for at in self._places[bisect_left(self._places, places.start) : bisect_left(self._places, places.stop)]:
@@ -108,12 +108,12 @@ class _Finder:
             elif pointer is None or pointer.source != load.result or load.loaded not in _POINTERS:
                 yield load
             elif not self._body.deviates(at + 1):
-                yield Given(at, at + 1, load.source, pointer.result, load.loaded, load.result)
+                yield ParameterUse(at, at + 1, load.source, pointer.result, load.loaded, load.result)
                 behind = at + 2
             else:
                 yield load
 
-    def _load(self, at: int) -> Given | None:
+    def _load(self, at: int) -> ParameterUse | None:
         match self._body.instruction(at):
             case nodes.Instruction(
                 ("ld", "param", kind),
@@ -121,23 +121,23 @@ class _Finder:
                 None,
             ) as node if self._banks.type_of(result) and (name in self._types or self._body.items[at].depth == 1):
                 self._called[result] = wanted_name(node, self._called, self._body.items[at].function) or ""
-                return Given(at, at, source, result, kind)
+                return ParameterUse(at, at, source, result, kind)
             case _:
                 return None
 
-    def _pointer(self, at: int) -> Given | None:
+    def _pointer(self, at: int) -> ParameterUse | None:
         match self._body.instruction(at):
             case nodes.Instruction(opcode, (tree.Register() as result, tree.Register() as source), None) if (
                 opcode == _TO_GLOBAL and self._banks.type_of(result) and self._banks.type_of(source)
             ):
                 self._called[result] = self._called.get(source, "")
-                return Given(at, at, source, result)
+                return ParameterUse(at, at, source, result)
             case _:
                 return None
 
-    def parts(self, row: Sequence[Given]) -> Iterator[tuple[list[Given], list[str]]]:
+    def parts(self, row: Sequence[ParameterUse]) -> Iterator[tuple[list[ParameterUse], list[str]]]:
         """Yield the parts of a run that one call can load, with the keywords for the types of the loads."""
-        part: list[Given] = []
+        part: list[ParameterUse] = []
         modes: set[str] = set()
         for each in row:
             own = self._modes(each)
@@ -148,7 +148,7 @@ class _Finder:
             part.append(each)
         yield part, _keywords(modes)
 
-    def _modes(self, each: Given) -> set[str]:
+    def _modes(self, each: ParameterUse) -> set[str]:
         """Return the keywords that can express the type of a load; the smallest string is the shortest."""
         if each.kind != "value":
             return {"bits=True" if each.loaded == "b64" else ""}
@@ -161,7 +161,7 @@ class _Finder:
             found.add(f"dtype={each.loaded}")
         return found
 
-    def names(self, part: Sequence[Given]) -> list[str]:
+    def names(self, part: Sequence[ParameterUse]) -> list[str]:
         """Return the names of results that are read often enough; "" for others."""
         uses = uses_of(self._body)
         return [self._called.get(each.result, "") if uses.is_one_value(each.result.name) else "" for each in part]
@@ -171,7 +171,7 @@ def _keywords(modes: set[str]) -> list[str]:
     return [mode for mode in [min(modes, default="")] if mode]
 
 
-def _claim(part: Sequence[Given], keywords: Sequence[str], names: Sequence[str]) -> Claim:
+def _claim(part: Sequence[ParameterUse], keywords: Sequence[str], names: Sequence[str]) -> Rewrite:
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
         printer.deviation(part[0].at)
         begin = 0
@@ -183,10 +183,10 @@ def _claim(part: Sequence[Given], keywords: Sequence[str], names: Sequence[str])
             begin = end
 
     start = part[0].at
-    return Claim("parameter", start, part[-1].last + 1, write, opens=0, like=start)
+    return Rewrite("parameter", start, part[-1].last + 1, write, opens=0, like=start)
 
 
-def _fits(printer: BodyPrinter, part: Sequence[Given], keywords: Sequence[str], names: Sequence[str]) -> bool:
+def _fits(printer: BodyPrinter, part: Sequence[ParameterUse], keywords: Sequence[str], names: Sequence[str]) -> bool:
     width = len(f"{_bound(names)}{_call(printer, part, keywords)}")
     return 4 * printer.page.indent + width <= WIDTH
 
@@ -201,7 +201,7 @@ def _bound(names: Sequence[str]) -> str:
     return "" if rest == len(names) else f"({said[0]},) = " if len(said) == 1 else f"{', '.join(said)} = "
 
 
-def _say(printer: BodyPrinter, part: Sequence[Given], keywords: Sequence[str], names: Sequence[str]) -> None:
+def _say(printer: BodyPrinter, part: Sequence[ParameterUse], keywords: Sequence[str], names: Sequence[str]) -> None:
     alone = len(part) == 1 and part[0].at == part[0].last
     said = printer.called(printer.body.branch(part[0].at)) if alone else _call(printer, part, keywords)
     results = [printer.values.expression(each.result) for each in part]
@@ -211,7 +211,7 @@ def _say(printer: BodyPrinter, part: Sequence[Given], keywords: Sequence[str], n
     printer.page.bind_several(said, bound, before)
 
 
-def _call(printer: BodyPrinter, part: Sequence[Given], keywords: Sequence[str]) -> Group:
+def _call(printer: BodyPrinter, part: Sequence[ParameterUse], keywords: Sequence[str]) -> Group:
     """Return the call that emits the instructions of a part."""
     value = printer.values.expression
     arguments: list[Expression] = [*_folded([value(each.source) for each in part])]

@@ -8,7 +8,7 @@ from pyptx_ir.plugins.rows import SugarRule
 from pyptx_ir.syntax import spell
 from pyptx_transpile.layout import lines
 from pyptx_transpile.operand_registers import registers
-from pyptx_transpile.plan import Claim
+from pyptx_transpile.plan import Rewrite
 from pyptx_transpile.rows import spelling_of
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _FEWEST = 2  # instructions of a block
 _LONG = 60  # characters of PTX; calls of shorter instructions fit on a line with their guards
 
 
-def find(body: Body, plan: Plan) -> Iterator[Claim]:
+def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
     """Yield a rewrite for each run of instructions with one guard, if the call of one of them may not fit on a line."""
     for row in plan.unclaimed():
         at = row.start
@@ -55,7 +55,7 @@ def _guard(body: Body, at: int) -> nodes.Guard | None:
     return node.guard if spelling_of(body.items[at]) is None else None
 
 
-def _claim(start: int, end: int) -> Claim:
+def _claim(start: int, end: int) -> Rewrite:
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
         indent = printer.page.indent
         nodes = [printer.body.branch(at) for at in range(start, end)]
@@ -71,7 +71,7 @@ def _claim(start: int, end: int) -> Claim:
                 printer.deviation(at)
                 printer.page.say(printer.unguarded(node))
 
-    return Claim("predicated", start, end, write)
+    return Rewrite("predicated", start, end, write)
 
 
 PREDICATED = SugarRule(

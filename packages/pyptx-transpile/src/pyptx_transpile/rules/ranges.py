@@ -19,7 +19,7 @@ from pyptx_ir.plugins.rows import SugarRule
 from pyptx_ir.syntax import nodes, spell
 from pyptx_ir.syntax import operands as tree
 from pyptx_transpile.layout import WIDTH, call
-from pyptx_transpile.plan import Claim, Constant
+from pyptx_transpile.plan import Constant, Rewrite
 from pyptx_transpile.rules.conditions import Predicate
 from pyptx_transpile.rules.loops import entry, exit_label, latches
 from pyptx_transpile.spelling import banks_of
@@ -57,7 +57,7 @@ class Counted:
     moved: bool
 
 
-def find(body: Body, _plan: Plan) -> Iterator[Claim]:
+def find(body: Body, _plan: Plan) -> Iterator[Rewrite]:
     """Yield rewrites for each counting loop; with the label after it, if branches leave the loop for it."""
     names = body.row.derived(_named)
     for loop in _loops(body):
@@ -143,7 +143,7 @@ def _runs(loop: Counted, start: tree.Operand) -> bool:
     return bool(range(first, stop, step)) and ("setp.ne" not in loop.spelling or (stop - first) % step == 0)
 
 
-def _claim(loop: Counted, constant: Constant | None, end: int | None) -> Claim:
+def _claim(loop: Counted, constant: Constant | None, end: int | None) -> Rewrite:
     step, test = loop.latch - 2, loop.latch - 1
 
     def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
@@ -166,7 +166,7 @@ def _claim(loop: Counted, constant: Constant | None, end: int | None) -> Claim:
     shared = () if constant is None else (constant,)
     inner = ((loop.head + 1, step),)
     labels = (loop.head,) if end is None else (loop.head, end)
-    return Claim(
+    return Rewrite(
         "range",
         first,
         last,

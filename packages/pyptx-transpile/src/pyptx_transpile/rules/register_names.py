@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pyptx_ir.plugins.rows import SugarRule
 from pyptx_ir.syntax import nodes, spell
 from pyptx_ir.syntax import operands as tree
-from pyptx_transpile.plan import Claim
+from pyptx_transpile.plan import Rewrite
 from pyptx_transpile.rules.register_uses import uses_of
 from pyptx_transpile.spelling import banks_of
 from pyptx_transpile.values import special_register
@@ -29,7 +29,7 @@ __all__ = ["REGISTER", "naming", "wanted_name"]
 _NUMBERED = re.compile(r".*_(param_\d+)", re.ASCII | re.DOTALL)
 
 
-def find(body: Body, plan: Plan) -> Iterator[Claim]:
+def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
     """Yield rewrites of instructions that no other rule rewrites, and whose result is named after its source."""
     if body.declared != body.start:
         return  # a helper's registers are parameters
@@ -62,7 +62,7 @@ def wanted_name(node: nodes.Instruction, loaded: dict[tree.Operand, str], functi
             return None
 
 
-def naming(rule: str, at: int, node: nodes.Instruction, wanted: str) -> Claim:
+def naming(rule: str, at: int, node: nodes.Instruction, wanted: str) -> Rewrite:
     """Return the rewrite that binds the result of an instruction to a name, `wanted` if possible."""
 
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
@@ -70,7 +70,7 @@ def naming(rule: str, at: int, node: nodes.Instruction, wanted: str) -> Claim:
         element = printer.values.expression(result)
         printer.page.bind(printer.registers.name(spell(result), wanted), said, element)
 
-    return Claim(rule, at, at + 1, write, opens=0)
+    return Rewrite(rule, at, at + 1, write, opens=0)
 
 
 REGISTER = SugarRule(

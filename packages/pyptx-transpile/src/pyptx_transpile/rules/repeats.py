@@ -15,7 +15,7 @@ from pyptx_ir.plugins.rows import SugarRule
 from pyptx_ir.syntax import nodes, spell
 from pyptx_ir.syntax import operands as tree
 from pyptx_transpile.operand_registers import registers_of
-from pyptx_transpile.plan import Claim
+from pyptx_transpile.plan import Rewrite
 from pyptx_transpile.rows import spelling_of
 from pyptx_transpile.rules.turns import MOST_TABLES, NAMES, lines_of_table, looped, stepped
 
@@ -205,7 +205,7 @@ def _without_numbers(text: str) -> tuple[str, tuple[int, ...]]:
     return _NUMBER.sub(taken, text), tuple(numbers)
 
 
-def find(body: Body, plan: Plan) -> Iterator[Claim]:
+def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
     """Yield the runs of iterations that save most, from top to bottom, each followed by its nested runs."""
     items = Items(body)
     items.read(plan)
@@ -296,7 +296,7 @@ def _tables(columns: Sequence[tuple[int, ...]], steps: Sequence[int], turns: int
     return {each[:turns]: None for each, step in zip(columns, steps, strict=True) if step < turns}
 
 
-def _claim(start: int, run: Run) -> Claim:
+def _claim(start: int, run: Run) -> Rewrite:
     end = start + run.length * run.count
 
     def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
@@ -312,7 +312,9 @@ def _claim(start: int, run: Run) -> Claim:
             _print(printer.page, loop)
 
     turns = tuple([(at, at + run.length) for at in range(start, end, run.length)])
-    return Claim("repeat", start, end, write, turns, names=NAMES[run.level], repeats=True, like=(run.length, run.count))
+    return Rewrite(
+        "repeat", start, end, write, turns, names=NAMES[run.level], repeats=True, like=(run.length, run.count)
+    )
 
 
 def _saves(loop: Loop, turns: Sequence[Page]) -> bool:

@@ -22,7 +22,7 @@ from pyptx_transpile.shapes import Shapes
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
-    from pyptx_transpile.plan import Claim, Plan
+    from pyptx_transpile.plan import Plan, Rewrite
     from pyptx_transpile.rows import Body
     from pyptx_transpile.shapes import Names
 
@@ -49,7 +49,7 @@ class Repeated:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class Iteration:
     """One iteration of a loop rewrite from `start` to before `end`; the next one starts at `behind`."""
 
     start: int
@@ -70,7 +70,7 @@ class Statements:
         """Assign numbers to the items of bodies; rewrites are indivisible."""
         self.shapes = [0] * size
         self.first, self.last = list(range(size)), list(range(1, size + 1))
-        self.turns: list[tuple[Turn, ...]] = [()] * size
+        self.turns: list[tuple[Iteration, ...]] = [()] * size
         self.loops: dict[int, int] = {}
         known: dict[Hashable, int] = {}
         numbers: dict[Hashable, int] = {}
@@ -102,11 +102,11 @@ class Statements:
             if what is not None:
                 self.shapes[at] = known.setdefault(what, len(known) + 1)
 
-    def _turn(self, claim: Claim) -> None:
+    def _turn(self, claim: Rewrite) -> None:
         self.loops.setdefault(claim.start, claim.end)
         for number, (start, end) in enumerate(claim.inner):
-            turn = Turn(claim.start, claim.end, number, end)
-            around, inside = None, tuple[Turn, ...]()
+            turn = Iteration(claim.start, claim.end, number, end)
+            around, inside = None, tuple[Iteration, ...]()
             for at in range(start, end):
                 if self.turns[at] is not around:
                     around = self.turns[at]

@@ -119,7 +119,7 @@ def _key(leaf: Leaf) -> Key:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ArgumentColumns:
     """Columns of leaves that are one argument: a list of group registers (`width` of them), one leaf, or a vector."""
 
     columns: tuple[int, ...]
@@ -166,15 +166,15 @@ class Columns:
         self.most = _MOST_OF_LONG if is_long else _MOST
         """Maximum number of arguments."""
 
-    def given(self) -> list[Given]:
+    def given(self) -> list[ArgumentColumns]:
         """Return the arguments, as few as possible."""
         open_ = [column for column in dict.fromkeys(self.of) if self._differs(column)]
         vectors = list(self._vectors())
         inside = {column for vector in vectors for column in vector}
         others = [column for column in open_ if column not in inside]
-        given: list[Given] = []
+        given: list[ArgumentColumns] = []
         for least, step in self._ways:
-            given = [*[Given(vector) for vector in vectors], *self._lists(others, least, step)]
+            given = [*[ArgumentColumns(vector) for vector in vectors], *self._lists(others, least, step)]
             if len(given) <= self.most:
                 break
         return given
@@ -200,7 +200,7 @@ class Columns:
             if registers and several and all(len(uses[column]) == 1 and column not in alone for column in vector):
                 yield vector
 
-    def _lists(self, columns: Sequence[int], least: int, step: int) -> Iterator[Given]:
+    def _lists(self, columns: Sequence[int], least: int, step: int) -> Iterator[ArgumentColumns]:
         """Yield the columns as lists of at least `least` consecutive registers, others one by one."""
         tied: defaultdict[object, list[tuple[int, int]]] = defaultdict(list)
         for column in columns:
@@ -213,7 +213,7 @@ class Columns:
                     run = []
                 run.append(member)
             yield from _run(run, least)
-        yield from (Given((column,)) for _, column in tied[None])
+        yield from (ArgumentColumns((column,)) for _, column in tied[None])
 
     def _tie(self, column: int) -> object:
         """Return a key that is equal for columns at constant register distance at all sites; None without a group."""
@@ -230,12 +230,12 @@ class Columns:
         return 0 if declared is None or declared.number is None else declared.number
 
 
-def _run(run: Sequence[tuple[int, int]], least: int) -> Iterator[Given]:
+def _run(run: Sequence[tuple[int, int]], least: int) -> Iterator[ArgumentColumns]:
     """Yield consecutive registers as a list, or one by one if they are too few."""
     if len(run) < least:
-        yield from (Given((column,)) for _, column in run)
+        yield from (ArgumentColumns((column,)) for _, column in run)
     else:
-        yield Given(tuple([column for _, column in run]), tuple([number - run[0][0] for number, _ in run]))
+        yield ArgumentColumns(tuple([column for _, column in run]), tuple([number - run[0][0] for number, _ in run]))
 
 
 def differ_too_much(bodies: Sequence[Body], sites: Sequence[Site], most: int, *, loops: bool) -> bool:
@@ -273,7 +273,7 @@ def signature(bodies: Sequence[Body], sites: Sequence[Site], main: int, most: in
     return Signature(tuple(parameters), tuple(arguments), tuple([names.get(column) for column in columns.of]), whole)
 
 
-def _argument(columns: Columns, given: Given, site: int) -> Argument:
+def _argument(columns: Columns, given: ArgumentColumns, site: int) -> Argument:
     leaves = [columns.rows[column][site] for column in given.columns]
     first = leaves[0]
     if given.offsets:
@@ -283,7 +283,7 @@ def _argument(columns: Columns, given: Given, site: int) -> Argument:
     return Argument(tree.Vector(tuple([leaf.operand for leaf in leaves])), first.opcode)
 
 
-def _annotation(columns: Columns, given: Given) -> str:
+def _annotation(columns: Columns, given: ArgumentColumns) -> str:
     column, *others = given.columns
     if others:
         return "list[reg.Reg]"
@@ -295,20 +295,20 @@ def _annotation(columns: Columns, given: Given) -> str:
     return " | ".join(sorted(kinds))
 
 
-def _uses(columns: Columns, given: Given) -> Iterator[Leaf]:
+def _uses(columns: Columns, given: ArgumentColumns) -> Iterator[Leaf]:
     """Yield the leaves of the first site that an argument replaces, in text order."""
     wanted = set(given.columns)
     return (leaf for leaf, column in zip(columns.sites[0].leaves, columns.of, strict=True) if column in wanted)
 
 
-def _order(columns: Columns, given: Given, main: int) -> tuple[int, int, int]:
+def _order(columns: Columns, given: ArgumentColumns, main: int) -> tuple[int, int, int]:
     """Return the sort key of an argument: operand order of the main instruction, then text order."""
     uses = list(_uses(columns, given))
     in_main = [leaf.number for leaf in uses if leaf.at == main and leaf.number is not None]
     return (0, in_main[0], 0) if in_main else (1, uses[0].at, uses[0].number or 0)
 
 
-def _wanted(columns: Columns, given: Given, main: int) -> str:
+def _wanted(columns: Columns, given: ArgumentColumns, main: int) -> str:
     """Return the preferred name of a parameter: for a list that of its group, else the manual's operand name."""
     uses = list(_uses(columns, given))
     leaf = next((each for each in uses if each.at == main), uses[0])

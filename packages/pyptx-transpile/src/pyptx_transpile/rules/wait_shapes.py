@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.instructions.wait_forms import WaitForm
     from pyptx_transpile.rows import Body
 
-__all__ = ["Found", "wait_at", "waits"]
+__all__ = ["WaitMatch", "wait_at", "waits"]
 
 _POLLS = frozenset({("mbarrier", "try_wait"), ("mbarrier", "test_wait")})
 _SEMS, _SCOPES, _SPACES = {"acquire", "relaxed"}, {"cta", "cluster"}, {"shared", "shared::cta"}
@@ -27,7 +27,7 @@ _FARTHEST = 12  # items before a poll at which a form may start
 
 
 @dataclass(slots=True)
-class Found:
+class WaitMatch:
     """A matched wait: form and item range, and the values of its steps by keyword of `wait`.
 
     `knobs` are strings, names and numbers; `operands` are PTX operands. `mbar` and `phase` are the first two arguments.
@@ -52,7 +52,7 @@ class Found:
         return all(self.operands.setdefault(name, value) == value for name, value in operands.items())
 
 
-def waits(body: Body) -> Iterator[Found]:
+def waits(body: Body) -> Iterator[WaitMatch]:
     """Yield the waits of a body."""
     for at in body.places("mbarrier"):
         if body.branch(at).opcode[:2] in _POLLS:
@@ -61,17 +61,17 @@ def waits(body: Body) -> Iterator[Found]:
                 yield found
 
 
-def wait_at(body: Body, poll: int) -> Found | None:
+def wait_at(body: Body, poll: int) -> WaitMatch | None:
     """Return the longest wait around a poll; None if no form of `ptx.mbarrier.wait` matches."""
     for form, row in _ROWS:
         for start in range(poll, max(poll - _FARTHEST, body.start) - 1, -1):
-            found = Found(form, start, declares=bool(row.scoped))
+            found = WaitMatch(form, start, declares=bool(row.scoped))
             if _matches(body, found, row) and found.start <= poll < found.end and _is_whole(body, found):
                 return found
     return None
 
 
-def _matches(body: Body, found: Found, row: WaitForm) -> bool:
+def _matches(body: Body, found: WaitMatch, row: WaitForm) -> bool:
     """Return whether the steps of a form match at the start of `found`; record their values."""
     braced = ("{", *row.scoped, "}") if row.scoped else ()
     at, number = found.start, 0
@@ -91,7 +91,7 @@ def _matches(body: Body, found: Found, row: WaitForm) -> bool:
     return _computes(body, found)
 
 
-def _located(body: Body, found: Found, at: int, step: str, number: int) -> int:
+def _located(body: Body, found: WaitMatch, at: int, step: str, number: int) -> int:
     """Step over the `.loc` that some compilers emit before labels and before instructions without a guard."""
     node = body.items[at].node if at < body.end else None
     if step[0] in "@.":
@@ -107,7 +107,7 @@ def _located(body: Body, found: Found, at: int, step: str, number: int) -> int:
     return at + 1 if found.says(loc=inlined) else body.end
 
 
-def _computing(body: Body, found: Found, at: int) -> int:
+def _computing(body: Body, found: WaitMatch, at: int) -> int:
     """Step over at most two instructions after the label that compute an operand in each iteration."""
     for place in (at, at + 1):
         node = body.instruction(place) if place < body.end else None
@@ -117,7 +117,7 @@ def _computing(body: Body, found: Found, at: int) -> int:
     return at + 2
 
 
-def _computes(body: Body, found: Found) -> bool:
+def _computes(body: Body, found: WaitMatch) -> bool:
     """Return whether an iteration's instructions compute the barrier, the phase, or first the one, then the other."""
     mbar, phase = found.operands["mbar"], found.operands["phase"]
     base = mbar.base if isinstance(mbar, tree.Address) and mbar.offset is None else mbar
@@ -125,7 +125,7 @@ def _computes(body: Body, found: Found) -> bool:
     return all(isinstance(each, tree.Register) for each in written) and written in ([], [base], [phase], [base, phase])
 
 
-def _is_whole(body: Body, found: Found) -> bool:
+def _is_whole(body: Body, found: WaitMatch) -> bool:
     """Return whether no branch from outside enters a wait, and only its first item may have its own formatting."""
     inside = range(found.start, found.end)
     jumps = [jump for at in inside for jump in body.jumps_to(at)]
@@ -135,11 +135,11 @@ def _is_whole(body: Body, found: Found) -> bool:
 # --- steps ------------------------------------------------------------------------------------------
 
 
-def _label(found: Found, node: nodes.Statement | None, name: str) -> bool:
+def _label(found: WaitMatch, node: nodes.Statement | None, name: str) -> bool:
     return isinstance(node, nodes.Label) and found.says(**{name: node.name})
 
 
-def _declares(found: Found, node: nodes.Statement | None) -> bool:
+def _declares(found: WaitMatch, node: nodes.Statement | None) -> bool:
     match node:
         case nodes.RegisterDeclaration("pred", (nodes.RegisterName(name, None),), None, None):
             return found.says(done=name)
@@ -147,7 +147,7 @@ def _declares(found: Found, node: nodes.Statement | None) -> bool:
             return False
 
 
-def _polls(found: Found, node: nodes.Statement | None) -> bool:
+def _polls(found: WaitMatch, node: nodes.Statement | None) -> bool:
     if not isinstance(node, nodes.Instruction) or node.guard is not None or node.opcode[:2] not in _POLLS:
         return False
     words: dict[str, str | bool | None] = {"parity": "parity" in node.opcode}
@@ -160,7 +160,7 @@ def _polls(found: Found, node: nodes.Statement | None) -> bool:
     return told and _is_done(found, done) and all(found.has(suspend_time_hint=each) for each in help)
 
 
-def _is_done(found: Found, operand: tree.Operand) -> bool:
+def _is_done(found: WaitMatch, operand: tree.Operand) -> bool:
     """Return whether an operand is the form's predicate; a form without a declaration takes any."""
     if not isinstance(operand, tree.Register | tree.Symbol):
         return False
@@ -168,7 +168,7 @@ def _is_done(found: Found, operand: tree.Operand) -> bool:
 
 
 def _branches(
-    found: Found, node: nodes.Statement | None, label: str, guard: str | None = None, *, negated: bool = False
+    found: WaitMatch, node: nodes.Statement | None, label: str, guard: str | None = None, *, negated: bool = False
 ) -> bool:
     """Return whether a statement is a branch to a label of the wait, guarded by its predicate `guard` or unguarded."""
     match node:
@@ -179,7 +179,7 @@ def _branches(
             return False
 
 
-def _is_guarded(found: Found, node: nodes.Instruction, by: str | None, *, negated: bool) -> bool:
+def _is_guarded(found: WaitMatch, node: nodes.Instruction, by: str | None, *, negated: bool) -> bool:
     guard = node.guard
     if guard is None or by is None:
         return guard is None and by is None
@@ -188,7 +188,7 @@ def _is_guarded(found: Found, node: nodes.Instruction, by: str | None, *, negate
     return named and guard.negated == negated
 
 
-def _sleeps(found: Found, node: nodes.Statement | None) -> bool:
+def _sleeps(found: WaitMatch, node: nodes.Statement | None) -> bool:
     match node:
         case nodes.Instruction(("nanosleep", "u32"), (time,)):
             return _is_guarded(found, node, "done", negated=True) and found.has(nanoseconds=time)
@@ -196,7 +196,7 @@ def _sleeps(found: Found, node: nodes.Statement | None) -> bool:
             return False
 
 
-def _selects(found: Found, node: nodes.Statement | None) -> bool:
+def _selects(found: WaitMatch, node: nodes.Statement | None) -> bool:
     match node:
         case nodes.Instruction(("selp", *_), (tree.Register() as result, one, zero, done), None):
             numbers = one == _ONE and zero == _ZERO
@@ -205,7 +205,7 @@ def _selects(found: Found, node: nodes.Statement | None) -> bool:
             return False
 
 
-def _compares(found: Found, node: nodes.Statement | None) -> bool:
+def _compares(found: WaitMatch, node: nodes.Statement | None) -> bool:
     match node:
         case nodes.Instruction(("setp", "eq" | "ne", *_), (tree.Register() as failed, result, zero), None):
             return zero == _ZERO and found.has(failed=failed, result=result) and found.says(setp=_words(node))
@@ -213,7 +213,7 @@ def _compares(found: Found, node: nodes.Statement | None) -> bool:
             return False
 
 
-def _goes_back(found: Found, node: nodes.Statement | None) -> bool:
+def _goes_back(found: WaitMatch, node: nodes.Statement | None) -> bool:
     done = str(found.knobs["setp"]).startswith("setp.ne")
     return _branches(found, node, "label", "failed", negated=done)
 
@@ -223,7 +223,7 @@ def _words(node: nodes.Instruction) -> str:
 
 
 _ONE, _ZERO = tree.Immediate("1"), tree.Immediate("0")
-_STEPS: Mapping[str, Callable[[Found, nodes.Statement | None], bool]] = {
+_STEPS: Mapping[str, Callable[[WaitMatch, nodes.Statement | None], bool]] = {
     "again:": lambda found, node: _label(found, node, "label"),
     "past:": lambda found, node: _label(found, node, "past_label"),
     ".reg done": _declares,

@@ -12,7 +12,7 @@ from pyptx_dsl.instructions.wait_forms import FORMS, SPACE, WaitOptions
 from pyptx_ir.plugins.rows import SugarRule
 from pyptx_ir.syntax import operands as tree
 from pyptx_transpile.layout import call
-from pyptx_transpile.plan import Claim, Constant
+from pyptx_transpile.plan import Constant, Rewrite
 from pyptx_transpile.rules.wait_shapes import waits
 from pyptx_transpile.values import number, quoted
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyptx_transpile.layout import Expression
     from pyptx_transpile.plan import Plan, Slot
     from pyptx_transpile.rows import Body, Row
-    from pyptx_transpile.rules.wait_shapes import Found
+    from pyptx_transpile.rules.wait_shapes import WaitMatch
 
 __all__ = ["WAIT", "Options", "common", "keywords", "literal"]
 
@@ -49,13 +49,13 @@ _NAMES = ("wait", "wait_2", "wait_3")  # reserved in pyptx_transpile.names
 _LEAST = 2  # waits with equal keywords, and number of these keywords
 
 
-def find(body: Body, _plan: Plan) -> Iterator[Claim]:
+def find(body: Body, _plan: Plan) -> Iterator[Rewrite]:
     """Yield a rewrite for each wait."""
     for found in waits(body):
         yield _claim(found, body.row.derived(_named).get(common(found)))
 
 
-def _claim(found: Found, constant: Constant | None) -> Claim:
+def _claim(found: WaitMatch, constant: Constant | None) -> Rewrite:
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
         printer.deviation(found.start)
         arguments: list[Expression] = [_computed(printer, found, name) for name in ("mbar", "phase")]
@@ -64,10 +64,10 @@ def _claim(found: Found, constant: Constant | None) -> Claim:
 
     loops = "again:" in FORMS[found.form].steps
     shared = () if constant is None else (constant,)
-    return Claim("wait", found.start, found.end, write, opens=0, shared=shared, loops=loops, lines=1)
+    return Rewrite("wait", found.start, found.end, write, opens=0, shared=shared, loops=loops, lines=1)
 
 
-def keywords(printer: BodyPrinter, found: Found, said: Options) -> list[str]:
+def keywords(printer: BodyPrinter, found: WaitMatch, said: Options) -> list[str]:
     """Return the keyword arguments of a wait, except those in `said`, which the constant binds."""
     names = {name for name, _ in said}
     literals = {name: value for name, value in _literals(found).items() if name not in names}
@@ -76,7 +76,7 @@ def keywords(printer: BodyPrinter, found: Found, said: Options) -> list[str]:
     return [*written, *(f"{name}={printer.values.expression(value)}" for name, value in operands.items())]
 
 
-def _computed(printer: BodyPrinter, found: Found, name: str) -> str:
+def _computed(printer: BodyPrinter, found: WaitMatch, name: str) -> str:
     """Return the expression for the barrier or phase; a lambda if it is computed in each iteration."""
     operand = found.operands[name]
     if isinstance(operand, tree.Address) and operand.offset is None:
@@ -88,13 +88,13 @@ def _computed(printer: BodyPrinter, found: Found, name: str) -> str:
     return printer.values.expression(operand)
 
 
-def _literals(found: Found) -> dict[str, object]:
+def _literals(found: WaitMatch) -> dict[str, object]:
     """Return the keywords whose values are strings, names and numbers, except default values."""
     knobs = {"form": found.form, **found.knobs, **_more(found, is_number=True)}
     return {name: knobs[name] for name in _KEYWORDS if name in knobs and _USUAL.get(name, ...) != knobs[name]}
 
 
-def _more(found: Found, *, is_number: bool) -> dict[str, tree.Operand]:
+def _more(found: WaitMatch, *, is_number: bool) -> dict[str, tree.Operand]:
     """Return the operands after the first two arguments: the constants if `is_number`, else the others."""
     more = {name: value for name, value in found.operands.items() if name not in {"mbar", "phase"}}
     return {name: value for name, value in more.items() if isinstance(value, tree.Immediate) == is_number}
@@ -116,7 +116,7 @@ def literal(value: object) -> str:
 # --- shared keywords --------------------------------------------------------------------------------
 
 
-def common(found: Found) -> Options:
+def common(found: WaitMatch) -> Options:
     """Return the keywords of a wait that other waits may share: without labels of its function."""
     own = _OF_ONE if found.declares and found.form != "poll_retry" else {*_OF_ONE, "label", "past_label"}
     return tuple([(name, value) for name, value in _literals(found).items() if name not in own])

@@ -7,7 +7,7 @@ x 4 words.
 
 from __future__ import annotations
 
-from pyptx_ir.fragments import Fragment, Step, fragment_of
+from pyptx_ir.fragments import Fragment, Stride, fragment_of
 from pyptx_ir.fragments.distribution import distributed
 from pyptx_ir.isa.matrix_rows import Element, MatrixMove
 from pyptx_ir.plugins.rows import Fragments
@@ -21,8 +21,8 @@ _SUMS = Fragment(
     32,
     8,
     32,
-    lanes=tuple(Step(row=1 << bit) for bit in range(5)),
-    elements=tuple(Step(column=1 << bit) for bit in range(3)),
+    lanes=tuple(Stride(row=1 << bit) for bit in range(5)),
+    elements=tuple(Stride(column=1 << bit) for bit in range(3)),
 )
 _PAIR = {
     "d": distributed("acme.pair m32n8k8 d .f32", 32, 8, 32, 2, warps=2),
@@ -45,7 +45,9 @@ FRAGMENTS = (Fragments("acme.dot", _dot), Fragments("acme.pair", _pair))
 
 _WORDS = distributed("ldmatrix m8n4 .b32", 8, 4, 32, 1)
 # Eight lanes have one word each of a column.
-_COLUMNS = Fragment("ldmatrix m8n4 .b32 .trans", 8, 4, 32, (Step(1), Step(2), Step(4), Step(0, 1), Step(0, 2)), ())
+_COLUMNS = Fragment(
+    "ldmatrix m8n4 .b32 .trans", 8, 4, 32, (Stride(1), Stride(2), Stride(4), Stride(0, 1), Stride(0, 2)), ()
+)
 MOVES = (
     MatrixMove("m8n4", ("b32",), _WORDS, 32),
     MatrixMove("m8n4", ("b32",), _COLUMNS, 32, transposed=True),

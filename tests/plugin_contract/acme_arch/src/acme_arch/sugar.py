@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_ir.plugins import SugarRule
-from pyptx_transpile import Claim
+from pyptx_transpile import Rewrite
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from pyptx_transpile.rows import Body
 
 
-def find(body: Body, _plan: Plan) -> Iterator[Claim]:
+def find(body: Body, _plan: Plan) -> Iterator[Rewrite]:
     """Yield a rewrite of each acme.frob."""
     for at in body.places("acme"):
         if body.branch(at).opcode == ("acme", "frob", "b32"):
             yield _claim(at)
 
 
-def _claim(at: int) -> Claim:
+def _claim(at: int) -> Rewrite:
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
         printer.deviation(at)
         node = printer.body.branch(at)
@@ -32,7 +32,7 @@ def _claim(at: int) -> Claim:
             operands.append(f"pred={printer.guard(node.guard)}")
         printer.page.line(f"ptx.acme.frob({', '.join(operands)})")
 
-    return Claim("acme_frob", at, at + 1, write, opens=0)
+    return Rewrite("acme_frob", at, at + 1, write, opens=0)
 
 
 FROBS = SugarRule(

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from pyptx_arch_blackwell.sim.mma.products import Products
-    from pyptx_sim.extension import Operands, Turn, Wave
+    from pyptx_arch_blackwell.sim.mma.products import MmaBatch
+    from pyptx_sim.extension import ExecutionContext, Operands, Wave
 
 __all__ = ["Collectors", "collecting"]
 
@@ -41,7 +41,7 @@ class Collectors:
         self._wave = wave
         self._kept: dict[tuple[int, str], _Kept] = {}
 
-    def judge(self, turn: Turn, products: Products, uses: tuple[tuple[str, str], ...]) -> None:
+    def judge(self, turn: ExecutionContext, products: MmaBatch, uses: tuple[tuple[str, str], ...]) -> None:
         """Report MMAs that use a buffer without their operand; record the new contents."""
         plan = products.plan
         for number, block in enumerate(products.blocks.tolist()):

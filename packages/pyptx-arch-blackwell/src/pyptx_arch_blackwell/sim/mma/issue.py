@@ -10,18 +10,18 @@ from pyptx_arch_blackwell.datapath import LANES, PARTITION
 from pyptx_arch_blackwell.descriptors import ZeroColumnMask
 from pyptx_arch_blackwell.products import check_swizzle
 from pyptx_arch_blackwell.sim import thread_order
-from pyptx_arch_blackwell.sim.allocation import Allocation
+from pyptx_arch_blackwell.sim.allocation import AllocatedColumns
 from pyptx_arch_blackwell.sim.layouts import swizzle
 from pyptx_arch_blackwell.sim.matrices import RULE, located, matrix_of, readable, said, unwritten
 from pyptx_arch_blackwell.sim.mma.collectors import Collectors, collecting
 from pyptx_arch_blackwell.sim.mma.elements import used_bytes
 from pyptx_arch_blackwell.sim.mma.plan import Opcode, plan_of
-from pyptx_arch_blackwell.sim.mma.products import Products
+from pyptx_arch_blackwell.sim.mma.products import MmaBatch
 from pyptx_arch_blackwell.sim.pairs import Pairing
 from pyptx_arch_blackwell.sim.pipeline import blocks_of, first_blocks, pipeline_of
 from pyptx_arch_blackwell.sim.tensor_memory import address_of, columns_of, lanes_of, touch
 from pyptx_ir.syntax.operands import Address
-from pyptx_sim.extension import ASYNC, Step, Touch
+from pyptx_sim.extension import ASYNC, AsyncAccess, InstructionSemantics
 from pyptx_sim.extension.shared_matrices import CHUNK, pieces
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pyptx_arch_blackwell.datapath import Rectangle
-    from pyptx_arch_blackwell.sim.mma.plan import Plan
-    from pyptx_sim.extension import Action, Array, GroupKind, IntArray, Operands, Reader, Turn
+    from pyptx_arch_blackwell.sim.mma.plan import MmaPlan
+    from pyptx_sim.extension import Action, Array, ExecutionContext, GroupKind, IntArray, Operands, Reader
     from pyptx_sim.extension.shared_matrices import Extent
 
 __all__ = ["STEPS"]
@@ -72,10 +72,10 @@ class _Given:
         self._disabled = tuple(operands.read(each, "u32") for each in masks)
         self._divisor = operands.number("scale") if "scale" in operands.names else 0
 
-    def products(self, turn: Turn, kind: GroupKind, plan: Plan, zeros: int) -> Products:
+    def products(self, turn: ExecutionContext, kind: GroupKind, plan: MmaPlan, zeros: int) -> MmaBatch:
         """Return the MMAs of the threads, without groups yet."""
         warps, lanes = turn.threads
-        return Products(
+        return MmaBatch(
             wave=turn.wave,
             pc=turn.pc,
             warps=warps,
@@ -101,7 +101,7 @@ def compile_product(operands: Operands) -> Action:
     given, idesc = _Given(operands, opcode), operands.source("idesc", "u32")
     zeros = operands.source("zeros", "u64") if "zeros" in operands.names else None
 
-    def issue(turn: Turn) -> None:
+    def issue(turn: ExecutionContext) -> None:
         if not turn.part(Pairing).holds(turn, opcode.blocks):
             return
         columns = np.zeros(turn.count, np.uint64) if zeros is None else turn.each(zeros)
@@ -118,7 +118,7 @@ def compile_product(operands: Operands) -> Action:
     return operands.action(issue)
 
 
-def _alike(turn: Turn, idescs: Array, zeros: Array) -> Iterator[tuple[int, int, Turn]]:
+def _alike(turn: ExecutionContext, idescs: Array, zeros: Array) -> Iterator[tuple[int, int, ExecutionContext]]:
     """Yield the threads with equal instruction descriptor and zero-column mask, with these."""
     pairs = list(zip(idescs.tolist(), zeros.tolist(), strict=True))
     for bits, mask in dict.fromkeys(pairs):
@@ -134,7 +134,7 @@ def _alike(turn: Turn, idescs: Array, zeros: Array) -> Iterator[tuple[int, int, 
         yield bits, mask, some
 
 
-def _columns(turn: Turn, sources: Sequence[Reader]) -> NDArray[np.uint32]:
+def _columns(turn: ExecutionContext, sources: Sequence[Reader]) -> NDArray[np.uint32]:
     """Return the words of a vector operand of each thread, `[n, words]`."""
     if not sources:
         return np.zeros((turn.count, 0), np.uint32)
@@ -144,7 +144,7 @@ def _columns(turn: Turn, sources: Sequence[Reader]) -> NDArray[np.uint32]:
 # --- checks ---------------------------------------------------------------------------------------
 
 
-def _plan(turn: Turn, opcode: Opcode, bits: int) -> Plan | None:
+def _plan(turn: ExecutionContext, opcode: Opcode, bits: int) -> MmaPlan | None:
     """Return the plan of the threads' MMA; report an invalid one and return None."""
     try:
         return plan_of(opcode, bits)
@@ -157,7 +157,7 @@ def _plan(turn: Turn, opcode: Opcode, bits: int) -> Plan | None:
         return None
 
 
-def _sound(turn: Turn, products: Products) -> bool:
+def _sound(turn: ExecutionContext, products: MmaBatch) -> bool:
     """Report invalid operands; return whether the MMA can be computed anyway."""
     if turn.checked and turn.count > 1:
         _judge_threads(turn, products)
@@ -182,7 +182,7 @@ def _sound(turn: Turn, products: Products) -> bool:
     return sound
 
 
-def _judge_threads(turn: Turn, products: Products) -> None:
+def _judge_threads(turn: ExecutionContext, products: MmaBatch) -> None:
     """Report threads that issue one MMA together; several threads may issue MMAs with different accumulators."""
     _, sharing = np.unique(np.stack([products.blocks, products.d]), axis=1, return_counts=True)
     if count := int(sharing[sharing > 1].sum()):
@@ -190,7 +190,7 @@ def _judge_threads(turn: Turn, products: Products) -> None:
         turn.report(_RULE, message, help="issue from one thread (elect.sync)", count=count)
 
 
-def _judge_alignment(turn: Turn, products: Products) -> None:
+def _judge_alignment(turn: ExecutionContext, products: MmaBatch) -> None:
     """Report matrices that start at another lane than the accumulator. Manual: "Alignment restriction"."""
     opcode, lanes = products.plan.opcode, lanes_of(products.d)
     held = {"operand A": products.a.astype(np.int64)} if opcode.in_tensor else {}
@@ -203,7 +203,7 @@ def _judge_alignment(turn: Turn, products: Products) -> None:
             turn.report(_RULE, message, help=help, count=turn.count)
 
 
-def _matrices(products: Products) -> Iterator[tuple[Sequence[Rectangle], IntArray]]:
+def _matrices(products: MmaBatch) -> Iterator[tuple[Sequence[Rectangle], IntArray]]:
     """Yield the matrices in tensor memory, each with its addresses: accumulator, a, scale factors, metadata."""
     plan = products.plan
     yield plan.d, products.d
@@ -212,9 +212,9 @@ def _matrices(products: Products) -> Iterator[tuple[Sequence[Rectangle], IntArra
     yield from zip(plan.further, products.further, strict=True)
 
 
-def _holds(turn: Turn, products: Products, rectangles: Sequence[Rectangle], addresses: IntArray) -> bool:
+def _holds(turn: ExecutionContext, products: MmaBatch, rectangles: Sequence[Rectangle], addresses: IntArray) -> bool:
     """Report a matrix outside the allocated columns, or at an invalid first lane."""
-    allocation, sound = turn.part(Allocation), True
+    allocation, sound = turn.part(AllocatedColumns), True
     end = max(each.column + each.columns for each in rectangles)
     low = max(each.lane + each.rows for each in rectangles)
     for block, lane, column in zip(products.blocks, lanes_of(addresses), columns_of(addresses), strict=True):
@@ -227,7 +227,7 @@ def _holds(turn: Turn, products: Products, rectangles: Sequence[Rectangle], addr
     return sound
 
 
-def _apart(turn: Turn, products: Products) -> None:
+def _apart(turn: ExecutionContext, products: MmaBatch) -> None:
     """Report accumulator columns that overlap an input of the MMA: a, scale factors, metadata."""
     sums, *read = ((_span(rectangles), columns_of(at)) for rectangles, at in _matrices(products))
     (_, end), d = sums
@@ -242,7 +242,7 @@ def _span(rectangles: Sequence[Rectangle]) -> tuple[int, int]:
     return min(each.column for each in rectangles), max(each.column + each.columns for each in rectangles)
 
 
-def _readable(turn: Turn, plan: Plan, bits: int, name: str, extent: Extent) -> bool:
+def _readable(turn: ExecutionContext, plan: MmaPlan, bits: int, name: str, extent: Extent) -> bool:
     """Report a descriptor of a matrix that an MMA cannot read; return whether it can be read anyway."""
     if not readable(turn, bits, name.upper(), extent):
         return False
@@ -259,7 +259,7 @@ def _readable(turn: Turn, plan: Plan, bits: int, name: str, extent: Extent) -> b
 # --- accesses -------------------------------------------------------------------------------------
 
 
-def _read_shared(products: Products) -> Iterator[tuple[str, NDArray[np.uint64], IntArray, Extent]]:
+def _read_shared(products: MmaBatch) -> Iterator[tuple[str, NDArray[np.uint64], IntArray, Extent]]:
     """Yield the operands that MMAs read from shared memory: name, descriptors, CTAs and extent."""
     plan = products.plan
     for name, bits, extent in (("a", products.a, plan.a), ("b", products.b, products.b_extent)):
@@ -269,7 +269,7 @@ def _read_shared(products: Products) -> Iterator[tuple[str, NDArray[np.uint64], 
             yield name, bits, products.blocks + block, extent
 
 
-def _touches(products: Products) -> Iterator[Touch]:
+def _touches(products: MmaBatch) -> Iterator[AsyncAccess]:
     """Yield the accesses of MMAs."""
     n, stride = len(products), products.wave.shared.stride
     for _, bits, blocks, extent in _read_shared(products):
@@ -277,12 +277,12 @@ def _touches(products: Products) -> Iterator[Touch]:
         where, size = pieces(matrices, extent)
         owners, first = np.repeat(np.arange(n), where.shape[1]), matrices[0][0]
         layout = swizzle(first.swizzle, first.atom, "tcgen05.mma")
-        yield Touch("shared", writes=False, offsets=where.reshape(-1), size=size, owners=owners, layout=layout)
+        yield AsyncAccess("shared", writes=False, offsets=where.reshape(-1), size=size, owners=owners, layout=layout)
     for number, (rectangles, addresses) in enumerate(_matrices(products)):
         yield touch(products.blocks, addresses, rectangles, writes=not number)
 
 
 STEPS: Final = tuple(
-    Step(opcode=f"tcgen05.{name}", effect="issue", compile=compile_product, converges="")
+    InstructionSemantics(opcode=f"tcgen05.{name}", effect="issue", compile=compile_product, converges="")
     for name in ("mma", "mma.sp", "mma.ws", "mma.ws.sp")
 )

@@ -19,7 +19,7 @@ from pyptx_sim.numerics.tensor_cores import exact_sum, model_of, model_of_scaled
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyptx_arch_blackwell.sim.mma.plan import Plan
+    from pyptx_arch_blackwell.sim.mma.plan import MmaPlan
     from pyptx_sim.extension import Array
     from pyptx_sim.numerics.tensor_cores import Model
 
@@ -32,7 +32,7 @@ _Types: TypeAlias = tuple[str, str, str, str]
 _PACKED = 4  # bits
 
 
-def sum_of(plan: Plan) -> Sum:
+def sum_of(plan: MmaPlan) -> Sum:
     """Return the dot product of an MMA: fast, or bit-exact for the tensor cores of the target.
 
     NaN in an f32 accumulator need not be canonical: the caller canonicalizes.
@@ -51,7 +51,7 @@ def sum_of(plan: Plan) -> Sum:
     return partial(_exact_scaled, types=types, model=_whole(model_of_scaled(types[1]), plan))
 
 
-def _whole(model: Model, plan: Plan) -> Model:
+def _whole(model: Model, plan: MmaPlan) -> Model:
     """Return a model of all of K at once, including the zeros of a sparse a: half of the elements count."""
     twice = plan.opcode.sparse and model.group > 1
     return replace(model, length=plan.descriptor.depth, group=model.group * (2 if twice else 1))

@@ -17,7 +17,7 @@ from pyptx_sim.extension.shared_matrices import Extent
 if TYPE_CHECKING:
     from pyptx_ir.fragments.sparse import Sparsity
 
-__all__ = ["Opcode", "Plan", "plan_of"]
+__all__ = ["MmaPlan", "Opcode", "plan_of"]
 
 _WORD_BITS: Final = 32
 Operand = Literal["a", "b"]
@@ -43,7 +43,7 @@ class Opcode:
 
 
 @dataclass(frozen=True)
-class Plan:
+class MmaPlan:
     """An MMA of one CTA or of a CTA pair: `descriptor` has its types and sizes, `opcode` the rest."""
 
     opcode: Opcode
@@ -135,7 +135,7 @@ class Plan:
 
 
 @lru_cache(maxsize=1024)
-def plan_of(opcode: Opcode, bits: int) -> Plan:
+def plan_of(opcode: Opcode, bits: int) -> MmaPlan:
     """Return the plan of an instruction descriptor's bits; raise ValueError for an invalid MMA."""
     descriptor = InstructionDescriptor.decode(opcode.kind, bits)
     if descriptor.sparse != opcode.sparse:
@@ -144,6 +144,6 @@ def plan_of(opcode: Opcode, bits: int) -> Plan:
     products.check(descriptor, cta_group=opcode.blocks, ws=opcode.stationary)
     if opcode.in_tensor and descriptor.a_major == "MN":
         raise ValueError("A is MN-major, must be K-major in tensor memory")
-    plan = Plan(opcode, descriptor)
+    plan = MmaPlan(opcode, descriptor)
     plan.check()
     return plan

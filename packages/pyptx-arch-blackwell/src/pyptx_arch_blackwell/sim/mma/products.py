@@ -25,19 +25,19 @@ if TYPE_CHECKING:
     from pyptx_arch_blackwell.datapath import Rectangle
     from pyptx_arch_blackwell.descriptors import ZeroColumnMask
     from pyptx_arch_blackwell.sim.mma.elements import Decode
-    from pyptx_arch_blackwell.sim.mma.plan import Plan
+    from pyptx_arch_blackwell.sim.mma.plan import MmaPlan
     from pyptx_arch_blackwell.sim.tensor_memory import Words
-    from pyptx_sim.extension import Array, AsyncItem, IntArray, Mask
+    from pyptx_sim.extension import Array, AsyncIssue, IntArray, Mask
     from pyptx_sim.extension.shared_matrices import Extent
 
-__all__ = ["Products"]
+__all__ = ["MmaBatch"]
 
 _HALF = 0xFFFF
 _HELP = "clear the enable-input-d predicate for the first MMA of an accumulation"
 
 
 @dataclass(slots=True, kw_only=True)
-class Products(Piped):
+class MmaBatch(Piped):
     """MMAs issued by one instruction for some threads, one entry for each.
 
     `d` are addresses in tensor memory; `a` and `b` are descriptors of the matrices, or a is in tensor memory too.
@@ -46,7 +46,7 @@ class Products(Piped):
     words; `zeros` are the columns of b that count as zero.
     """
 
-    plan: Plan
+    plan: MmaPlan
     d: IntArray
     a: NDArray[np.uint64]
     b: NDArray[np.uint64]
@@ -56,10 +56,10 @@ class Products(Piped):
     divisor: int
     zeros: ZeroColumnMask | None
 
-    def goes_on_in(self, following: AsyncItem) -> bool:
+    def goes_on_in(self, following: AsyncIssue) -> bool:
         """Return whether the next operation accumulates into the same accumulator."""
         return (
-            isinstance(following, Products)
+            isinstance(following, MmaBatch)
             and following.plan is self.plan
             and not self.disabled.any()
             and not following.disabled.any()
@@ -72,7 +72,7 @@ class Products(Piped):
     def perform(self, further: Sequence[Piped]) -> None:
         """Compute the MMA, and the `further` ones that accumulate into the same accumulator."""
         plan, total = self.plan, sum_of(self.plan)
-        parts = [each.factors() for each in (self, *further) if isinstance(each, Products)]
+        parts = [each.factors() for each in (self, *further) if isinstance(each, MmaBatch)]
         sums = total(*parts[0], self._addend())
         for part in parts[1:]:
             sums = total(*part, WIDEN[plan.descriptor.d](_bits(sums)))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pyptx_arch_blackwell.layouts.scale_factors import ScaleFactors, ScalePlace
-    from pyptx_arch_blackwell.sim.mma.products import Products
+    from pyptx_arch_blackwell.sim.mma.products import MmaBatch
     from pyptx_sim.extension import Array, IntArray
 
 __all__ = ["scales_of"]
@@ -35,7 +35,7 @@ def _where(factors: ScaleFactors) -> IntArray:
     return np.array([[[at(place, copy) for place in line] for line in places] for copy in copies], np.int64)
 
 
-def scales_of(products: Products) -> tuple[Array, Array]:
+def scales_of(products: MmaBatch) -> tuple[Array, Array]:
     """Return the scale factors of each row of a, and of each column of b."""
     plan = products.plan
     element = plan.descriptor.scale or ""
@@ -49,7 +49,7 @@ def scales_of(products: Products) -> tuple[Array, Array]:
     return scales(codes_a, element), scales(copies[0], element)
 
 
-def _codes(products: Products, name: str, factors: ScaleFactors, addresses: IntArray, block: int) -> NDArray[np.uint8]:
+def _codes(products: MmaBatch, name: str, factors: ScaleFactors, addresses: IntArray, block: int) -> NDArray[np.uint8]:
     """Return the codes of one CTA's scale factors, `[n, rows, chunks]`."""
     tensor = products.tensor
     start = ((products.blocks + block) * LANES * COLUMNS + columns_of(addresses)) * WORD
@@ -67,7 +67,7 @@ def _codes(products: Products, name: str, factors: ScaleFactors, addresses: IntA
     return copies[:, 0]
 
 
-def _differ(products: Products, name: str, among: str) -> None:
+def _differ(products: MmaBatch, name: str, among: str) -> None:
     message = f"scale factors of {name.upper()} differ between {among}"
     help = "copy them with .warpx4, in both CTAs of a pair"
     products.report(_RULE, message, help)

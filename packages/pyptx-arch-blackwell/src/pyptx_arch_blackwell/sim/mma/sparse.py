@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pyptx_arch_blackwell.layouts.sparsity import Metadata
-    from pyptx_arch_blackwell.sim.mma.products import Products
+    from pyptx_arch_blackwell.sim.mma.products import MmaBatch
     from pyptx_sim.extension import Array, IntArray
 
 __all__ = ["dense"]
@@ -41,7 +41,7 @@ def _positions(kind: str) -> IntArray:
     return np.array([known.get(code, usual) for code in range(_CODES)], np.int64)
 
 
-def dense(products: Products, stored: Array, addresses: IntArray) -> Array:
+def dense(products: MmaBatch, stored: Array, addresses: IntArray) -> Array:
     """Return a with zeros for omitted elements, `[n, m, k]`, from the stored ones, `[n, m, k / 2]`."""
     plan = products.plan
     kind, depth = plan.descriptor.kind, plan.descriptor.depth
@@ -63,7 +63,7 @@ def dense(products: Products, stored: Array, addresses: IntArray) -> Array:
     return found
 
 
-def _codes(products: Products, metadata: Metadata, addresses: IntArray) -> IntArray:
+def _codes(products: MmaBatch, metadata: Metadata, addresses: IntArray) -> IntArray:
     """Return the codes of all rows, with the parts of a CTA pair concatenated: `[n, m, chunks]`."""
     tensor = products.tensor
     parts: list[IntArray] = []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from pyptx_sim.extension import AsyncItem
+from pyptx_sim.extension import AsyncIssue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -152,7 +152,7 @@ class Narrowing(Transfer):
 
 
 @dataclass(slots=True, kw_only=True)
-class BulkCopy(AsyncItem):
+class IssuedCopy(AsyncIssue):
     """One bulk copy by one thread, with a complete-tx of `size` bytes on each of `barriers`."""
 
     transfer: Transfer

@@ -11,12 +11,12 @@ from pyptx_arch_hopper.sim.tma.bulk import Elements, Transfer
 from pyptx_arch_hopper.sim.tma.groups import BULK
 from pyptx_arch_hopper.sim.tma.issue import aims, issue, mask_of, prepare
 from pyptx_sim.errors import MissingSemantics
-from pyptx_sim.extension import MBARRIER_BYTES, Step
+from pyptx_sim.extension import MBARRIER_BYTES, InstructionSemantics
 from pyptx_sim.types import SIXTEEN, dtype_of
 
 if TYPE_CHECKING:
     from pyptx_arch_hopper.sim.tma.issue import Issued
-    from pyptx_sim.extension import Action, Array, IntArray, Mask, Operands, Turn, Update
+    from pyptx_sim.extension import Action, Array, ExecutionContext, IntArray, Mask, Operands, Update
     from pyptx_sim.types import DType
 
 _CHUNK = 16  # bytes: alignment of sizes and addresses
@@ -88,7 +88,7 @@ class _Contiguous:
         self._ends = [operands.source(name, "u32") for name in ("ignore_left", "ignore_right") if name in names]
         self._update, self._dtype = _element(operands)
 
-    def execute(self, turn: Turn) -> None:
+    def execute(self, turn: ExecutionContext) -> None:
         """Issue the copies of all threads, by equal sizes."""
         given = [turn.read(each) for each in (self._size, *self._ends)]
         for numbers in np.unique(np.stack([each[turn.places] for each in given]), axis=1).T.tolist():
@@ -98,7 +98,7 @@ class _Contiguous:
             if some is not None and size:
                 self._copy(some, _Extent(size, left, right))
 
-    def _copy(self, turn: Turn, extent: _Extent) -> None:
+    def _copy(self, turn: ExecutionContext, extent: _Extent) -> None:
         wrong = extent.fault()
         if wrong is not None:
             turn.misuse(*wrong)
@@ -123,7 +123,7 @@ class _Contiguous:
             copies.append(self._thread(one, places, mask, extent, known))
         issue(turn, copies)
 
-    def _sources(self, turn: Turn, extent: _Extent) -> IntArray:
+    def _sources(self, turn: ExecutionContext, extent: _Extent) -> IntArray:
         """Return the start of each thread's source; ignored bytes at its ends may be out of bounds."""
         space = self._spaces[1]
         if not self._ends:
@@ -136,7 +136,7 @@ class _Contiguous:
         return spots
 
     def _thread(
-        self, turn: Turn, places: list[int], mask: int | None, extent: _Extent, known: Mask | None
+        self, turn: ExecutionContext, places: list[int], mask: int | None, extent: _Extent, known: Mask | None
     ) -> Issued | None:
         """Return the copy of a thread."""
         unit = self._dtype.itemsize
@@ -176,8 +176,12 @@ def track(opcode: tuple[str, ...]) -> str:
 
 
 STEPS: Final = (
-    Step(
-        opcode="cp.async.bulk", effect="issue", compile=compile_cp, signals="mbarrier::complete_tx::bytes", track=track
+    InstructionSemantics(
+        opcode="cp.async.bulk",
+        effect="issue",
+        compile=compile_cp,
+        signals_mbarrier="mbarrier::complete_tx::bytes",
+        track=track,
     ),
-    Step(opcode="cp.reduce.async.bulk", effect="issue", compile=compile_cp, track=track),
+    InstructionSemantics(opcode="cp.reduce.async.bulk", effect="issue", compile=compile_cp, track=track),
 )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from pyptx_arch_hopper.sim.tma.bulk import BulkCopy, Narrowing
+from pyptx_arch_hopper.sim.tma.bulk import IssuedCopy, Narrowing
 from pyptx_arch_hopper.sim.tma.groups import BULK
 from pyptx_arch_hopper.sim.tma.touches import touches
 from pyptx_ir.isa.modules.counting import counted
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from pyptx_arch_hopper.sim.tma.bulk import Elements, Transfer
-    from pyptx_sim.extension import Operands, Origin, Reader, Touch, Turn
+    from pyptx_sim.extension import AsyncAccess, ExecutionContext, Operands, Origin, Reader
 
 _PAIR = 2  # CTAs of a pair: their ranks differ in the last bit
 
-Issued: TypeAlias = "tuple[BulkCopy, Sequence[Touch]]"
+Issued: TypeAlias = "tuple[IssuedCopy, Sequence[AsyncAccess]]"
 """A thread's copy, and its accesses."""
 
 
@@ -32,18 +32,18 @@ def mask_of(operands: Operands) -> Reader | None:
     return None
 
 
-def aims(turn: Turn, place: int, mask: int | None) -> tuple[int, ...]:
+def aims(turn: ExecutionContext, place: int, mask: int | None) -> tuple[int, ...]:
     """Return the distances from the named shared address to that of each destination CTA of a thread's copy."""
     return (0,) if mask is None else turn.peers(place, mask)
 
 
-def issue(turn: Turn, copies: Iterable[Issued | None]) -> None:
+def issue(turn: ExecutionContext, copies: Iterable[Issued | None]) -> None:
     """Issue the copies of threads, skipping None."""
     turn.issue_all([copy for copy in copies if copy is not None], proxy=ASYNC)
 
 
 def prepare(
-    turn: Turn,
+    turn: ExecutionContext,
     transfer: Transfer,
     size: int,
     *,
@@ -65,7 +65,7 @@ def prepare(
             transfer.origin = _judge_undefined(turn, transfer)
         _check_barrier(turn, transfer.targets[0], barriers, paired=paired)
     warps, lanes = turn.threads
-    copy = BulkCopy(
+    copy = IssuedCopy(
         wave=turn.wave,
         pc=turn.pc,
         warps=warps,
@@ -79,12 +79,14 @@ def prepare(
     return copy, touches(copy, map_at) if turn.observed else ()
 
 
-def _name(turn: Turn) -> str:
+def _name(turn: ExecutionContext) -> str:
     (warps, lanes) = turn.threads
     return turn.thread_name(int(warps[0]), int(lanes[0]))
 
 
-def signalled(turn: Turn, place: int, barrier: int, shifts: tuple[int, ...], *, paired: bool) -> tuple[int, ...]:
+def signalled(
+    turn: ExecutionContext, place: int, barrier: int, shifts: tuple[int, ...], *, paired: bool
+) -> tuple[int, ...]:
     """Return the mbarrier of each destination, whose shared addresses are `shifts` after `place`.
 
     It is in the destination CTA. If `paired`, it is in the CTA of the destination's pair whose rank has the parity of
@@ -98,7 +100,7 @@ def signalled(turn: Turn, place: int, barrier: int, shifts: tuple[int, ...], *, 
     return tuple((block // _PAIR * _PAIR + named % _PAIR) * stride + inside for block in blocks)
 
 
-def _check_barrier(turn: Turn, target: Elements, barriers: tuple[int, ...], *, paired: bool) -> None:
+def _check_barrier(turn: ExecutionContext, target: Elements, barriers: tuple[int, ...], *, paired: bool) -> None:
     """Report an mbarrier in another CTA than the destination. Manual: "cp.async.bulk.tensor", `.cta_group`."""
     stride = turn.wave.shared.stride * (_PAIR if paired else 1)
     if not barriers or int(target.offsets[0]) // stride == barriers[0] // stride:
@@ -111,7 +113,7 @@ def _check_barrier(turn: Turn, target: Elements, barriers: tuple[int, ...], *, p
     )
 
 
-def _judge_undefined(turn: Turn, transfer: Transfer) -> Origin | None:
+def _judge_undefined(turn: ExecutionContext, transfer: Transfer) -> Origin | None:
     """Return the origin of undefined bits that a copy moves or adds to; report bits visible to the host."""
     known, origin = transfer.known, None
     sides = (
@@ -134,12 +136,12 @@ def _judge_undefined(turn: Turn, transfer: Transfer) -> Origin | None:
     return origin
 
 
-def _described(turn: Turn, side: Elements, offset: int) -> str:
+def _described(turn: ExecutionContext, side: Elements, offset: int) -> str:
     """Return the element at an offset of one side, for messages."""
     return f"{counted(side.dtype.itemsize, 'byte')} at {turn.memory(side.space).describe_offset(offset)}"
 
 
-def _check_written(turn: Turn, source: Elements) -> None:
+def _check_written(turn: ExecutionContext, source: Elements) -> None:
     """Report uninitialized bytes of elements that are split into bits."""
     bits = source.undefined()
     if bits is not None:

@@ -11,10 +11,10 @@ from pyptx_arch_hopper.sim.fences import TENSOR_MAPS
 from pyptx_arch_hopper.sim.tma.map_fields import FIELDS, SIZE, replaced
 from pyptx_arch_hopper.sim.tma.maps import ALIGNMENT
 from pyptx_sim.errors import MissingSemantics
-from pyptx_sim.extension import Step
+from pyptx_sim.extension import InstructionSemantics
 
 if TYPE_CHECKING:
-    from pyptx_sim.extension import AccessKind, Action, IntArray, Operands, Turn
+    from pyptx_sim.extension import AccessKind, Action, ExecutionContext, IntArray, Operands
 
 # Fields with one value per dimension.
 _LISTS = frozenset({"box_dim", "global_dim", "element_stride", "global_stride"})
@@ -42,7 +42,7 @@ def _compile_replace(operands: Operands) -> Action:
         help = "use the ordinal of a dimension; .global_stride has none for the innermost one"
         return operands.action(lambda turn: turn.misuse("tensor-map", message, help))
 
-    def replace(turn: Turn) -> None:
+    def replace(turn: ExecutionContext) -> None:
         for part, memory, addresses in turn.by_memory(place):
             if memory not in _SPACES:
                 message = f"tensormap.replace of a tensor map in {memory} memory"
@@ -58,7 +58,9 @@ def _compile_replace(operands: Operands) -> Action:
     return operands.action(replace)
 
 
-def _accessed(turn: Turn, memory: str, addresses: IntArray, *kinds: AccessKind) -> tuple[Turn, IntArray] | None:
+def _accessed(
+    turn: ExecutionContext, memory: str, addresses: IntArray, *kinds: AccessKind
+) -> tuple[ExecutionContext, IntArray] | None:
     """Return the threads that may access a map at their addresses, with the offset of each; record the accesses."""
     found = turn.located(memory, addresses, SIZE, kinds[-1], alignment=ALIGNMENT)
     if found is not None:
@@ -67,7 +69,7 @@ def _accessed(turn: Turn, memory: str, addresses: IntArray, *kinds: AccessKind) 
     return found
 
 
-def _edit(turn: Turn, memory: str, offset: int, change: tuple[str, int, int]) -> None:
+def _edit(turn: ExecutionContext, memory: str, offset: int, change: tuple[str, int, int]) -> None:
     """Change a map: the field, its ordinal, and the new value. Zeros are a map without valid fields."""
     arena = turn.memory(memory).arena
     edited = replaced(arena.bytes_at(offset, SIZE), *change)
@@ -84,7 +86,7 @@ def _compile_copy(operands: Operands) -> Action:
     """Copy 128 bytes from shared to global memory, once per warp, and release them to the tensormap proxy."""
     into, out_of = operands.place("dst", "global"), operands.place("src", "shared")
 
-    def copy(turn: Turn) -> None:
+    def copy(turn: ExecutionContext) -> None:
         one = turn.first_lanes()
         written = [_accessed(part, memory, at, "write") for part, memory, at in one.by_memory(into)]
         read = [_accessed(part, memory, at, "read") for part, memory, at in one.by_memory(out_of)]
@@ -105,7 +107,7 @@ def map_fence(operands: Operands) -> Action:
         return operands.action(lambda turn: turn.release_to(TENSOR_MAPS))
     place = operands.place("addr", "generic")
 
-    def acquire(turn: Turn) -> None:
+    def acquire(turn: ExecutionContext) -> None:
         for part, memory, addresses in turn.by_memory(place):
             if memory != "global":
                 message = f"fence.proxy.tensormap acquire of a tensor map in {memory} memory"
@@ -119,6 +121,6 @@ def map_fence(operands: Operands) -> Action:
 
 
 STEPS: Final = (
-    Step(opcode="tensormap", effect="access", compile=compile_tensor_map),
-    Step(opcode="fence.proxy.tensormap::generic", effect="order", compile=map_fence),
+    InstructionSemantics(opcode="tensormap", effect="access", compile=compile_tensor_map),
+    InstructionSemantics(opcode="fence.proxy.tensormap::generic", effect="order", compile=map_fence),
 )

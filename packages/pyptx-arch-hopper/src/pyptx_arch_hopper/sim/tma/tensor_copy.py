@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pyptx_arch_hopper.sim.tma.issue import Issued
     from pyptx_ir.syntax.operands import Operand
-    from pyptx_sim.extension import AccessKind, Action, IntArray, Mask, Operands, Reader, Turn
+    from pyptx_sim.extension import AccessKind, Action, ExecutionContext, IntArray, Mask, Operands, Reader
 
 _UNSUPPORTED = ("im2col_no_offs::w", "override::global_dim")
 _IM2COL = frozenset({"im2col", "im2col_no_offs", "im2col::w", "im2col::w::128"})
@@ -95,7 +95,7 @@ class _Boxes:
             for element in (_REDUCED[self._operation] if self._operation else ())
         }
 
-    def execute(self, turn: Turn) -> None:
+    def execute(self, turn: ExecutionContext) -> None:
         """Issue a copy for each thread."""
         spots = self._spots(turn)
         if spots is None:
@@ -125,7 +125,7 @@ class _Boxes:
         known = ((one, maps.get(place), given) for one, place, *given in threads)
         issue(turn, (self._copy(one, _Thread(*found, *given)) for one, found, given in known if found is not None))
 
-    def _spots(self, turn: Turn) -> tuple[Turn, IntArray, IntArray | None] | None:
+    def _spots(self, turn: ExecutionContext) -> tuple[ExecutionContext, IntArray, IntArray | None] | None:
         """Return the lanes with valid addresses, and these addresses in shared memory."""
         kind: AccessKind = "write" if self._barrier is not None else "read"
         shared = turn.offsets(self._shared, 1, kind, alignment=_BOX_ALIGNMENT)
@@ -136,7 +136,7 @@ class _Boxes:
             sound = sound.narrowed(barriers >= 0)
         return None if sound is None else (sound, shared, barriers)
 
-    def _maps(self, turn: Turn) -> dict[tuple[int, int], tuple[bytes, int | None]]:
+    def _maps(self, turn: ExecutionContext) -> dict[tuple[int, int], tuple[bytes, int | None]]:
         """Return the bytes of each thread's tensor map, and its offset if in global memory."""
         maps: dict[tuple[int, int], tuple[bytes, int | None]] = {}
         for part, memory, addresses in turn.by_memory(self._map):
@@ -156,7 +156,7 @@ class _Boxes:
                 maps[row, lane] = known[offset]
         return maps
 
-    def _copy(self, turn: Turn, thread: _Thread) -> Issued | None:
+    def _copy(self, turn: ExecutionContext, thread: _Thread) -> Issued | None:
         """Return the copy of a thread; None if it is invalid."""
         described = self._descriptor(turn, thread)
         if described is None:
@@ -193,7 +193,7 @@ class _Boxes:
         barriers = signalled(turn, thread.shared, thread.barrier, shifts, paired=several)
         return prepare(turn, transfer, described.bytes, barriers=barriers, map_at=thread.map_at, paired=self._paired)
 
-    def _descriptor(self, turn: Turn, thread: _Thread) -> Descriptor | None:
+    def _descriptor(self, turn: ExecutionContext, thread: _Thread) -> Descriptor | None:
         """Return the thread's map; None if it does not match the instruction."""
         found = decode(thread.map, thread.address)
         if not isinstance(found, Descriptor):
@@ -227,16 +227,18 @@ class _Boxes:
         return found if misplaced is None else None
 
 
-def _misuse(turn: Turn, message: str, help: str) -> None:
+def _misuse(turn: ExecutionContext, message: str, help: str) -> None:
     turn.misuse("tensor-map", message, help, label=_label(turn))
 
 
-def _label(turn: Turn) -> str:
+def _label(turn: ExecutionContext) -> str:
     warps, lanes = turn.threads
     return f"tensor copy issued by {turn.thread_name(int(warps[0]), int(lanes[0]))}"
 
 
-def _tensor(turn: Turn, described: Descriptor, thread: _Thread, step: int) -> tuple[Elements | None, Mask | None]:
+def _tensor(
+    turn: ExecutionContext, described: Descriptor, thread: _Thread, step: int
+) -> tuple[Elements | None, Mask | None]:
     """Return each `step` bytes of a copy in the tensor, and which of them are in bounds; None: all are."""
     memory = turn.memory("global")
     start = described.origin(thread.corner)
@@ -263,7 +265,7 @@ def _tensor(turn: Turn, described: Descriptor, thread: _Thread, step: int) -> tu
     return Elements("global", memory.arena, kind, index, together=together), inside
 
 
-def _box(turn: Turn, described: Descriptor, shared: int, step: int) -> Elements | None:
+def _box(turn: ExecutionContext, described: Descriptor, shared: int, step: int) -> Elements | None:
     """Return each `step` bytes of a copy in shared memory."""
     memory = turn.wave.shared
     start, base = shared % memory.stride, shared - shared % memory.stride

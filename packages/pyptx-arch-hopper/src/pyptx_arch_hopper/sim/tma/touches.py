@@ -9,18 +9,18 @@ import numpy as np
 from pyptx_arch_hopper.sim.fences import TENSOR_MAPS
 from pyptx_arch_hopper.sim.layouts import swizzle
 from pyptx_arch_hopper.sim.tma.map_fields import SIZE
-from pyptx_sim.extension import Touch
+from pyptx_sim.extension import AsyncAccess
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyptx_arch_hopper.sim.tma.bulk import BulkCopy, Elements
+    from pyptx_arch_hopper.sim.tma.bulk import Elements, IssuedCopy
     from pyptx_sim.extension import IntArray, Mask
 
 _WORD = 4  # bytes: granularity of accesses
 
 
-def touches(copy: BulkCopy, map_at: int | None = None) -> Sequence[Touch]:
+def touches(copy: IssuedCopy, map_at: int | None = None) -> Sequence[AsyncAccess]:
     """Return the accesses of a copy; each target has its mbarrier, if any. `map_at`: its map in global memory.
 
     The reads are complete at the completion on the first mbarrier.
@@ -35,21 +35,21 @@ def touches(copy: BulkCopy, map_at: int | None = None) -> Sequence[Touch]:
     return found if map_at is None else [*found, _map_touch(map_at, first)]
 
 
-def _map_touch(at: int, barrier: int | None) -> Touch:
+def _map_touch(at: int, barrier: int | None) -> AsyncAccess:
     """Return the read of a tensor map, which completes with the copy."""
     barriers = None if barrier is None else np.array([barrier])
     owners = np.zeros(1, np.int64)
-    return Touch(
+    return AsyncAccess(
         "global", writes=False, offsets=np.array([at]), size=SIZE, owners=owners, barriers=barriers, proxy=TENSOR_MAPS
     )
 
 
-def _touch(side: Elements, known: Mask | None, barrier: int | None, *, writes: bool, atomic: bool) -> Touch:
+def _touch(side: Elements, known: Mask | None, barrier: int | None, *, writes: bool, atomic: bool) -> AsyncAccess:
     pieces, size = _pieces(side, None if side.space == "shared" else known)
     owners = np.zeros(len(pieces), np.int64)
     barriers = None if barrier is None else np.array([barrier])
     layout = swizzle(side.swizzle, "cp.async.bulk.tensor") if writes and side.swizzle is not None else None
-    return Touch(side.space, writes, pieces, size, owners, barriers, atomic, layout=layout)
+    return AsyncAccess(side.space, writes, pieces, size, owners, barriers, atomic, layout=layout)
 
 
 def _pieces(side: Elements, known: Mask | None) -> tuple[IntArray, int]:

@@ -17,7 +17,7 @@ from pyptx_sim.extension.shared_matrices import CHUNK, Extent, SharedMatrix, pla
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyptx_sim.extension import Array, IntArray, Operands, Turn, Warpgroups
+    from pyptx_sim.extension import Array, ExecutionContext, IntArray, Operands, Warpgroups
     from pyptx_sim.extension.shared_matrices import Located
 
 Bits: TypeAlias = NDArray[np.uint64]
@@ -44,11 +44,11 @@ def located(bits: Bits, blocks: IntArray) -> list[Located]:
     return [(read_descriptor(each), block) for each, block in zip(bits.tolist(), blocks.tolist(), strict=True)]
 
 
-def reading(operands: Operands, name: str, extent: Extent) -> Callable[[Turn, Warpgroups], Bits | None]:
+def reading(operands: Operands, name: str, extent: Extent) -> Callable[[ExecutionContext, Warpgroups], Bits | None]:
     """Return a reader of each warpgroup's descriptor; the reader returns None for an unusable matrix."""
     source = operands.source(name, "u64")
 
-    def read(turn: Turn, warpgroups: Warpgroups) -> Bits | None:
+    def read(turn: ExecutionContext, warpgroups: Warpgroups) -> Bits | None:
         values = turn.read(source)
         if turn.checked:
             _check_uniform(turn, warpgroups, values)
@@ -61,7 +61,7 @@ def reading(operands: Operands, name: str, extent: Extent) -> Callable[[Turn, Wa
     return read
 
 
-def _check_uniform(turn: Turn, warpgroups: Warpgroups, values: Array) -> None:
+def _check_uniform(turn: ExecutionContext, warpgroups: Warpgroups, values: Array) -> None:
     if not any(values.strides):
         return  # one value for all threads
     all_values = warpgroups.threads(values)
@@ -73,7 +73,7 @@ def _check_uniform(turn: Turn, warpgroups: Warpgroups, values: Array) -> None:
         )
 
 
-def _is_sound(turn: Turn, matrix: SharedMatrix, extent: Extent) -> bool:
+def _is_sound(turn: ExecutionContext, matrix: SharedMatrix, extent: Extent) -> bool:
     """Report a descriptor out of bounds, overlapping, or inside a swizzle atom; return whether it is usable."""
     memory = turn.wave.shared
     problem = _problem(memory.start, memory.end, matrix, extent)

@@ -11,10 +11,10 @@ from pyptx_arch_hopper.sim.wgmma.accumulators import distribution
 from pyptx_arch_hopper.sim.wgmma.described import WGMMA
 from pyptx_arch_hopper.sim.wgmma.descriptors import located, reading
 from pyptx_arch_hopper.sim.wgmma.numerics import sparse_sum_of, sum_of, width_of
-from pyptx_arch_hopper.sim.wgmma.products import Plan, Products
+from pyptx_arch_hopper.sim.wgmma.products import WgmmaBatch, WgmmaPlan
 from pyptx_arch_hopper.sim.wgmma.register_order import RegisterOrder
 from pyptx_arch_hopper.sim.wgmma.undefined_sums import UndefinedSums
-from pyptx_sim.extension import ASYNC, Claims, Touch
+from pyptx_sim.extension import ASYNC, AsyncAccess, AsyncRegisters
 from pyptx_sim.extension.shared_matrices import CHUNK, Extent, pieces
 from pyptx_sim.numerics.elements import unpacking
 from pyptx_sim.numerics.factors import WIDEN
@@ -22,13 +22,13 @@ from pyptx_sim.numerics.factors import WIDEN
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
-    from pyptx_arch_hopper.sim.wgmma.described import WarpgroupProduct
-    from pyptx_sim.extension import Action, Array, IntArray, Mask, Operands, Reader, Turn, Warpgroups
+    from pyptx_arch_hopper.sim.wgmma.described import Wgmma
+    from pyptx_sim.extension import Action, Array, ExecutionContext, IntArray, Mask, Operands, Reader, Warpgroups
 
 _ROWS = 64
 
 
-def compile_product(operands: Operands, product: WarpgroupProduct) -> Action:
+def compile_product(operands: Operands, product: Wgmma) -> Action:
     """Issue the MMAs of the warpgroups that execute the instruction."""
     plan = _plan(operands, product)
     # Undefined bits of A make accumulators undefined, without a finding yet. Metadata is checked: it selects elements.
@@ -38,7 +38,7 @@ def compile_product(operands: Operands, product: WarpgroupProduct) -> Action:
     scale = operands.source("scale_d", "pred")
     judge = _judging(operands, plan) if operands.checked else None
 
-    def issue(turn: Turn) -> None:
+    def issue(turn: ExecutionContext) -> None:
         warpgroups = turn.warpgroups()
         blocks = warpgroups.ctas * turn.wave.shared.stride
         adds = warpgroups.lead(turn.read(scale))
@@ -47,7 +47,7 @@ def compile_product(operands: Operands, product: WarpgroupProduct) -> Action:
         if b is None or (read_a is not None and a is None):
             return
         numbers = turn.join(WGMMA)
-        products = Products(
+        products = WgmmaBatch(
             wave=turn.wave,
             pc=turn.pc,
             warps=warpgroups.warps[:, 0],
@@ -77,7 +77,9 @@ def _registers(operands: Operands, name: str) -> tuple[Reader, ...]:
     return () if operand is None else tuple(operands.read(each, "b32") for each in operands.elements(operand))
 
 
-def _fragments(turn: Turn, warpgroups: Warpgroups, registers: tuple[Reader, ...]) -> Callable[[], list[Array]]:
+def _fragments(
+    turn: ExecutionContext, warpgroups: Warpgroups, registers: tuple[Reader, ...]
+) -> Callable[[], list[Array]]:
     """Return a reader of operand A in registers: their values now, or at completion if the schedule delays that.
 
     The MMA may read the registers until the wait for its group. In an ordered schedule, the values are those at issue:
@@ -93,11 +95,11 @@ def _fragments(turn: Turn, warpgroups: Warpgroups, registers: tuple[Reader, ...]
     return lambda: held
 
 
-def _judging(operands: Operands, plan: Plan) -> Callable[[Turn, Warpgroups, Products], None]:
+def _judging(operands: Operands, plan: WgmmaPlan) -> Callable[[ExecutionContext, Warpgroups, WgmmaBatch], None]:
     """Return the checker that runs at issue of wgmma and records which accumulator elements become undefined."""
     order, undefined = _ordering(operands, plan.product), UndefinedSums(operands, plan)
 
-    def judge(turn: Turn, warpgroups: Warpgroups, products: Products) -> None:
+    def judge(turn: ExecutionContext, warpgroups: Warpgroups, products: WgmmaBatch) -> None:
         unknown = undefined.found(turn, warpgroups, products)
         order(turn, warpgroups, products.numbers)
         if unknown is not None:
@@ -106,10 +108,10 @@ def _judging(operands: Operands, plan: Plan) -> Callable[[Turn, Warpgroups, Prod
     return judge
 
 
-def _plan(operands: Operands, product: WarpgroupProduct) -> Plan:
+def _plan(operands: Operands, product: Wgmma) -> WgmmaPlan:
     d, a, b = product.types
     stored = product.depth // 2 if product.selector is not None else product.depth
-    return Plan(
+    return WgmmaPlan(
         product=product,
         slots=tuple(operands.registers_in("d")),
         distribution=distribution(product.d, product.columns),
@@ -122,7 +124,7 @@ def _plan(operands: Operands, product: WarpgroupProduct) -> Plan:
     )
 
 
-def _touches(products: Products) -> Iterator[Touch]:
+def _touches(products: WgmmaBatch) -> Iterator[AsyncAccess]:
     """Yield the reads of the matrices."""
     for bits, extent in ((products.a, products.plan.a), (products.b, products.plan.b)):
         if bits is None:
@@ -132,20 +134,20 @@ def _touches(products: Products) -> Iterator[Touch]:
         owners = np.repeat(np.arange(len(products)), where.shape[1])
         width = matrices[0][0].swizzle
         layout = swizzle(f"{width}B" if width > CHUNK else "none", "wgmma.mma_async")
-        yield Touch("shared", writes=False, offsets=where.reshape(-1), size=size, owners=owners, layout=layout)
+        yield AsyncAccess("shared", writes=False, offsets=where.reshape(-1), size=size, owners=owners, layout=layout)
 
 
 # --- register order -------------------------------------------------------------------------------
 
 
-def _ordering(operands: Operands, product: WarpgroupProduct) -> Callable[[Turn, Warpgroups, IntArray], None]:
+def _ordering(operands: Operands, product: Wgmma) -> Callable[[ExecutionContext, Warpgroups, IntArray], None]:
     """Return the checker of an MMA's registers that runs at issue."""
     written = operands.registers_in("d")
     slots, factors = tuple(written), () if product.a is None else tuple(operands.registers_in("a"))
     order_of = operands.judge(CLAIMS)
     shape = product.columns << 16 | product.depth
 
-    def order(turn: Turn, warpgroups: Warpgroups, numbers: IntArray) -> None:
+    def order(turn: ExecutionContext, warpgroups: Warpgroups, numbers: IntArray) -> None:
         known, warps = turn.part(order_of), warpgroups.warps
         known.issue(turn, (slots, factors), warps.reshape(-1), np.repeat(numbers, warps.shape[1]), shape)
         if known.first_use(slots, warps):
@@ -159,7 +161,7 @@ def _claimed(operands: Operands) -> Mapping[int, str]:
     return operands.registers_in(*(name for name in ("d", "a") if name in operands.names))
 
 
-def _finish(turn: Turn, read: Collection[int], written: Collection[int]) -> None:
+def _finish(turn: ExecutionContext, read: Collection[int], written: Collection[int]) -> None:
     """Complete MMAs whose accumulators are read: ptxas inserts a wait there (C7517).
 
     ptxas does not insert a wait before an instruction that only writes accumulators. If the schedule delays completion,
@@ -169,11 +171,11 @@ def _finish(turn: Turn, read: Collection[int], written: Collection[int]) -> None
     warpgroups = turn.wave.geometry.warpgroups.of[turn.warps]
 
     def theirs(item: object) -> Mask | None:
-        if not isinstance(item, Products) or not len(item) or slots.isdisjoint(item.plan.slots):
+        if not isinstance(item, WgmmaBatch) or not len(item) or slots.isdisjoint(item.plan.slots):
             return None
         return np.isin(item.warpgroups, warpgroups)
 
     turn.finish(theirs)
 
 
-CLAIMS: Final = Claims(_claimed, RegisterOrder, _finish)
+CLAIMS: Final = AsyncRegisters(_claimed, RegisterOrder, _finish)

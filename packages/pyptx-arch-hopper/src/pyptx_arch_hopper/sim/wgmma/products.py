@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_arch_hopper.sim.wgmma.descriptors import located
-from pyptx_sim.extension import WARP, WARPGROUP, AsyncItem
+from pyptx_sim.extension import WARP, WARPGROUP, AsyncIssue
 from pyptx_sim.extension.shared_matrices import gather
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pyptx_arch_hopper.sim.wgmma.described import WarpgroupProduct
+    from pyptx_arch_hopper.sim.wgmma.described import Wgmma
     from pyptx_sim.extension import Array, Groups, IntArray, Mask
     from pyptx_sim.extension.deferred import Distribution
     from pyptx_sim.extension.shared_matrices import Extent, Located
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class WgmmaPlan:
     """Static properties of one wgmma instruction.
 
     `slots` are the registers of d, and `distribution` its layout in them. `collect` converts the registers of a to a
@@ -35,7 +35,7 @@ class Plan:
     those with a sparse a.
     """
 
-    product: WarpgroupProduct
+    product: Wgmma
     slots: tuple[int, ...]
     distribution: Distribution
     a: Extent
@@ -47,7 +47,7 @@ class Plan:
 
 
 @dataclass(slots=True, kw_only=True)
-class Products(AsyncItem):
+class WgmmaBatch(AsyncIssue):
     """MMAs issued by one instruction, one entry for each of some `warpgroups`.
 
     `a` and `b` are descriptors of the matrices, in the shared memory that starts at `blocks`. `fragments` returns an a
@@ -55,7 +55,7 @@ class Products(AsyncItem):
     `adds`: whether d is an input. `warps` has the first warp of each warpgroup.
     """
 
-    plan: Plan
+    plan: WgmmaPlan
     warpgroups: IntArray
     blocks: IntArray
     a: NDArray[np.uint64] | None
@@ -86,7 +86,7 @@ class Products(AsyncItem):
         deferred.set(matrix, self.warpgroups, self._multiply(addend))
 
     def _theirs(self, item: object) -> Mask | None:
-        if not isinstance(item, Products) or not len(item):
+        if not isinstance(item, WgmmaBatch) or not len(item):
             return None
         return np.isin(item.warpgroups, self.warpgroups)
 

@@ -16,7 +16,7 @@ from pyptx_arch_hopper.sim.wgmma.described import WGMMA
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pyptx_sim.extension import IntArray, Mask, Severity, Turn, Wave
+    from pyptx_sim.extension import ExecutionContext, IntArray, Mask, Severity, Wave
 
 
 FENCE_RULE = "missing-wgmma-fence"
@@ -95,12 +95,12 @@ class RegisterOrder:
         self._used.add(use)
         return not seen
 
-    def fence(self, turn: Turn) -> None:
+    def fence(self, turn: ExecutionContext) -> None:
         """Record a fence."""
         self._now += 1
         self._fenced[turn.warps] = self._now
 
-    def touch(self, read: tuple[int, ...], written: tuple[int, ...], turn: Turn) -> None:
+    def touch(self, read: tuple[int, ...], written: tuple[int, ...], turn: ExecutionContext) -> None:
         """Check and record ordinary accesses to registers, by slot."""
         rows, warps = self._of((*read, *written)), turn.warps
         at = _places(rows, warps)
@@ -111,7 +111,7 @@ class RegisterOrder:
         self._touched_at[at] = turn.pc
 
     def _touch_busy(
-        self, turn: Turn, at: tuple[IntArray, IntArray], busy: Mask, touched: tuple[set[int], set[int]]
+        self, turn: ExecutionContext, at: tuple[IntArray, IntArray], busy: Mask, touched: tuple[set[int], set[int]]
     ) -> None:
         """Report accesses to registers of outstanding MMAs, by kind of access and operand."""
         rows, (read, written) = at[0].tolist(), touched
@@ -134,7 +134,12 @@ class RegisterOrder:
         return known
 
     def issue(
-        self, turn: Turn, slots: tuple[Iterable[int], Iterable[int]], warps: IntArray, numbers: IntArray, shape: int
+        self,
+        turn: ExecutionContext,
+        slots: tuple[Iterable[int], Iterable[int]],
+        warps: IntArray,
+        numbers: IntArray,
+        shape: int,
     ) -> None:
         """Check MMAs that accumulate into some registers and read others, and record them; `numbers` per warp."""
         sums, factors = map(self._of, slots)
@@ -149,7 +154,7 @@ class RegisterOrder:
             self._shape[at] = shape
             self._use[at] = use
 
-    def _judge_fence(self, turn: Turn, rows: IntArray, warps: IntArray) -> None:
+    def _judge_fence(self, turn: ExecutionContext, rows: IntArray, warps: IntArray) -> None:
         at = _places(rows, warps)
         late = (self._touched[at] >= self._fenced[warps]) | (self._fenced[warps] == 0)
         if not late.any():
@@ -169,7 +174,7 @@ class RegisterOrder:
             cause=turn.pc,
         )
 
-    def _judge_use(self, turn: Turn, rows: IntArray, warps: IntArray, use: int, shape: int) -> None:
+    def _judge_use(self, turn: ExecutionContext, rows: IntArray, warps: IntArray, use: int, shape: int) -> None:
         at = _places(rows, warps)
         busy = self._group[at] > self._done(warps)
         if not busy.any():
@@ -185,7 +190,7 @@ class RegisterOrder:
         done: IntArray = self._wave.groups_of(WGMMA).done[warps, 0]
         return done
 
-    def _report_hazard(self, turn: Turn, hazard: _Hazard, at: tuple[IntArray, IntArray], bad: Mask) -> None:
+    def _report_hazard(self, turn: ExecutionContext, hazard: _Hazard, at: tuple[IntArray, IntArray], bad: Mask) -> None:
         register, warp = self._first(at, bad)
         issued = int(self._issued_at[register, warp])
         self._wave.report(

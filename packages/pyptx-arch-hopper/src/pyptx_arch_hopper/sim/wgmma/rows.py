@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pyptx_arch_hopper.fragments import wgmma_fragment
-from pyptx_arch_hopper.sim.wgmma.described import WGMMA, WarpgroupProduct
+from pyptx_arch_hopper.sim.wgmma.described import WGMMA, Wgmma
 from pyptx_arch_hopper.sim.wgmma.issue import CLAIMS, compile_product
-from pyptx_sim.extension import Step
+from pyptx_sim.extension import InstructionSemantics
 
 if TYPE_CHECKING:
     from pyptx_sim.extension import Action, Operands
@@ -21,7 +21,7 @@ __all__ = ["STEPS"]
 _MAJORS: tuple[Major, Major] = ("K", "MN")
 
 
-def _bind(operands: Operands) -> WarpgroupProduct:
+def _bind(operands: Operands) -> Wgmma:
     """Read `wgmma.mma_async{.sp}.sync.aligned.shape.d.a.b{.and.popc}{.satfinite}`."""
     d, a, b, *_ = operands.behind("shape")
     columns, depth = (int(number) for number in operands.word("shape").removeprefix("m64n").split("k"))
@@ -31,7 +31,7 @@ def _bind(operands: Operands) -> WarpgroupProduct:
     def immediate(name: str) -> int:
         return operands.number(name) if name in operands.names else 0
 
-    return WarpgroupProduct(
+    return Wgmma(
         types=(d, a, b),
         columns=columns,
         depth=depth,
@@ -66,8 +66,15 @@ def _wait(operands: Operands) -> Action:
 
 
 STEPS: Final = (
-    Step(opcode="wgmma.mma_async", effect="issue", compile=_product, converges="warpgroup", meets=True, claims=CLAIMS),
-    Step(opcode="wgmma.fence", effect="order", compile=_fence),
-    Step(opcode="wgmma.commit_group", effect="issue", compile=_commit),
-    Step(opcode="wgmma.wait_group", effect="order", compile=_wait),
+    InstructionSemantics(
+        opcode="wgmma.mma_async",
+        effect="issue",
+        compile=_product,
+        converges="warpgroup",
+        synchronizes_warp=True,
+        async_registers=CLAIMS,
+    ),
+    InstructionSemantics(opcode="wgmma.fence", effect="order", compile=_fence),
+    InstructionSemantics(opcode="wgmma.commit_group", effect="issue", compile=_commit),
+    InstructionSemantics(opcode="wgmma.wait_group", effect="order", compile=_wait),
 )

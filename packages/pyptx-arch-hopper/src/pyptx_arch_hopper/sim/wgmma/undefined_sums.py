@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pyptx_arch_hopper.sim.wgmma.descriptors import Bits
-    from pyptx_arch_hopper.sim.wgmma.products import Plan, Products
-    from pyptx_sim.extension import Array, IntArray, Mask, Operands, Origin, Turn, Warpgroups
+    from pyptx_arch_hopper.sim.wgmma.products import WgmmaBatch, WgmmaPlan
+    from pyptx_sim.extension import Array, ExecutionContext, IntArray, Mask, Operands, Origin, Warpgroups
     from pyptx_sim.extension.shared_matrices import Extent
 
 _WORD = np.dtype("<u4")
@@ -26,19 +26,19 @@ _WORD = np.dtype("<u4")
 class UndefinedSums:
     """Undefined accumulators of one instruction."""
 
-    def __init__(self, operands: Operands, plan: Plan) -> None:
+    def __init__(self, operands: Operands, plan: WgmmaPlan) -> None:
         """Find its registers."""
         self._plan = plan
         self._d = operands.carried_in("d", "b32")
         self._a = () if plan.collect is None else operands.carried_in("a", "b32")
 
-    def leave(self, turn: Turn, warpgroups: Warpgroups, sums: Mask, origin: Origin) -> None:
+    def leave(self, turn: ExecutionContext, warpgroups: Warpgroups, sums: Mask, origin: Origin) -> None:
         """Record which elements of d, `[n, 64, columns]`, are undefined after completion."""
         elements: Array = -sums.reshape(len(sums), -1).astype(f"<i{self._plan.distribution.bits // 8}")  # -1: all bits
         dealt: list[Array] = [elements[:, each.reshape(-1)].view(_WORD) for each in self._plan.distribution.elements]
         turn.carry_undefined(self._d, [warpgroups.spread(each) for each in dealt], origin)
 
-    def found(self, turn: Turn, warpgroups: Warpgroups, products: Products) -> tuple[Mask, Origin] | None:
+    def found(self, turn: ExecutionContext, warpgroups: Warpgroups, products: WgmmaBatch) -> tuple[Mask, Origin] | None:
         """Return which elements become undefined by MMAs issued now, and the origin.
 
         None if neither a and b nor d have undefined bits.
@@ -62,7 +62,7 @@ class UndefinedSums:
             sums |= self._added(warpgroups, added[0]) & products.adds[:, None, None]
         return sums, origins[0]
 
-    def _rows(self, turn: Turn, warpgroups: Warpgroups) -> tuple[Mask, Origin] | None:
+    def _rows(self, turn: ExecutionContext, warpgroups: Warpgroups) -> tuple[Mask, Origin] | None:
         """Return which rows of an a in registers have undefined bits, `[n, 64]`, and the origin; None if none has."""
         found = turn.undefined_in(self._a)
         if found is None or self._plan.collect is None:
@@ -84,7 +84,7 @@ class UndefinedSums:
         return [none if each is None else np.ascontiguousarray(warpgroups.threads(each)) for each in bits]
 
 
-def _stored(turn: Turn, bits: Bits, blocks: IntArray, extent: Extent) -> tuple[Mask, Origin] | None:
+def _stored(turn: ExecutionContext, bits: Bits, blocks: IntArray, extent: Extent) -> tuple[Mask, Origin] | None:
     """Return which rows or columns of matrices in shared memory have undefined bits, `[n, mn]`, and the origin."""
     memory = turn.wave.shared
     matrices = located(bits, blocks)

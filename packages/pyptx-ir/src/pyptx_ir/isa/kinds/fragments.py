@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pyptx_ir.isa.matrix_rows import Element
-    from pyptx_ir.isa.patterns import Place
+    from pyptx_ir.isa.patterns import OperandSlot
     from pyptx_ir.isa.shapes import Shape
 
 __all__ = ["BITS", "KINDS", "WARPS", "element_of", "registers_of", "share_of"]
@@ -71,7 +71,7 @@ def _taken_apart(argument: str, use: Use) -> tuple[int, Element]:
     return count, elements[like[0] if like else use.word(name)]
 
 
-def element_of(place: Place, words: Mapping[str, str]) -> str:
+def element_of(place: OperandSlot, words: Mapping[str, str]) -> str:
     """Return the element type of a fragment operand, given the modifiers in the slots."""
     _, type_name, *_ = WARPS.sub("", place.kind.removeprefix("fragment(").removesuffix(")")).split()
     return words.get(type_name, type_name)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.isa.limits import Limits
     from pyptx_ir.isa.matrix_rows import Element
-    from pyptx_ir.isa.patterns import Place
+    from pyptx_ir.isa.patterns import OperandSlot
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.shapes import Shape
 
@@ -39,7 +39,7 @@ class Use:
 
     row: InstructionRow
     filled: Mapping[str, str]
-    place: Place
+    place: OperandSlot
     kinds: Kinds
     address_size: int = 64
 

@@ -16,7 +16,7 @@ Slots = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class SyntaxLines:
     """Syntax lines with the same slots."""
 
     lines: tuple[str, ...]
@@ -29,48 +29,48 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class FormSection:
     """Forms with the same versions and targets. Each operand has its name, and all its descriptions."""
 
     availability: str
-    blocks: tuple[Block, ...]
+    blocks: tuple[SyntaxLines, ...]
     operands: tuple[tuple[str, tuple[str, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Form:
+class _SectionForm:
     syntax: str
     slots: Slots
     operands: tuple[tuple[str, str], ...]
 
 
-def sections(patterns: Iterable[Pattern]) -> tuple[Section, ...]:
+def sections(patterns: Iterable[Pattern]) -> tuple[FormSection, ...]:
     """Group the forms of an instruction, oldest first."""
     ordered = sorted(patterns, key=lambda each: (each.row.since, each.row.targets, each.row.before or ("", (0, 0))))
-    found: dict[str, list[_Form]] = {}
+    found: dict[str, list[_SectionForm]] = {}
     for each in ordered:
-        form = _Form(each.row.syntax, each.row.slots, tuple(operands(each)))
+        form = _SectionForm(each.row.syntax, each.row.slots, tuple(operands(each)))
         found.setdefault(availability(each.row), []).append(form)
     return tuple(_section(available, forms) for available, forms in found.items())
 
 
-def _section(available: str, forms: list[_Form]) -> Section:
+def _section(available: str, forms: list[_SectionForm]) -> FormSection:
     lines: dict[Slots, dict[str, None]] = {}
     words: dict[str, dict[str, None]] = {}
     for form in _merged(forms):
         lines.setdefault(form.slots, {})[form.syntax] = None
         for name, said in form.operands:
             words.setdefault(name, {})[said] = None
-    return Section(
+    return FormSection(
         available,
-        tuple(Block(tuple(each), slots) for slots, each in lines.items()),
+        tuple(SyntaxLines(tuple(each), slots) for slots, each in lines.items()),
         tuple((name, tuple(each)) for name, each in words.items()),
     )
 
 
-def _merged(forms: list[_Form]) -> list[_Form]:
+def _merged(forms: list[_SectionForm]) -> list[_SectionForm]:
     """Merge forms that differ only in the values of one slot, until no such pair is left."""
-    kept: list[_Form] = []
+    kept: list[_SectionForm] = []
     for form in forms:
         for place, other in enumerate(kept):
             joined = _joined(other, form)
@@ -82,7 +82,7 @@ def _merged(forms: list[_Form]) -> list[_Form]:
     return kept if len(kept) == len(forms) else _merged(kept)
 
 
-def _joined(first: _Form, second: _Form) -> _Form | None:
+def _joined(first: _SectionForm, second: _SectionForm) -> _SectionForm | None:
     if (first.syntax, first.operands) != (second.syntax, second.operands):
         return None
     if [name for name, _ in first.slots] != [name for name, _ in second.slots]:

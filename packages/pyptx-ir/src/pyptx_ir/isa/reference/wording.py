@@ -13,7 +13,7 @@ from pyptx_ir.plugins.targets import find_target
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pyptx_ir.isa.patterns import Pattern, Place
+    from pyptx_ir.isa.patterns import OperandSlot, Pattern
     from pyptx_ir.isa.rows import InstructionRow
 
 NESTED = ("vec", "sparse", "texels")  # kinds whose argument is a kind
@@ -68,7 +68,7 @@ def operands(pattern: Pattern) -> list[tuple[str, str]]:
     return [(place.name, operand(pattern, place)) for place in pattern.places]
 
 
-def operand(pattern: Pattern, place: Place) -> str:
+def operand(pattern: Pattern, place: OperandSlot) -> str:
     """Return the description of one operand, and whether it is read or written."""
     if place.name.isdecimal():
         return "the number itself"
@@ -90,7 +90,7 @@ def operand(pattern: Pattern, place: Place) -> str:
     return f"{'written' if place.written else 'read'}{_presence(place)}: {''.join(spelt)}"
 
 
-def _presence(place: Place) -> str:
+def _presence(place: OperandSlot) -> str:
     if place.needs:
         return f", only with `.{place.needs}`"
     if place.lacks:

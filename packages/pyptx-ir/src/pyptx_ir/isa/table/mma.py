@@ -19,7 +19,7 @@ LAYOUTS = ("row", "col")
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
+class MmaShapes:
     """Shapes of mma.sync that share types, PTX version and target.
 
     `a` are the types of A and of B, `c` those of C if they differ from D. Without `any_layout`, A is row-major and B is
@@ -56,29 +56,29 @@ def _extents(times: int) -> tuple[str, str, str, str]:
 
 PRODUCTS = (
     *(
-        Product(("m8n8k4",), d, ("f16",), ptx(6, 4), "sm_70", c=c, any_layout=True, times=4)
+        MmaShapes(("m8n8k4",), d, ("f16",), ptx(6, 4), "sm_70", c=c, any_layout=True, times=4)
         for d, c in (("f16", ("f16",)), ("f32", ("f16", "f32")))
     ),
-    *(Product(("m16n8k8",), d, ("f16",), ptx(6, 5), "sm_75") for d in ("f16", "f32")),
-    *(Product(("m16n8k16",), d, ("f16",), ptx(7, 0), "sm_80") for d in ("f16", "f32")),
-    Product(("m16n8k8", "m16n8k16"), "f32", ("bf16",), ptx(7, 0), "sm_80"),
-    Product(("m16n8k4", "m16n8k8"), "f32", ("tf32",), ptx(7, 0), "sm_80"),
-    Product(("m16n8k32",), "f32", FP8, ptx(8, 4), "sm_89"),
-    Product(("m16n8k16",), "f32", FP8, ptx(8, 7), "sm_89"),
-    Product(("m16n8k16", "m16n8k32"), "f16", FP8, ptx(8, 7), "sm_89"),
-    Product(("m8n8k4",), "f64", ("f64",), ptx(7, 0), "sm_80", rounds=True),
-    Product(("m16n8k4", "m16n8k8", "m16n8k16"), "f64", ("f64",), ptx(7, 8), "sm_90", rounds=True),
-    Product(("m8n8k16",), "s32", BYTES, ptx(6, 5), "sm_75", saturates=True),
-    Product(("m16n8k16", "m16n8k32"), "s32", BYTES, ptx(7, 0), "sm_80", saturates=True),
-    Product(("m8n8k32",), "s32", NIBBLES, ptx(6, 5), "sm_75", saturates=True),
-    Product(("m16n8k32", "m16n8k64"), "s32", NIBBLES, ptx(7, 0), "sm_80", saturates=True),
-    Product(("m8n8k128",), "s32", ("b1",), ptx(7, 0), "sm_75", operation="xor"),
-    Product(("m16n8k128", "m16n8k256"), "s32", ("b1",), ptx(7, 0), "sm_80", operation="xor"),
-    Product(("m8n8k128", "m16n8k128", "m16n8k256"), "s32", ("b1",), ptx(7, 1), "sm_80", operation="and"),
+    *(MmaShapes(("m16n8k8",), d, ("f16",), ptx(6, 5), "sm_75") for d in ("f16", "f32")),
+    *(MmaShapes(("m16n8k16",), d, ("f16",), ptx(7, 0), "sm_80") for d in ("f16", "f32")),
+    MmaShapes(("m16n8k8", "m16n8k16"), "f32", ("bf16",), ptx(7, 0), "sm_80"),
+    MmaShapes(("m16n8k4", "m16n8k8"), "f32", ("tf32",), ptx(7, 0), "sm_80"),
+    MmaShapes(("m16n8k32",), "f32", FP8, ptx(8, 4), "sm_89"),
+    MmaShapes(("m16n8k16",), "f32", FP8, ptx(8, 7), "sm_89"),
+    MmaShapes(("m16n8k16", "m16n8k32"), "f16", FP8, ptx(8, 7), "sm_89"),
+    MmaShapes(("m8n8k4",), "f64", ("f64",), ptx(7, 0), "sm_80", rounds=True),
+    MmaShapes(("m16n8k4", "m16n8k8", "m16n8k16"), "f64", ("f64",), ptx(7, 8), "sm_90", rounds=True),
+    MmaShapes(("m8n8k16",), "s32", BYTES, ptx(6, 5), "sm_75", saturates=True),
+    MmaShapes(("m16n8k16", "m16n8k32"), "s32", BYTES, ptx(7, 0), "sm_80", saturates=True),
+    MmaShapes(("m8n8k32",), "s32", NIBBLES, ptx(6, 5), "sm_75", saturates=True),
+    MmaShapes(("m16n8k32", "m16n8k64"), "s32", NIBBLES, ptx(7, 0), "sm_80", saturates=True),
+    MmaShapes(("m8n8k128",), "s32", ("b1",), ptx(7, 0), "sm_75", operation="xor"),
+    MmaShapes(("m16n8k128", "m16n8k256"), "s32", ("b1",), ptx(7, 0), "sm_80", operation="xor"),
+    MmaShapes(("m8n8k128", "m16n8k128", "m16n8k256"), "s32", ("b1",), ptx(7, 1), "sm_80", operation="and"),
 )
 
 
-def _row(product: Product) -> InstructionRow:
+def _row(product: MmaShapes) -> InstructionRow:
     slots = {
         "shape": product.shapes,
         "alayout": LAYOUTS if product.any_layout else ("row",),

@@ -12,7 +12,7 @@ ORDERED = ptx(8, 5)
 
 
 @dataclass(frozen=True, slots=True)
-class SparseProduct:
+class SparseMma:
     """A shape of mma.sp.
 
     `selector` is the last thread, or pair of threads, of a group of four that can hold the metadata ("Sparse matrix
@@ -30,21 +30,21 @@ class SparseProduct:
 
 
 PRODUCTS = (
-    *(SparseProduct("m16n8k16", d, ("f16",), 3) for d in ("f16", "f32")),
-    *(SparseProduct("m16n8k32", d, ("f16",), 1) for d in ("f16", "f32")),
-    SparseProduct("m16n8k16", "f32", ("bf16",), 3, registers="b32"),
-    SparseProduct("m16n8k32", "f32", ("bf16",), 1, registers="b32"),
-    SparseProduct("m16n8k8", "f32", ("tf32",), 3, registers="b32"),
-    SparseProduct("m16n8k16", "f32", ("tf32",), 1, registers="b32"),
-    SparseProduct("m16n8k32", "s32", BYTES, 1, saturates=True),
-    SparseProduct("m16n8k64", "s32", BYTES, 0, saturates=True),
-    SparseProduct("m16n8k64", "s32", NIBBLES, 1, saturates=True),
-    SparseProduct("m16n8k128", "s32", NIBBLES, 0, saturates=True),
-    SparseProduct("m16n8k64", "f32", FP8, 0, since=ptx(8, 4), target="sm_89"),
+    *(SparseMma("m16n8k16", d, ("f16",), 3) for d in ("f16", "f32")),
+    *(SparseMma("m16n8k32", d, ("f16",), 1) for d in ("f16", "f32")),
+    SparseMma("m16n8k16", "f32", ("bf16",), 3, registers="b32"),
+    SparseMma("m16n8k32", "f32", ("bf16",), 1, registers="b32"),
+    SparseMma("m16n8k8", "f32", ("tf32",), 3, registers="b32"),
+    SparseMma("m16n8k16", "f32", ("tf32",), 1, registers="b32"),
+    SparseMma("m16n8k32", "s32", BYTES, 1, saturates=True),
+    SparseMma("m16n8k64", "s32", BYTES, 0, saturates=True),
+    SparseMma("m16n8k64", "s32", NIBBLES, 1, saturates=True),
+    SparseMma("m16n8k128", "s32", NIBBLES, 0, saturates=True),
+    SparseMma("m16n8k64", "f32", FP8, 0, since=ptx(8, 4), target="sm_89"),
 )
 
 
-def _row(product: SparseProduct, variant: str, since: tuple[int, int]) -> InstructionRow:
+def _row(product: SparseMma, variant: str, since: tuple[int, int]) -> InstructionRow:
     saturate = "{.satfinite}" if product.saturates else ""
     like = f" {product.registers}" if product.registers else ""
     d = product.d

@@ -15,7 +15,7 @@ CLAMPS = ("trap", "clamp", "zero")
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class Geometries:
     """Geometries of one kind, and their options: offsets, depth comparison, levels of detail."""
 
     geometries: tuple[str, ...]
@@ -29,9 +29,9 @@ class Family:
 
 FAMILIES = (
     # Arrays exist since PTX 2.3; no current target accepts versions before 4.0.
-    Family(("1d", "2d", "a1d", "a2d"), COORDINATES, ptx(1, 0), offsets=True, depths=True, levels=True),
-    Family(("3d",), COORDINATES, ptx(1, 0), offsets=True, depths=False, levels=True),
-    Family(
+    Geometries(("1d", "2d", "a1d", "a2d"), COORDINATES, ptx(1, 0), offsets=True, depths=True, levels=True),
+    Geometries(("3d",), COORDINATES, ptx(1, 0), offsets=True, depths=False, levels=True),
+    Geometries(
         ("cube", "acube"),
         ("f32",),
         ptx(3, 0),
@@ -40,7 +40,7 @@ FAMILIES = (
         levels=True,
         gradients_since=ptx(4, 3),
     ),
-    Family(("2dms", "a2dms"), ("s32",), ptx(3, 2), offsets=True, depths=False, levels=False),
+    Geometries(("2dms", "a2dms"), ("s32",), ptx(3, 2), offsets=True, depths=False, levels=False),
 )
 
 # Results of fetches: the vector, its types, PTX version, targets.
@@ -62,7 +62,7 @@ OPERANDS = {
 }
 
 
-def _tails(family: Family) -> Iterator[tuple[str, tuple[int, int], bool]]:
+def _tails(family: Geometries) -> Iterator[tuple[str, tuple[int, int], bool]]:
     """Yield the operands after the coordinates, their PTX version, and whether they include a depth."""
     yield "", ptx(1, 0), False
     if family.offsets:
@@ -73,7 +73,7 @@ def _tails(family: Family) -> Iterator[tuple[str, tuple[int, int], bool]]:
         yield ", e, f", ptx(4, 3), True
 
 
-def _modes(family: Family) -> Iterator[tuple[str, str, tuple[int, int]]]:
+def _modes(family: Geometries) -> Iterator[tuple[str, str, tuple[int, int]]]:
     """Yield the ways to choose a level of detail, the operands of each, and its PTX version."""
     yield "", "", ptx(1, 0)
     yield ".base", "", ptx(3, 1)
@@ -82,7 +82,7 @@ def _modes(family: Family) -> Iterator[tuple[str, str, tuple[int, int]]]:
         yield ".grad", ", dpdx, dpdy", family.gradients_since
 
 
-def _fetches(family: Family) -> Iterator[InstructionRow]:
+def _fetches(family: Geometries) -> Iterator[InstructionRow]:
     """Yield the forms of tex for some geometries; a depth comparison requires floating-point coordinates."""
     for mode, more, mode_since in _modes(family):
         for tail, tail_since, depth in _tails(family):

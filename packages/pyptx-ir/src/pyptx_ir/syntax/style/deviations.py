@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from pyptx_ir.syntax.nodes import Label, Module, SectionData
-    from pyptx_ir.syntax.style.inline_asm import Part
+    from pyptx_ir.syntax.style.inline_asm import ItemInContext
     from pyptx_ir.syntax.style.shapes import Shape
     from pyptx_ir.syntax.style.style import Style
 
@@ -79,7 +79,7 @@ def differences_where_learnt(
     row: Sequence[Item],
     shapes: Sequence[Shape | None],
     style: Style,
-    parts: Mapping[int, Part],
+    parts: Mapping[int, ItemInContext],
     in_asm: Collection[int],
 ) -> Iterator[tuple[Item, str | None, str | None]]:
     """Yield what `differences` yields for the items that the style is inferred from, given their asm regions.

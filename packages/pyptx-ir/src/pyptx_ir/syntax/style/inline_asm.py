@@ -189,7 +189,7 @@ def _form(item: Item) -> str:
 
 
 @dataclass(slots=True)
-class Part:
+class ItemInContext:
     """An item in context: the preceding item, its role for style rules, and its text in a template.
 
     A rule of the style gives the trivia between `before` and `stands_for`; `closing` and `opening` enclose it. Inside a
@@ -205,20 +205,20 @@ class Part:
     form: str | None = None
 
 
-def laid(row: Sequence[Item], templates: Mapping[int, Template]) -> dict[int, Part]:
+def laid(row: Sequence[Item], templates: Mapping[int, Template]) -> dict[int, ItemInContext]:
     """Return the items in regions and directly after regions, by index."""
-    parts: dict[int, Part] = {}
+    parts: dict[int, ItemInContext] = {}
     for at, template in templates.items():
         behind = parts.get(at)
         before = row[at - 1] if at else BEFORE
         opening, *leads = template.leads
         closing = "" if behind is None else behind.closing
-        parts[at] = Part(row[at], ASM if behind else before, ASM, closing, opening, form=template.forms[0])
+        parts[at] = ItemInContext(row[at], ASM if behind else before, ASM, closing, opening, form=template.forms[0])
         end = at + len(template.forms)
         for number, lead, form in zip(range(at + 1, end), leads, template.forms[1:], strict=True):
-            parts[number] = Part(row[number], row[number - 1], row[number], inner=lead, form=form)
+            parts[number] = ItemInContext(row[number], row[number - 1], row[number], inner=lead, form=form)
         if end < len(row):
-            parts[end] = Part(row[end], ASM, row[end], template.closing)
+            parts[end] = ItemInContext(row[end], ASM, row[end], template.closing)
     return parts
 
 

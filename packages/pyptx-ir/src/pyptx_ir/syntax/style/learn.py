@@ -9,7 +9,16 @@ from pyptx_ir.syntax.style.counts import Counts
 from pyptx_ir.syntax.style.deviations import differences_where_learnt
 from pyptx_ir.syntax.style.dwarf import explain
 from pyptx_ir.syntax.style.elections import Case, elected
-from pyptx_ir.syntax.style.inline_asm import BEFORE, BEGIN, Matcher, Part, Signatures, laid, still_inside, templates
+from pyptx_ir.syntax.style.inline_asm import (
+    BEFORE,
+    BEGIN,
+    ItemInContext,
+    Matcher,
+    Signatures,
+    laid,
+    still_inside,
+    templates,
+)
 from pyptx_ir.syntax.style.items import Item, file_names, items, usual_lead
 from pyptx_ir.syntax.style.places import Context, abstracted, indentable
 from pyptx_ir.syntax.style.shapes import Shape, Shapes
@@ -74,7 +83,7 @@ def _rename(row: Iterable[Item], names: Iterable[tuple[str, str]]) -> None:
         item.kind, item.name = kind, name
 
 
-def _learnt(row: Sequence[Item], shapes: Sequence[Shape | None]) -> tuple[Style, dict[int, Part]]:
+def _learnt(row: Sequence[Item], shapes: Sequence[Shape | None]) -> tuple[Style, dict[int, ItemInContext]]:
     signatures = Signatures(row)
     asm = templates(signatures)
     parts = laid(row, Matcher(asm).matches(signatures))
@@ -88,7 +97,7 @@ def _learnt(row: Sequence[Item], shapes: Sequence[Shape | None]) -> tuple[Style,
     return Style(leads, dict(gaps), asm), parts
 
 
-def _leads(row: Sequence[Item], parts: Mapping[int, Part], files: Mapping[int, str]) -> list[Case]:
+def _leads(row: Sequence[Item], parts: Mapping[int, ItemInContext], files: Mapping[int, str]) -> list[Case]:
     """Count the leading trivia of items, and mark the items in inline assembly."""
     found: list[_Lead] = []
     cases: Counter[tuple[tuple[str, ...], frozenset[str | None], bool]] = Counter()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pyptx_ir.collector import collector_paused
 from pyptx_ir.syntax.style.counts import Counts
 from pyptx_ir.syntax.style.dwarf import EXPLAINED, explain
-from pyptx_ir.syntax.style.inline_asm import BEFORE, Matcher, Part, Signatures, laid, still_inside
+from pyptx_ir.syntax.style.inline_asm import BEFORE, ItemInContext, Matcher, Signatures, laid, still_inside
 from pyptx_ir.syntax.style.items import Item, file_names, items, opcode_number, usual_lead
 from pyptx_ir.syntax.style.places import MARGIN, Context, filled, indented
 from pyptx_ir.syntax.style.tokens import cut, pairs, word_kinds
@@ -89,7 +89,7 @@ class Writer:
     def _own(self, item: Item, form: str | None) -> str:
         return self._text(item, form) if item.raw is None else item.raw
 
-    def lead(self, before: Item, item: Item, part: Part | None) -> str:
+    def lead(self, before: Item, item: Item, part: ItemInContext | None) -> str:
         """Return the leading trivia of an item, with its indent; `filled` replaces the other placeholders."""
         lead = self._lead(before, item) if part is None else self._region_lead(part)
         return indented(lead, item) if "{" in lead else lead
@@ -101,7 +101,7 @@ class Writer:
             rule = self._leads[names] = self._rule(before, item)
         return rule
 
-    def _region_lead(self, part: Part) -> str:
+    def _region_lead(self, part: ItemInContext) -> str:
         if part.inner is not None:
             return part.inner
         return part.closing + self._lead(part.before, part.stands_for) + part.opening

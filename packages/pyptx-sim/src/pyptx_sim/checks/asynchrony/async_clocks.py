@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.asynchrony.phases import Phases
     from pyptx_sim.checks.race.clocks import WarpClocks
     from pyptx_sim.extension import GroupKind
-    from pyptx_sim.observer import Masks, Offsets, Touch, Work
+    from pyptx_sim.observer import AsyncAccess, AsyncOperations, Masks, Offsets
 
 Owner: TypeAlias = "tuple[GroupKind | None, bool]"
 """The groups whose work it is (None: nothing tells of it), and whether it only reads, and can be waited for so far."""
@@ -120,7 +120,7 @@ class AsyncClocks:
         for agents in self._agents.values():
             yield from ((agents.first + warp, lane, own) for warp, lane, own in agents.of_lanes())
 
-    def several(self, work: Work, touch: Touch) -> bool:
+    def several(self, work: AsyncOperations, touch: AsyncAccess) -> bool:
         """Return whether several lanes of a warp have issued work like a touch of this, each for itself."""
         return touch.barriers is None and _owner_of(work, touch) in self._several
 
@@ -143,7 +143,7 @@ class AsyncClocks:
         kinds = (kind for (kind, _), _, _ in self._by_agent(np.array([column])) if kind is not None)
         return next((kind.wait for kind in kinds), None)
 
-    def rows_of(self, work: Work, touch: Touch, item_ids: NDArray[np.int64]) -> NDArray[np.int32]:
+    def rows_of(self, work: AsyncOperations, touch: AsyncAccess, item_ids: NDArray[np.int64]) -> NDArray[np.int32]:
         """Return a row of `Marks` for each operation of work issued now; `item_ids` name them."""
         rows = self._enter(work, touch, item_ids)
         if touch.atomic:
@@ -151,7 +151,7 @@ class AsyncClocks:
             rows[:, ISSUER] += ATOMIC
         return rows
 
-    def _enter(self, work: Work, touch: Touch, item_ids: NDArray[np.int64]) -> NDArray[np.int32]:
+    def _enter(self, work: AsyncOperations, touch: AsyncAccess, item_ids: NDArray[np.int64]) -> NDArray[np.int32]:
         """Count work issued now, whose operations have these item_ids; return a row of each, but for `ATOMIC`."""
         # What one instruction reads and writes is one agent's.
         if touch.barriers is not None:
@@ -165,7 +165,7 @@ class AsyncClocks:
             entered = self._entered[owner] = work.item_id, self._grouped(work, owner, item_ids)
         return entered[1]
 
-    def _signalling(self, work: Work, places: list[int], item_ids: list[int]) -> NDArray[np.int32]:
+    def _signalling(self, work: AsyncOperations, places: list[int], item_ids: list[int]) -> NDArray[np.int32]:
         """Count work whose completion mbarriers at some places track."""
         columns = [self._barrier(place) for place in places]
         clocks = [self._clock_of(item_id, column) for item_id, column in zip(item_ids, columns, strict=True)]
@@ -182,7 +182,7 @@ class AsyncClocks:
         waiting.append((item_id, clock))
         return clock
 
-    def _grouped(self, work: Work, owner: Owner, item_ids: NDArray[np.int64]) -> NDArray[np.int32]:
+    def _grouped(self, work: AsyncOperations, owner: Owner, item_ids: NDArray[np.int64]) -> NDArray[np.int32]:
         """Count work of groups: operations of one warp and one item_id are one piece."""
         warps, lanes, groups, items = work.warps, work.lanes, work.groups, item_ids
         order = None if (warps[1:] >= warps[:-1]).all() else np.argsort(warps, kind="stable")
@@ -220,7 +220,9 @@ class AsyncClocks:
             self._clocks.waits.append(self._waits[owner])
         return self._waits[owner]
 
-    def issued_before(self, work: Work, owners: Offsets, rows: Offsets, last: NDArray[np.int32]) -> NDArray[np.bool_]:
+    def issued_before(
+        self, work: AsyncOperations, owners: Offsets, rows: Offsets, last: NDArray[np.int32]
+    ) -> NDArray[np.bool_]:
         """Tell for each of `last`, entries of agents, whether its work comes before some of `work` in a pipeline.
 
         `owners` says which operation meets each, and `rows` what its thread knows.
@@ -386,6 +388,6 @@ class AsyncClocks:
                 left[followed.known_of] = np.maximum(left[followed.known_of], followed.over)
 
 
-def _owner_of(work: Work, touch: Touch) -> Owner:
+def _owner_of(work: AsyncOperations, touch: AsyncAccess) -> Owner:
     """Return whose work a touch of it is, of which no mbarrier tells."""
     return work.kind, work.kind is not None and work.kind.reads and not touch.writes

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.asynchrony.seen_phases import Seen
     from pyptx_sim.checks.race.clocks import WarpClocks
     from pyptx_sim.extension import FindingDetails, Proxy
-    from pyptx_sim.observer import AccessKind, Masks, Offsets, RunView, Space, Touch, Work
+    from pyptx_sim.observer import AccessKind, AsyncAccess, AsyncOperations, Masks, Offsets, RunView, Space
 
 
 class Report(Protocol):
@@ -72,7 +72,7 @@ class AsyncRaces:
 
     # --- what warps do --------------------------------------------------------------------------
 
-    def judge_access(
+    def check_access(
         self, space: Space, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int, kind: AccessKind
     ) -> None:
         """Judge accesses of warps against asynchronous work."""
@@ -82,7 +82,7 @@ class AsyncRaces:
             entries = self._entries(space, offsets, size, warps, lanes, pc, atomic=kind == "atomic")
             self._against(marks, entries, "write" if writes else "read", writes=writes)
 
-    def judge_freed(
+    def check_free(
         self, rule: str, space: Space, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
     ) -> None:
         """Judge that lanes give memory back against asynchronous work that uses it."""
@@ -244,7 +244,7 @@ class AsyncRaces:
         seen = self._shown(proxy, space)  # may widen what is known
         return ~seen.hold(self._clocks.known, rows, others, masks, times)
 
-    def written(self, touch: Touch) -> tuple[Offsets, NDArray[np.int64], NDArray[np.int32]] | None:
+    def written(self, touch: AsyncAccess) -> tuple[Offsets, NDArray[np.int64], NDArray[np.int32]] | None:
         """Return the last writes by work of what a touch meets: their offsets, its entries, and rows; None without any.
 
         An offset is that of a granule, which may be wider than a write.
@@ -259,7 +259,7 @@ class AsyncRaces:
         some = np.flatnonzero(last[:, WARP] != NOBODY)
         return at[some] * marks.write.granule, pieces[some], last[some]
 
-    def last_writers(self, touch: Touch) -> list[tuple[int, int]]:
+    def last_writers(self, touch: AsyncAccess) -> list[tuple[int, int]]:
         """Return where work wrote that wrote last what `touch` reads: the first offset and the pc of each."""
         found = self.written(touch)
         if found is None:
@@ -281,7 +281,7 @@ class AsyncRaces:
 
     # --- what work does -------------------------------------------------------------------------
 
-    def judge(self, work: Work) -> None:
+    def judge(self, work: AsyncOperations) -> None:
         """Judge work against earlier work; its own touches may meet."""
         known, rows = self._clocks.known, self._clocks.rows(work.warps, work.lanes)
         for touch in work.touches:
@@ -292,7 +292,7 @@ class AsyncRaces:
                 does = "asynchronous write" if touch.writes else "asynchronous read"
                 self._against(marks, entries, does, writes=touch.writes)
 
-    def enter(self, work: Work, item_ids: NDArray[np.int64]) -> None:
+    def enter(self, work: AsyncOperations, item_ids: NDArray[np.int64]) -> None:
         """Enter work that has been judged; `item_ids` name its operations in later events."""
         for touch in work.touches:
             rows = self.agents.rows_of(work, touch, item_ids)
@@ -304,7 +304,7 @@ class AsyncRaces:
             is_over = partial(self._over_for, work) if self.agents.several(work, touch) else None
             self._marks[touch.space].enter(touch, rows, work.warps // self._view.warps_per_cta, is_over)
 
-    def _over_for(self, work: Work, last: NDArray[np.int32], operations: Offsets) -> NDArray[np.bool_]:
+    def _over_for(self, work: AsyncOperations, last: NDArray[np.int32], operations: Offsets) -> NDArray[np.bool_]:
         """Return, per read in `last`, whether it is over for the thread that issues one of some operations."""
         warps, lanes = work.warps[operations], work.lanes[operations]
         return self.agents.over(last, warps, bits_of(lanes), self._clocks.rows(warps, lanes), reads=True)

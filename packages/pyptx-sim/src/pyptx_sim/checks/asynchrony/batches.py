@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pyptx_sim.observer import Offsets, Space, Touch, Work
+    from pyptx_sim.observer import AsyncAccess, AsyncOperations, Offsets, Space
 
 _WIDEST: Final = 1 << 16  # bytes of a granule
 
@@ -28,8 +28,8 @@ class Batch:
     `work` is all of them as one, whose `item_id` is that of the first.
     """
 
-    works: Sequence[Work]
-    work: Work
+    works: Sequence[AsyncOperations]
+    work: AsyncOperations
 
     @property
     def item_ids(self) -> NDArray[np.int64]:
@@ -37,7 +37,7 @@ class Batch:
         return np.array([each.item_id for each in self.works])
 
 
-def batches(works: Sequence[Work]) -> Iterator[Sequence[Work] | Batch]:
+def batches(works: Sequence[AsyncOperations]) -> Iterator[Sequence[AsyncOperations] | Batch]:
     """Yield works in order: as batches, or as they are where they could meet, or where there is but one."""
     for _, alike in groupby(works, _likeness):
         some = list(alike)
@@ -45,7 +45,7 @@ def batches(works: Sequence[Work]) -> Iterator[Sequence[Work] | Batch]:
         yield some if together is None else Batch(some, together)
 
 
-def _likeness(work: Work) -> Hashable:
+def _likeness(work: AsyncOperations) -> Hashable:
     """Return what works have in common that can be one."""
     touches = tuple(
         (each.space, each.writes, each.size, each.barriers is None, each.atomic, each.proxy, each.layout)
@@ -54,7 +54,7 @@ def _likeness(work: Work) -> Hashable:
     return work.pc, work.kind, work.proxy, len(work.warps), touches
 
 
-def _together(works: Sequence[Work]) -> Work | None:
+def _together(works: Sequence[AsyncOperations]) -> AsyncOperations | None:
     """Return works that are alike as one, unless they could meet; each is of one operation."""
     warps, lanes, groups = (
         np.concatenate(each) for each in zip(*((work.warps, work.lanes, work.groups) for work in works), strict=True)
@@ -67,7 +67,7 @@ def _together(works: Sequence[Work]) -> Work | None:
     return replace(works[0], warps=warps, lanes=lanes, groups=groups, touches=touches)
 
 
-def _joined(touches: Sequence[Touch]) -> Touch:
+def _joined(touches: Sequence[AsyncAccess]) -> AsyncAccess:
     """Return the same touch of each of some works, all of one operation, as one."""
     barriers = [each.barriers for each in touches if each.barriers is not None]
     return replace(
@@ -78,7 +78,7 @@ def _joined(touches: Sequence[Touch]) -> Touch:
     )
 
 
-def _apart(touches: Sequence[Touch], space: Space) -> bool:
+def _apart(touches: Sequence[AsyncAccess], space: Space) -> bool:
     """Tell whether in a space no operation touches what another one writes, unless both update."""
     here = [each for each in touches if each.space == space and len(each.offsets)]
     if all(each.atomic for each in here) or _in_intervals_of_their_own(here):
@@ -91,7 +91,7 @@ def _apart(touches: Sequence[Touch], space: Space) -> bool:
     return len(np.unique(written)) == len(written) and not any(np.isin(each, written).any() for each in read)
 
 
-def _in_intervals_of_their_own(touches: Sequence[Touch]) -> bool:
+def _in_intervals_of_their_own(touches: Sequence[AsyncAccess]) -> bool:
     """Tell whether the bytes that an operation touches all lie between those that others touch."""
     lows: list[Offsets] = []
     highs: list[Offsets] = []
@@ -106,7 +106,7 @@ def _in_intervals_of_their_own(touches: Sequence[Touch]) -> bool:
     return bool(((np.maximum.accumulate(high)[:-1] <= low[1:]) | (owner[:-1] == owner[1:])).all())
 
 
-def _granules(touch: Touch, granule: int) -> Offsets:
+def _granules(touch: AsyncAccess, granule: int) -> Offsets:
     first = touch.offsets // granule
     found: Offsets = (first[:, None] + np.arange(touch.size // granule)).reshape(-1)
     return found

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.asynchrony.async_races import AsyncRaces, Report
     from pyptx_sim.checks.asynchrony.phases import Phases
     from pyptx_sim.checks.race.clocks import WarpClocks
-    from pyptx_sim.checks.race.columns import Known
+    from pyptx_sim.checks.race.columns import Clock
     from pyptx_sim.observer import Offsets, RunView, Signal
 
 
@@ -90,12 +90,12 @@ class BlockEnds:
                     message = f"asynchronous read of {where} of {cta}, which may have exited"
                     self._report("cluster-cta-exited", message, pc, None)
 
-    def _known_at_end(self, blocks: Offsets) -> Known:
+    def _known_at_end(self, blocks: Offsets) -> Clock:
         """Return for each block what its warps knew of others when the last of them ended."""
         return self._clocks.known_of(blocks, self._view.warps_per_cta)
 
     def _held_at_end(
-        self, ends: Known, rows: Offsets, others: Offsets, masks: NDArray[Any], times: NDArray[Any]
+        self, ends: Clock, rows: Offsets, others: Offsets, masks: NDArray[Any], times: NDArray[Any]
     ) -> NDArray[np.bool_]:
         """Tell what warps are known to have done before a block's end, a row of `ends`; seeing it is not needed."""
         held = self._clocks.own.hold(ends, rows, others, masks, times)

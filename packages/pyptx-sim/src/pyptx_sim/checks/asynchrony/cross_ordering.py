@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.race.clocks import WarpClocks
     from pyptx_sim.checks.race.shadow import Shadow
     from pyptx_sim.extension import Proxy
-    from pyptx_sim.observer import Masks, Offsets, RunView, Space, Touch, Work
+    from pyptx_sim.observer import AsyncAccess, AsyncOperations, Masks, Offsets, RunView, Space
 
     class Ordered(Protocol):
         """What tells whether the work of others is ordered before what warps do now."""
@@ -68,7 +68,9 @@ class CrossOrdering:
 
     # --- work -----------------------------------------------------------------------------------
 
-    def judge(self, work: Work, touch: Touch, shadow: Shadow, ordered: Ordered, first_warp: int) -> None:
+    def judge(
+        self, work: AsyncOperations, touch: AsyncAccess, shadow: Shadow, ordered: Ordered, first_warp: int
+    ) -> None:
         """Judge one touch of work that is issued now against the accesses in `shadow`."""
         granules = shadow.granules(touch.offsets, touch.size)
         at, all_rows = granules.reshape(-1), self._clocks.rows(work.warps, work.lanes)
@@ -88,8 +90,8 @@ class CrossOrdering:
 
     def _against_reads(
         self,
-        work: Work,
-        touch: Touch,
+        work: AsyncOperations,
+        touch: AsyncAccess,
         shadow: Shadow,
         at: NDArray[np.int64],
         owners: NDArray[np.int64],
@@ -118,8 +120,8 @@ class CrossOrdering:
 
     def _against_unfenced_reads(
         self,
-        work: Work,
-        touch: Touch,
+        work: AsyncOperations,
+        touch: AsyncAccess,
         shadow: Shadow,
         at: NDArray[np.int64],
         owners: NDArray[np.int64],
@@ -148,8 +150,8 @@ class CrossOrdering:
 
     def _against_writes(
         self,
-        work: Work,
-        touch: Touch,
+        work: AsyncOperations,
+        touch: AsyncAccess,
         shadow: Shadow,
         at: NDArray[np.int64],
         last: NDArray[np.int32],
@@ -192,7 +194,7 @@ class CrossOrdering:
         known = self._showing.get(pc)
         if known is None:
             step = step_of(self._view.opcode(pc))
-            known = self._showing[pc] = step is not None and step.shows
+            known = self._showing[pc] = step is not None and step.proxy_fence
         return known
 
     def _tell(
@@ -326,7 +328,7 @@ class CrossOrdering:
                 self._report("mbarrier-inval", message, pc, other_pc, label=label, other_label=f"use by {name}")
         self._made.pop(place, None)
 
-    def signalled(self, work: Work) -> None:
+    def signalled(self, work: AsyncOperations) -> None:
         """Note work whose mbarrier was initialised without a fence that lets its proxy see it.
 
         Libraries leave that to a barrier of the block, and it works.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.asynchrony.async_races import AsyncRaces, Report
     from pyptx_sim.checks.race.clocks import WarpClocks
     from pyptx_sim.extension import Proxy
-    from pyptx_sim.observer import RunView, Touch, Work
+    from pyptx_sim.observer import AsyncAccess, AsyncOperations, RunView
 
 
 class GenericCopies:
@@ -29,12 +29,12 @@ class GenericCopies:
         self._report = report
         self._copies: set[int] = set()  # by instruction
 
-    def issued(self, work: Work) -> None:
+    def issued(self, work: AsyncOperations) -> None:
         """Record work of groups that writes as threads do."""
         if work.kind is not None and any(touch.writes and work.proxy_of(touch) is None for touch in work.touches):
             self._copies.add(work.pc)
 
-    def judge(self, work: Work, touch: Touch, proxy: Proxy) -> None:
+    def judge(self, work: AsyncOperations, touch: AsyncAccess, proxy: Proxy) -> None:
         """Report what another proxy reads or writes where a copy has written that no fence has shown it."""
         found = self._work.written(touch) if self._copies else None
         if found is None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.asynchrony.async_races import AsyncRaces, Report
     from pyptx_sim.checks.race.shadow import Shadow
     from pyptx_sim.extension import Layout
-    from pyptx_sim.observer import RunView, Touch, Work
+    from pyptx_sim.observer import AsyncAccess, AsyncOperations, RunView
 
 
 class Layouts:
@@ -24,7 +24,7 @@ class Layouts:
         self,
         view: RunView,
         work: AsyncRaces,
-        parts_of: Callable[[Touch], Iterable[tuple[Shadow, Touch]]],
+        parts_of: Callable[[AsyncAccess], Iterable[tuple[Shadow, AsyncAccess]]],
         report: Report,
     ) -> None:
         """Watch the run behind `view`; `parts_of` yields what warps have done where it is touched."""
@@ -34,7 +34,7 @@ class Layouts:
         self._report = report
         self._layouts_of: dict[int, Layout | None] = {}  # by pc; None for one that has written by several layouts
 
-    def issued(self, work: Work) -> None:
+    def issued(self, work: AsyncOperations) -> None:
         """Judge what work reads, and remember what it writes."""
         for touch in work.touches:
             if touch.layout is None:
@@ -45,7 +45,7 @@ class Layouts:
             elif any(known not in (None, touch.layout) for known in self._layouts_of.values()):
                 self._judge(work.pc, touch, touch.layout)
 
-    def _judge(self, pc: int, touch: Touch, layout: Layout) -> None:
+    def _judge(self, pc: int, touch: AsyncAccess, layout: Layout) -> None:
         for offset, writer in self._work.last_writers(touch):
             written = self._layouts_of.get(writer)
             if written is None or written == layout:
@@ -57,7 +57,7 @@ class Layouts:
             labels = f"read by {layout.user}", f"write by {written.user}"
             self._report(layout.mismatch, message, pc, writer, label=labels[0], other_label=labels[1])
 
-    def _written_by_warps(self, touch: Touch) -> bool:
+    def _written_by_warps(self, touch: AsyncAccess) -> bool:
         """Tell whether a warp has ever written what is read."""
         return any(
             shadow.write.touched(shadow.granules(part.offsets, part.size).ravel()) is not None

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pyptx_sim.checks.race.columns import Known
+    from pyptx_sim.checks.race.columns import Clock
     from pyptx_sim.checks.race.tables import Reach
-    from pyptx_sim.observer import Offsets, Space, Touch, Work
+    from pyptx_sim.observer import AsyncAccess, AsyncOperations, Offsets, Space
 
 WIDEST: Final = 1024
 ISSUER: Final = 1  # the column of an agent's row that has the lane that issued the operation
@@ -71,12 +71,12 @@ class Entries:
     size: int
     owners: Offsets
     warps: NDArray[np.int64]
-    known: Known
+    known: Clock
     rows: NDArray[np.int64]
     pc: int
     atomic: bool
     lanes: Offsets
-    work: Work | None = None
+    work: AsyncOperations | None = None
     _known: dict[int, Granules] = field(default_factory=dict)
     _reach: Reach | None = None
 
@@ -245,7 +245,7 @@ class Marks:
 
     def enter(
         self,
-        touch: Touch,
+        touch: AsyncAccess,
         rows: NDArray[np.int32],
         blocks: NDArray[np.int64],
         is_over: Callable[[NDArray[np.int32], Offsets], NDArray[np.bool_]] | None,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.asynchrony.async_races import Report
-    from pyptx_sim.observer import AccessKind, Offsets, RunView, Touch, Work
+    from pyptx_sim.observer import AccessKind, AsyncAccess, AsyncOperations, Offsets, RunView
 
 _BYTES = 8  # of an mbarrier, which lies at a multiple of them
 
@@ -60,7 +60,7 @@ class MbarrierBytes:
         does = "read of" if kind in {"read", "strong-read"} else "write to"
         self._judge(does, offsets, size, warps, pc)
 
-    def issued(self, work: Work, touch: Touch) -> None:
+    def issued(self, work: AsyncOperations, touch: AsyncAccess) -> None:
         """Judge what asynchronous work reads or writes in shared memory."""
         if self._pages.misses(touch.offsets, touch.size):
             return

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
     from pyptx_sim.checks.asynchrony.async_races import Report
     from pyptx_sim.checks.race.clocks import WarpClocks
-    from pyptx_sim.checks.race.columns import Known
+    from pyptx_sim.checks.race.columns import Clock
     from pyptx_sim.checks.race.shadow import Shadow
     from pyptx_sim.extension import Proxy
-    from pyptx_sim.observer import Masks, Offsets, RunView, Space, Touch, Work
+    from pyptx_sim.observer import AsyncAccess, AsyncOperations, Masks, Offsets, RunView, Space
 
 # Of lanes that acquire the same bytes again and again, so many times are kept.
 _KEPT: Final = 8
@@ -37,7 +37,7 @@ class _Acquired(NamedTuple):
     """When lanes have acquired, and what each of them then knew of releases."""
 
     time: int
-    known: Known
+    known: Clock
 
 
 _Acquisitions: TypeAlias = "dict[tuple[int, int], deque[_Acquired]]"
@@ -72,7 +72,7 @@ class OneWayProxies:
             times = acquired.setdefault((warp, lanes), deque(maxlen=_KEPT))
             times.append(_Acquired(int(self._clocks.now[warp]), known))
 
-    def judge(self, work: Work, touch: Touch, proxy: Proxy, shadow: Shadow, first_warp: int) -> None:
+    def judge(self, work: AsyncOperations, touch: AsyncAccess, proxy: Proxy, shadow: Shadow, first_warp: int) -> None:
         """Judge what work reads through a proxy against writes of it."""
         granules = shadow.granules(touch.offsets, touch.size)
         at = granules.reshape(-1)
@@ -111,7 +111,7 @@ class OneWayProxies:
                 self._see(seen, here, known, proxy, last, first_warp)
         return seen
 
-    def _before(self, acquired: _Acquisitions, warp: int, lane: int) -> Iterator[Known]:
+    def _before(self, acquired: _Acquisitions, warp: int, lane: int) -> Iterator[Clock]:
         """Yield what lanes knew that acquired something before what a thread does now, itself among them."""
         row, mine = self._clocks.rows(np.array([warp]), np.array([lane])), bits_of(np.array([lane]))
         for (other, lanes), times in acquired.items():
@@ -129,7 +129,7 @@ class OneWayProxies:
         self,
         seen: NDArray[np.bool_],
         here: NDArray[np.int64],
-        known: Known,
+        known: Clock,
         proxy: Proxy,
         last: NDArray[np.int32],
         first_warp: int,
@@ -142,7 +142,9 @@ class OneWayProxies:
         # What an earlier wave wrote is released, or nobody can know.
         seen[here] |= (writers < 0) | columns.hold(wide, row, others, last[here, MASK], last[here, TIME])
 
-    def _tell(self, work: Work, touch: Touch, proxy: Proxy, warp: int, offset: int, other_pc: int) -> None:
+    def _tell(
+        self, work: AsyncOperations, touch: AsyncAccess, proxy: Proxy, warp: int, offset: int, other_pc: int
+    ) -> None:
         where = self._view.describe(touch.space, offset)
         message = f"{where} was modified and used without a proxy fence"
         labels = f"use of the {proxy.reads} by {self._view.warp_name(warp)}", "modification"

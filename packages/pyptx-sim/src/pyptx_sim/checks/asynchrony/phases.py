@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.race.clocks import WarpClocks
-    from pyptx_sim.checks.race.columns import Known
+    from pyptx_sim.checks.race.columns import Clock
     from pyptx_sim.observer import Masks, Offsets, Signal
 
 # Who has arrived: warps of the mbarrier's own block; of others with a scope that holds the cluster, or only the block.
@@ -33,7 +33,7 @@ _TOLD: Final = -4  # whoever waits takes all of it in, whoever has arrived
 
 _AT_ONCE: Final = 64  # phases at which what is told is put together at a time
 
-Sides: TypeAlias = "Mapping[int, Known]"
+Sides: TypeAlias = "Mapping[int, Clock]"
 """What has been left at a phase, by who has left it."""
 
 
@@ -45,7 +45,7 @@ class Phases:
         self._clocks = clocks
         self._warps_per_cta = warps_per_cta
         self._stride = max(stride, 1)
-        self._left: dict[tuple[int, int], dict[int, Known]] = {}
+        self._left: dict[tuple[int, int], dict[int, Clock]] = {}
         self._over: Columns | None = None
 
     def next_wave(self) -> None:
@@ -57,7 +57,7 @@ class Phases:
         """The columns of what one knows to be over, whether or not one sees what it wrote; None if nobody asks."""
         return self._over
 
-    def at(self, place: int, phase: int, side: int = _NEAR) -> Known:
+    def at(self, place: int, phase: int, side: int = _NEAR) -> Clock:
         """Return what has been left at a phase, to be added to."""
         if (place, phase) not in self._left:  # who sees a phase complete sees all earlier ones so
             before = self._left.get((place, phase - 1), {})
@@ -96,11 +96,11 @@ class Phases:
                 at = some[side // 2]
                 self._add(at.place, at.phase, far if side & 1 else _NEAR, each)
 
-    def _add(self, place: int, phase: int, side: int, told: Known) -> None:
+    def _add(self, place: int, phase: int, side: int, told: Clock) -> None:
         left = self.at(place, phase, side)  # telling may have made columns
         np.maximum(left[: len(told)], told, out=left[: len(told)])
 
-    def leave(self, place: int, phase: int, warp: int, told: Known, *, reaches: bool) -> None:
+    def leave(self, place: int, phase: int, warp: int, told: Clock, *, reaches: bool) -> None:
         """Leave at a phase what a warp tells, to the cluster, or, if not so far `reaches`, to its block."""
         near = bool(self._near(place, np.array([warp]))[0])
         side = _FAR if reaches else _APART
@@ -108,7 +108,7 @@ class Phases:
             side = _NEAR if reaches or place >= 0 else warp // self._warps_per_cta
         self._add(place, phase, side, told)
 
-    def tell(self, place: int, phase: int, told: Known) -> None:
+    def tell(self, place: int, phase: int, told: Clock) -> None:
         """Leave at a phase what all who wait there take in."""
         self._add(place, phase, _TOLD, told)
 
@@ -144,7 +144,7 @@ class Phases:
             if not own.all():
                 self._clocks.learn(warps[~own], masks[~own], self._ended(told))
 
-    def _ended(self, told: Known) -> Known:
+    def _ended(self, told: Clock) -> Clock:
         """Return what one knows of others whose writes one may not see: that it is over."""
         clocks = self._clocks
         if self._over is None:

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.asynchrony.phases import Phases, Sides
     from pyptx_sim.checks.asynchrony.seen_phases import SeenPhases
     from pyptx_sim.checks.race.clocks import WarpClocks
-    from pyptx_sim.checks.race.columns import Known
+    from pyptx_sim.checks.race.columns import Clock
     from pyptx_sim.checks.race.flags import Racer
-    from pyptx_sim.checks.race.messages import Messages
+    from pyptx_sim.checks.race.messages import ReleaseClocks
     from pyptx_sim.extension import GroupKind
     from pyptx_sim.observer import Masks, Offsets
 
@@ -57,7 +57,7 @@ class Relaxed:
     """What fences order around the relaxed arrivals and waits of a wave."""
 
     def __init__(
-        self, clocks: WarpClocks, messages: Messages, phases: Phases, agents: AsyncClocks, seen: SeenPhases
+        self, clocks: WarpClocks, messages: ReleaseClocks, phases: Phases, agents: AsyncClocks, seen: SeenPhases
     ) -> None:
         """Begin without any."""
         self._clocks = clocks
@@ -136,13 +136,13 @@ class Relaxed:
                 return f"the arrive ({place(pc)}) is .relaxed and no fence of its scope precedes it"
         return ""
 
-    def _tells(self, told: Known, other: Racer) -> bool:
+    def _tells(self, told: Clock, other: Racer) -> bool:
         whole = np.zeros((1, self._clocks.known.shape[1]), np.int32)
         whole[0, : len(told)] = told
         entry = (np.array([each]) for each in (0, other.warp, other.mask, other.time))
         return bool(self._clocks.own.hold(whole, *entry)[0])
 
-    def _of_work(self, kinds: Iterable[GroupKind], told: Known) -> Known:
+    def _of_work(self, kinds: Iterable[GroupKind], told: Clock) -> Clock:
         """Return what somebody tells of work: what is over, and what has been issued."""
         issued = self._agents.issued_columns()
         to, own = issued.all(self._clocks.own), self._clocks.own.all(self._clocks.own)

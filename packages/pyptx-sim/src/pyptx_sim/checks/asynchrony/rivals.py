@@ -11,10 +11,10 @@ from pyptx_sim.checks.race.reports import race_message
 
 if TYPE_CHECKING:
     from pyptx_sim.checks.asynchrony.async_races import Report
-    from pyptx_sim.observer import RunView, Touch, Work
+    from pyptx_sim.observer import AsyncAccess, AsyncOperations, RunView
 
 
-def judge_rivals(view: RunView, work: Work, report: Report) -> None:
+def check_overlap(view: RunView, work: AsyncOperations, report: Report) -> None:
     """Report operations that write the same bytes, but for copies of the same bytes to them: whichever comes last."""
     if len(work.warps) < 2:
         return
@@ -26,7 +26,7 @@ def judge_rivals(view: RunView, work: Work, report: Report) -> None:
                 _report(view, work, touch, found, report)
 
 
-def _first_rivals(touch: Touch, sources: list[Touch]) -> tuple[int, int] | None:
+def _first_rivals(touch: AsyncAccess, sources: list[AsyncAccess]) -> tuple[int, int] | None:
     """Return two pieces of different operations that lie at one place, and come from two; None if there are none."""
     offsets = touch.offsets
     if rises(offsets) or rises(np.sort(offsets)):  # which is faster than to sort by them
@@ -42,7 +42,7 @@ def _first_rivals(touch: Touch, sources: list[Touch]) -> tuple[int, int] | None:
     return (int(one[apart][0]), int(other[apart][0])) if apart.any() else None
 
 
-def _report(view: RunView, work: Work, touch: Touch, pieces: tuple[int, int], report: Report) -> None:
+def _report(view: RunView, work: AsyncOperations, touch: AsyncAccess, pieces: tuple[int, int], report: Report) -> None:
     owners = touch.owners[list(pieces)]
     (warp, rival), (lane, other) = work.warps[owners].tolist(), work.lanes[owners].tolist()
     where = view.describe(touch.space, int(touch.offsets[pieces[0]]))

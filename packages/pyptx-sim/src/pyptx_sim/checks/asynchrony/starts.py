@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.asynchrony.async_races import Report
-    from pyptx_sim.observer import AccessKind, Masks, Offsets, Order, RunView, Signal, Space, Work
+    from pyptx_sim.observer import AccessKind, AsyncOperations, Masks, Offsets, Order, RunView, Signal, Space
 
 __all__ = ["Starts"]
 
@@ -115,7 +115,7 @@ class Starts:
             if order.writes:
                 self.leave((space, offset), np.array([thread]))
 
-    def entered(self, work: Work, item_ids: NDArray[np.int64]) -> None:
+    def entered(self, work: AsyncOperations, item_ids: NDArray[np.int64]) -> None:
         """Note what those know who issue work; `item_ids` name its operations in later events."""
         for item_id in () if self._settled else np.unique(item_ids).tolist():
             issuers = self._clusters_of((work.warps * LANES + work.lanes)[item_ids == item_id])
@@ -140,7 +140,7 @@ class Starts:
             self._judge("mbarrier.arrive on", np.full(len(threads), each.place), threads, pc)
             self._add((int(self._clusters[threads[0]]), (each.place, each.phase)), self._together(threads))
 
-    def issued(self, work: Work) -> None:
+    def issued(self, work: AsyncOperations) -> None:
         """Judge work that uses shared memory, and mbarriers, of other blocks."""
         threads = work.warps * LANES + work.lanes
         for touch in () if self._settled else work.touches:

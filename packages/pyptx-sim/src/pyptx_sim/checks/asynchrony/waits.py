@@ -16,7 +16,7 @@ from pyptx_sim.machine.lanes import WARP
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pyptx_sim.checks.race.columns import Columns, Known
+    from pyptx_sim.checks.race.columns import Clock, Columns
     from pyptx_sim.observer import Masks, Offsets
 
 _LANE: Final = 32  # bits of a clock, above which a key has its lane
@@ -31,15 +31,15 @@ class Waits:
     def __init__(self, agents: Columns) -> None:
         """Begin without operations."""
         self.agents = agents
-        self.issued: Known = np.zeros((agents.warps, WARP), np.int32)
+        self.issued: Clock = np.zeros((agents.warps, WARP), np.int32)
         """By warp and lane: clock of the lane's last operation, 0 for a lane that has issued none."""
-        self.complete: Known = np.zeros(agents.warps, np.int32)
+        self.complete: Clock = np.zeros(agents.warps, np.int32)
         """By warp: clock up to which every lane has waited for its operations."""
-        self._reached: Known = np.zeros((agents.warps, WARP), np.int32)  # the same of each lane
-        self._fresh: list[tuple[Offsets, Known, Known]] = []  # warps, times, clocks by lane: of waits not in `_events`
-        self._events: dict[int, tuple[Known, Known]] = {}  # by warp: times of waits, and then clocks, `[waits, 32]`
+        self._reached: Clock = np.zeros((agents.warps, WARP), np.int32)  # the same of each lane
+        self._fresh: list[tuple[Offsets, Clock, Clock]] = []  # warps, times, clocks by lane: of waits not in `_events`
+        self._events: dict[int, tuple[Clock, Clock]] = {}  # by warp: times of waits, and then clocks, `[waits, 32]`
 
-    def enter(self, warps: Offsets, masks: Masks, times: Known, clocks: Known) -> None:
+    def enter(self, warps: Offsets, masks: Masks, times: Clock, clocks: Clock) -> None:
         """Record waits of lanes, for their operations up to `clocks`, `[warps, 32]`."""
         before = self._reached[warps]
         reached = np.where(masks & (clocks > before), np.minimum(clocks, self.issued[warps]), before)
@@ -54,7 +54,7 @@ class Waits:
         """Return whether lanes `masks` of each warp are all that have issued operations."""
         return ~np.asarray(((self.issued[warps] > 0) & ~masks).any(axis=1))
 
-    def times(self, warps: Offsets, lanes: Offsets, clocks: Known) -> Known:
+    def times(self, warps: Offsets, lanes: Offsets, clocks: Clock) -> Clock:
         """Return, per operation of a lane, when the lane had waited for it; 0 if it has not."""
         self._gather()
         found = np.zeros(len(warps), np.int32)
@@ -67,7 +67,7 @@ class Waits:
             found[at] = times[places - lanes[at] * len(times)]
         return found
 
-    def settled(self, known: Known, own: Columns) -> Known:
+    def settled(self, known: Clock, own: Columns) -> Clock:
         """Return clocks with the operations that are complete for them; `own` are the columns of warps in them."""
         self._gather()
         for warp in np.flatnonzero(self._reached.any(axis=1)).tolist():
@@ -85,7 +85,7 @@ class Waits:
 
     def _gather(self) -> None:
         """Sort fresh waits by warp: most are never asked for."""
-        fresh: dict[int, list[tuple[Known, Known]]] = {}
+        fresh: dict[int, list[tuple[Clock, Clock]]] = {}
         for warps, times, reached in self._fresh:
             for number, warp in enumerate(warps.tolist()):
                 fresh.setdefault(warp, []).append((times[number : number + 1], reached[number : number + 1]))
@@ -96,8 +96,8 @@ class Waits:
         self._fresh.clear()
 
 
-def _complete(reached: Known, issued: Known) -> Known:
+def _complete(reached: Clock, issued: Clock) -> Clock:
     """Return, per warp, the clock up to which all lanes have waited for what they have issued."""
     outstanding: NDArray[np.int32] = np.where(reached < issued, reached, np.iinfo(np.int32).max)
-    complete: Known = np.minimum(outstanding.min(axis=1), issued.max(axis=1))
+    complete: Clock = np.minimum(outstanding.min(axis=1), issued.max(axis=1))
     return complete

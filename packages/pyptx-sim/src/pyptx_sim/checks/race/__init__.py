@@ -4,11 +4,11 @@ Everything rests on clocks: a thread's row says up to what time it knows of the 
 base causality order. What the sections of the manual say, and who does it:
 
 - "Scope", "Morally strong operations": `Causality` compares strong accesses by size and by the scopes of both,
-  `Messages` the scopes of fences, and of what releases and acquires.
+  `ReleaseClocks` the scopes of fences, and of what releases and acquires.
 - "Program Order": each warp's time, `WarpClocks.now`; lanes that have not met have columns of their own.
 - "Observation Order": `Observations` knows who comes behind a strong write that it read; updates pass messages on.
-- "Fence-SC Order": in `Messages`, a fence that is `.sc` learns what earlier ones knew, and leaves what it knows.
-- "Release and Acquire Patterns", "Memory synchronization": `Messages` that fences and releases leave at locations.
+- "Fence-SC Order": in `ReleaseClocks`, a fence that is `.sc` learns what earlier ones knew, and leaves what it knows.
+- "Release and Acquire Patterns", "Memory synchronization": `ReleaseClocks` that fences and releases leave at locations.
 - Barriers, mbarriers and clusters: `WarpClocks.meet`; `Phases`, at which arrivals leave and waits learn; `Relaxed`,
   what fences beside them leave and learn.
 - "Causality Order": `Causality` puts these together; columns that say what a proxy was shown, in `checks.asynchrony`.

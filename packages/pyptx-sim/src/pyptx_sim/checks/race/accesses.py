@@ -16,7 +16,7 @@ from pyptx_sim.checks.race.matrix_rows import MatrixRows
 from pyptx_sim.checks.race.messages import CROWD
 from pyptx_sim.checks.race.readers import Readers
 from pyptx_sim.checks.race.reads import Reads
-from pyptx_sim.checks.race.reports import Earlier, Race, Step
+from pyptx_sim.checks.race.reports import AccessEvent, Earlier, Race
 from pyptx_sim.checks.race.shadow import Shadow
 from pyptx_sim.checks.race.tables import COLUMNS, MASK, NOBODY, PC, TIME, WARP, WIDEST_ACCESS, reach_of
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.asynchrony.phases import Phases
     from pyptx_sim.checks.race.causality import Causality
     from pyptx_sim.checks.race.clocks import WarpClocks
-    from pyptx_sim.checks.race.messages import Messages
+    from pyptx_sim.checks.race.messages import ReleaseClocks
     from pyptx_sim.checks.race.overflow import Overflow
     from pyptx_sim.checks.race.reports import Reports
     from pyptx_sim.checks.race.tables import Reach, Table
-    from pyptx_sim.observer import AccessKind, Offsets, RunView, Space, Stores, Touch, Work
+    from pyptx_sim.observer import AccessKind, AsyncAccess, AsyncOperations, Offsets, RunView, Space, Stores
 
 
 _READS = frozenset({"read", "first"})
@@ -47,7 +47,7 @@ class Accesses:
         self,
         view: RunView,
         clocks: WarpClocks,
-        messages: Messages,
+        messages: ReleaseClocks,
         phases: Phases,
         causality: Causality,
         reports: Reports,
@@ -75,7 +75,7 @@ class Accesses:
             if space != "global":
                 division.clear()
 
-    def parts_of(self, touch: Touch) -> Iterator[tuple[Shadow, Touch]]:
+    def parts_of(self, touch: AsyncAccess) -> Iterator[tuple[Shadow, AsyncAccess]]:
         """Yield what is known of a memory, and the parts of a touch that it speaks of; nothing if nobody was there."""
         if touch.space == "global":
             self._give_lines_up()
@@ -84,7 +84,7 @@ class Accesses:
         elif touch.space in self._divisions:
             yield from self._divisions[touch.space].parts_of(touch)
 
-    def untouched(self, touch: Touch) -> bool:
+    def untouched(self, touch: AsyncAccess) -> bool:
         """Tell at a glance that warps have done nothing that `touch` may meet; False says nothing."""
         memories = (self._shadows.get(touch.space), self._divisions.get(touch.space))
         lines = self._lines if touch.space == "global" else None
@@ -142,7 +142,7 @@ class Accesses:
         self.stores = None
         return True
 
-    def _judge_and_enter(self, shadow: Shadow, step: Step) -> None:
+    def _judge_and_enter(self, shadow: Shadow, step: AccessEvent) -> None:
         kind = step.kind
         if self.noncoherent or kind in {"write", "atomic"}:
             self._judge_noncoherent(shadow, step)
@@ -174,7 +174,7 @@ class Accesses:
         if not rises(step.at) and (kind == "write" or self._causality.mixed or not self._causality.updates(step.pc)):
             self._judge_within(shadow, step)
 
-    def _judge_noncoherent(self, shadow: Shadow, step: Step) -> None:
+    def _judge_noncoherent(self, shadow: Shadow, step: AccessEvent) -> None:
         """Look for writes of what is read through a cache that they need not reach, before it or behind."""
         last = (shadow.write if self.noncoherent else shadow.cached).touched(step.at, step.reach)
         if last is not None:
@@ -184,7 +184,7 @@ class Accesses:
             shadow.cached.put(step.at, step.entries, step.reach)
             self.noncoherent = False
 
-    def _keep_covered(self, shadow: Shadow, step: Step) -> None:
+    def _keep_covered(self, shadow: Shadow, step: AccessEvent) -> None:
         """Keep the writes that strong ones are about to replace, and do not order before what comes behind them.
 
         An update orders the write that it reads, if the two are morally strong; a store orders none.
@@ -218,7 +218,7 @@ class Accesses:
         lanes: Offsets,
         pc: int,
         reach: Reach | None = None,
-    ) -> Step:
+    ) -> AccessEvent:
         """Flatten an access to its granules, in that reach, each with the entry that the shadow will hold of it."""
         count = granules.shape[1]
         entries = entries_of(warps, lanes, self._causality.first_warp, self._clocks.now, pc, count)
@@ -228,7 +228,7 @@ class Accesses:
             rows = np.repeat(rows, count)
             warps, lanes = np.repeat(warps, count), np.repeat(lanes, count)
         at = granules.ravel()
-        return Step(
+        return AccessEvent(
             space, kind, at, reach or reach_of(at), count, warps, lanes, rows, entries, pc, self._causality.first_warp
         )
 
@@ -259,7 +259,7 @@ class Accesses:
             self._lines.move(self._division("global"))
             self._lines = None
 
-    def _judge(self, shadow: Shadow, step: Step, earlier: Earlier) -> None:
+    def _judge(self, shadow: Shadow, step: AccessEvent, earlier: Earlier) -> None:
         """Look for an earlier write (or read, or poll) of the same bytes that is not ordered before this step."""
         table: Table = getattr(shadow, earlier)
         if table.misses(*step.reach) or self._causality.settled(shadow, table.latest):
@@ -278,7 +278,7 @@ class Accesses:
             return
         self._judge_last(shadow, step, earlier, at, last)
 
-    def _judge_more(self, shadow: Shadow, step: Step, earlier: Earlier, more: Overflow) -> None:
+    def _judge_more(self, shadow: Shadow, step: AccessEvent, earlier: Earlier, more: Overflow) -> None:
         """Judge a step against earlier accesses of which there is more than the tables have room for."""
         for at, last in more.find_in_parts(step.at):
             mutual = np.zeros(len(at), np.bool_)
@@ -287,7 +287,7 @@ class Accesses:
             self._judge_last(shadow, step, earlier, at[~mutual], last[~mutual])
 
     def _judge_last(
-        self, shadow: Shadow, step: Step, earlier: Earlier, at: NDArray[np.int64], last: NDArray[np.int32]
+        self, shadow: Shadow, step: AccessEvent, earlier: Earlier, at: NDArray[np.int64], last: NDArray[np.int32]
     ) -> None:
         """Look among the entries `at` for ones that nothing orders behind the `last` accesses."""
         last = self.matrix_rows.narrowed(last, step.at[at], shadow.granule)
@@ -299,7 +299,12 @@ class Accesses:
             self._tell(earlier, self._races(step, at[~ordered], last[~ordered], shadow.granule))
 
     def _races(
-        self, step: Step, bad: NDArray[np.int64], last: NDArray[np.int32], granule: int, others: Offsets | None = None
+        self,
+        step: AccessEvent,
+        bad: NDArray[np.int64],
+        last: NDArray[np.int32],
+        granule: int,
+        others: Offsets | None = None,
     ) -> Iterator[Race]:
         """Yield the races of entries with the `last` accesses, in the step itself entries `others`, rule by rule."""
         for which, rule in rules_of(step, bad, last):
@@ -315,7 +320,9 @@ class Accesses:
         for race in races:
             self._reports.record_equal(replace(race, equal=True))
 
-    def _repeats(self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> NDArray[np.bool_]:
+    def _repeats(
+        self, step: AccessEvent, at: NDArray[np.int64], last: NDArray[np.int32], granule: int
+    ) -> NDArray[np.bool_]:
         """Return which of the entries `at` store the same bytes as the same instruction of their CTA in `last`.
 
         The race is benign if this holds in every run: the order of the stores does not change the result.
@@ -334,7 +341,7 @@ class Accesses:
         same: NDArray[np.bool_] = warps // size == others // size
         return same
 
-    def judge_issuers(self, work: Work, touch: Touch, shadow: Shadow) -> None:
+    def judge_issuers(self, work: AsyncOperations, touch: AsyncAccess, shadow: Shadow) -> None:
         """Look for words that another lane of the issuer's warp wrote before, not ordered before the issue."""
         granules = shadow.granules(touch.offsets, touch.size)
         at = granules.reshape(-1)
@@ -354,7 +361,7 @@ class Accesses:
             step = self._step(at[own, None], touch.space, kind, warps[by], work.lanes[by], work.pc)
             self._judge_last(shadow, step, "write", np.arange(len(own)), last[own])
 
-    def _judge_within(self, shadow: Shadow, step: Step) -> None:
+    def _judge_within(self, shadow: Shadow, step: AccessEvent) -> None:
         """Look for two writers of the same bytes inside this step: the shadow holds the last one of them.
 
         That threads of a block store one value to one place is no fault: one of the stores is performed, whichever.
@@ -379,7 +386,7 @@ class Accesses:
         if len(lost):
             self._tell("write", self._races(step, lost, winner[lost], shadow.granule, others))
 
-    def _judge_reads(self, shadow: Shadow, step: Step) -> None:
+    def _judge_reads(self, shadow: Shadow, step: AccessEvent) -> None:
         """Look for reads that are not ordered before these writes."""
         self._judge_more(shadow, step, "read", shadow.more_reads)
         if shadow.readers is None:

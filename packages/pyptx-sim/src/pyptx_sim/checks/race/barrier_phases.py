@@ -16,7 +16,7 @@ from pyptx_sim.machine.lanes import distinct
 
 if TYPE_CHECKING:
     from pyptx_sim.checks.race.clocks import WarpClocks
-    from pyptx_sim.checks.race.columns import Known
+    from pyptx_sim.checks.race.columns import Clock
     from pyptx_sim.observer import Masks, Offsets, RunView
 
 _PER_CTA: Final = 16  # named barriers
@@ -32,7 +32,7 @@ class _Phase:
 
     warps: Offsets
     masks: Masks
-    times: Known
+    times: Clock
     pc: int
 
 

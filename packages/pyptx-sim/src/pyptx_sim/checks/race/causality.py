@@ -12,7 +12,7 @@ import numpy as np
 from pyptx_sim.checks.race.lane_masks import bits_of, own_lanes
 from pyptx_sim.checks.race.messages import CROWD, WIDEST, level_of
 from pyptx_sim.checks.race.observations import Observations
-from pyptx_sim.checks.race.reports import Step
+from pyptx_sim.checks.race.reports import AccessEvent
 from pyptx_sim.checks.race.tables import COLUMNS, MASK, NOBODY, PC, TIME, WARP
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from pyptx_sim.checks.asynchrony.phases import Phases
     from pyptx_sim.checks.race.clocks import WarpClocks
-    from pyptx_sim.checks.race.messages import Messages
-    from pyptx_sim.checks.race.past import Past
+    from pyptx_sim.checks.race.messages import ReleaseClocks
+    from pyptx_sim.checks.race.past import OlderWrites
     from pyptx_sim.checks.race.shadow import Shadow
     from pyptx_sim.observer import Offsets, Order, Space
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class Causality:
     """What of earlier accesses an access comes behind."""
 
-    def __init__(self, clocks: WarpClocks, messages: Messages, phases: Phases, *, mixed: bool) -> None:
+    def __init__(self, clocks: WarpClocks, messages: ReleaseClocks, phases: Phases, *, mixed: bool) -> None:
         """Begin with no accesses; `mixed`: some of those that will be strong are so for few threads only."""
         self._clocks, self._messages, self._phases = clocks, messages, phases
         self._observed = Observations(clocks)
@@ -37,7 +37,7 @@ class Causality:
         self._updates: set[int] = set()  # which of them read and write at once
         self.mixed = mixed
         """Whether any two strong accesses may not be morally strong with each other."""
-        self.past: Past | None = None
+        self.past: OlderWrites | None = None
         """What reads may still return, where that is not only the last write."""
 
     @property
@@ -99,7 +99,7 @@ class Causality:
         return ordered
 
     def precede(
-        self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32], *, reads: bool = False
+        self, step: AccessEvent, at: NDArray[np.int64], last: NDArray[np.int32], *, reads: bool = False
     ) -> NDArray[np.bool_]:
         """Tell for each of `last` whether it happens before one of the entries `at`; other lanes are other threads."""
         rows, warps, mine = step.rows[at], step.warps[at], step.entries[at]
@@ -115,7 +115,7 @@ class Causality:
         """Tell at a glance that no access up to a time is unsettled for anybody; False says nothing."""
         return shadow.readers is not None and time <= int(self._clocks.settled.min())
 
-    def unsettled(self, shadow: Shadow, step: Step, last: NDArray[np.int32]) -> NDArray[np.int64]:
+    def unsettled(self, shadow: Shadow, step: AccessEvent, last: NDArray[np.int32]) -> NDArray[np.int64]:
         """Return the entries whose `last` access is not settled, neither by a barrier nor by what their row knows."""
         times = last[:, TIME]
         at = np.flatnonzero(times if shadow.readers is None else self._clocks.unsettled(times, step.rows))
@@ -128,7 +128,7 @@ class Causality:
 
     # --- observation ----------------------------------------------------------------------------
 
-    def observe(self, shadow: Shadow, step: Step) -> None:
+    def observe(self, shadow: Shadow, step: AccessEvent) -> None:
         """Note which strong reads read strong writes that nothing has ordered before them."""
         last = shadow.write.touched(step.at, step.reach)
         if last is None:
@@ -139,12 +139,12 @@ class Causality:
             mutual = (last[:, WARP] != NOBODY) & shadow.atomic[step.at] & self.mutual(step.pc, step.warps, last)
             self._observe(step, np.flatnonzero(mutual), last, shadow.granule)
 
-    def _observe(self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> None:
+    def _observe(self, step: AccessEvent, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> None:
         fresh = at[~self.precede(step, at, last[at])]
         if len(fresh):
             self._observed.read(step, fresh, last[fresh], granule)
 
-    def _observe_past(self, past: Past, shadow: Shadow, step: Step) -> None:
+    def _observe_past(self, past: OlderWrites, shadow: Shadow, step: AccessEvent) -> None:
         """Note the same of reads that may return other writes than the last one."""
         offsets = (step.at[:: step.granules] * shadow.granule).tolist()
         for number, offset in enumerate(offsets):
@@ -156,11 +156,13 @@ class Causality:
                     strong = self.mutual(step.pc, step.warps[here], last[here])
                     self._observe(step, here[strong], last, shadow.granule)
 
-    def update(self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> None:
+    def update(self, step: AccessEvent, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> None:
         """Note that entries `at` of a step update what the writes `last`, morally strong with them, have left."""
         self._observed.update(step, at, last, granule)
 
-    def observed(self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> NDArray[np.bool_]:
+    def observed(
+        self, step: AccessEvent, at: NDArray[np.int64], last: NDArray[np.int32], granule: int
+    ) -> NDArray[np.bool_]:
         """Tell for each of the entries `at` whether it comes behind a read of the write in `last`."""
         return self._observed.order(step, at, last, granule)
 
@@ -181,5 +183,5 @@ class Causality:
         if ordered.any():
             return True
         at = np.full(len(warps), offset)
-        step = Step(space, "read", at, (offset, offset), 1, warps, lanes, rows, last, 0, self.first_warp)
+        step = AccessEvent(space, "read", at, (offset, offset), 1, warps, lanes, rows, last, 0, self.first_warp)
         return bool(self._observed.order(step, np.arange(len(at)), last, 1).any())

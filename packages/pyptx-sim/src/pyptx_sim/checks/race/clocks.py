@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from pyptx_sim.checks.race.columns import Columns, Known
+from pyptx_sim.checks.race.columns import Clock, Columns
 from pyptx_sim.checks.race.lane_masks import LANES, of_all_warps
 from pyptx_sim.checks.race.retired import Retired
 
@@ -41,7 +41,7 @@ class WarpClocks:
         """Start with warps that know nothing of each other."""
         warps = len(threads)
         self.now: NDArray[np.int32] = np.ones(warps, np.int32)
-        self.known: Known = np.zeros((warps, warps), np.int32)
+        self.known: Clock = np.zeros((warps, warps), np.int32)
         self.settled: NDArray[np.int32] = np.zeros(warps, np.int32)  # by row
         self._group = group
         self._absent = ~threads
@@ -86,7 +86,7 @@ class WarpClocks:
         self._rows = len(self.now)
         self._free.clear()
 
-    def kept(self, known: Known) -> Known:
+    def kept(self, known: Clock) -> Clock:
         """Return what was known in the wave that has ended as it is kept for later ones."""
         for waits in self.waits:
             known = waits.settled(known, self.own)
@@ -117,7 +117,7 @@ class WarpClocks:
         """Return the rows of all lanes of `count` warps."""
         return np.unique(self._row[first * LANES : (first + count) * LANES])
 
-    def known_of(self, groups: Offsets, size: int) -> Known:
+    def known_of(self, groups: Offsets, size: int) -> Clock:
         """Return what all lanes of each of some groups of `size` warps know, together."""
         if not self._apart:
             return np.asarray(self.known[groups[:, None] * size + np.arange(size)].max(axis=1))
@@ -170,11 +170,11 @@ class WarpClocks:
 
     # --- telling and learning -------------------------------------------------------------------
 
-    def told(self, warps: Offsets, masks: Masks) -> Known:
+    def told(self, warps: Offsets, masks: Masks) -> Clock:
         """Return what lanes of `warps` know and have done, all together; what they do from here on is later."""
         whole = self.whole(warps, masks)
         if whole.all() and not self._parted[warps].any():
-            told: Known = self.known[warps].max(axis=0)
+            told: Clock = self.known[warps].max(axis=0)
         else:
             told = self._told_apart(warps, masks, whole)
         told[warps[whole]] = self.now[warps[whole]]
@@ -183,7 +183,7 @@ class WarpClocks:
         self.now[warps] += 1
         return told
 
-    def _add_waits(self, warps: Offsets, masks: Masks, told: Known, rows: Offsets) -> None:
+    def _add_waits(self, warps: Offsets, masks: Masks, told: Clock, rows: Offsets) -> None:
         """Add to rows of `told`, one for each warp, the operations that its lanes `masks` have waited for alone."""
         for waits in self.waits:
             covered = waits.covered(warps, masks)
@@ -198,22 +198,22 @@ class WarpClocks:
                 self.known[at] = np.maximum(self.known[at], waits.complete[warps])
             self.waited[warps] = False
 
-    def _told_apart(self, warps: Offsets, masks: Masks, whole: NDArray[np.bool_]) -> Known:
+    def _told_apart(self, warps: Offsets, masks: Masks, whole: NDArray[np.bool_]) -> Clock:
         positions, lanes = np.nonzero(masks)
         if len(lanes) == 1 and not whole[positions[0]]:
             warp, lane = int(warps[positions[0]]), int(lanes[0])
             only = self.own.of_lane(warp, lane)  # may make a column
-            known: Known = self.known[self._row[warp * LANES + lane]].copy()
+            known: Clock = self.known[self._row[warp * LANES + lane]].copy()
             known[only] = self.now[warp]
             return known
         alone = np.flatnonzero(~whole[positions])
         threads = warps[positions]
         own = self.own.of_threads(threads[alone], lanes[alone])
-        told: Known = self.known[np.unique(self._row[threads * LANES + lanes])].max(axis=0)
+        told: Clock = self.known[np.unique(self._row[threads * LANES + lanes])].max(axis=0)
         told[own] = self.now[threads[alone]]
         return told
 
-    def told_by_each(self, warps: Offsets, masks: Masks, groups: Offsets) -> tuple[Offsets, Known]:
+    def told_by_each(self, warps: Offsets, masks: Masks, groups: Offsets) -> tuple[Offsets, Clock]:
         """Return the different `groups`, which ascend, and for each what its lanes know and have done, all together.
 
         What they do from here on is later. A thread is of one group.
@@ -236,9 +236,9 @@ class WarpClocks:
         self.now[warps] += 1
         return found, told
 
-    def _largest(self, rows: Offsets, starts: Offsets) -> Known:
+    def _largest(self, rows: Offsets, starts: Offsets) -> Clock:
         """Return what the rows from each start on know together; `maximum.reduceat` takes thirty times as long."""
-        told: Known = self.known[rows[starts]]
+        told: Clock = self.known[rows[starts]]
         sizes = np.diff(starts, append=len(rows))
         for further in range(1, min(int(sizes.max()), _FEW)):
             more = np.flatnonzero(sizes > further)
@@ -248,9 +248,9 @@ class WarpClocks:
             np.maximum(told[group], self.known[rest].max(axis=0), out=told[group])
         return told
 
-    def known_by(self, warps: Offsets, masks: Masks) -> Known:
+    def known_by(self, warps: Offsets, masks: Masks) -> Clock:
         """Return what lanes of each of `warps` know, taken together, `[n, columns]`."""
-        known: Known = self.known[warps]
+        known: Clock = self.known[warps]
         if self._parted[warps].any():
             for number in np.flatnonzero(self._parted[warps]).tolist():
                 warp = int(warps[number])
@@ -258,7 +258,7 @@ class WarpClocks:
                 known[number] = self.known[rows].max(axis=0)
         return known
 
-    def learn(self, warps: Offsets, masks: Masks, told: Known) -> None:
+    def learn(self, warps: Offsets, masks: Masks, told: Clock) -> None:
         """Let lanes of `warps` know what has been told, perhaps before there were all columns."""
         whole, count = self.whole(warps, masks), len(told)
         if whole.any():

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.race.clocks import WarpClocks
     from pyptx_sim.observer import Offsets
 
-Known: TypeAlias = np.ndarray[Any, np.dtype[np.int32]]
+Clock: TypeAlias = np.ndarray[Any, np.dtype[np.int32]]
 
 
 class Columns:
@@ -71,7 +71,7 @@ class Columns:
 
     def hold(
         self,
-        known: Known,
+        known: Clock,
         rows: Offsets,
         warps: Offsets,
         masks: NDArray[Any],
@@ -88,14 +88,14 @@ class Columns:
             held[at] = (seen | ~booleans_of(masks[at])).all(axis=1)
         return held
 
-    def times(self, known: Known, warp: int, lanes: Offsets) -> Known:
+    def times(self, known: Clock, warp: int, lanes: Offsets) -> Clock:
         """Return up to where `known`, which may have fewer columns, has what lanes of a warp did."""
         columns = self._of_lanes[warp, lanes]
         there = (columns >= 0) & (columns < len(known))
-        times: Known = np.maximum(known[self.first + warp], np.where(there, known[np.where(there, columns, 0)], 0))
+        times: Clock = np.maximum(known[self.first + warp], np.where(there, known[np.where(there, columns, 0)], 0))
         return times
 
-    def reach(self, known: Known, warps: Offsets, times: NDArray[Any]) -> bool:
+    def reach(self, known: Clock, warps: Offsets, times: NDArray[Any]) -> bool:
         """Return whether the row `known` is ordered after any lane of `warps` at `times` or later."""
         if (known[self.first + warps] >= times).any():
             return True

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.race.clocks import WarpClocks
-    from pyptx_sim.observer import AccessKind, Masks, Offsets, RunView, Space, Work
-    from pyptx_sim.origins import Place
+    from pyptx_sim.observer import AccessKind, AsyncOperations, Masks, Offsets, RunView, Space
+    from pyptx_sim.origins import SourceLocation
 
 _STRONG: Final = frozenset({"atomic", "strong-read"})
 _WRITES: Final = frozenset({"write", "atomic"})
@@ -136,7 +136,7 @@ class Dependents:
         if space == "global" and self._overlaps:
             self._enter(offsets, size, warps, lanes, pc, writes=kind in _WRITES, strong=kind in _STRONG)
 
-    def issued(self, work: Work) -> None:
+    def issued(self, work: AsyncOperations) -> None:
         """Remember what asynchronous work will touch."""
         for touch in work.touches if self._overlaps else ():
             if touch.space == "global" and len(touch.offsets):
@@ -216,6 +216,6 @@ class Dependents:
             count=meeting.count,
         )
 
-    def place(self, pc: int) -> Place | None:
+    def place(self, pc: int) -> SourceLocation | None:
         """Return the PTX line of an instruction of this launch."""
         return self._view.place(pc)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pyptx_sim.checks.race.shadow import Shadow
     from pyptx_sim.checks.race.tables import Reach
-    from pyptx_sim.observer import Masks, Offsets, Stores, Touch
+    from pyptx_sim.observer import AsyncAccess, Masks, Offsets, Stores
 
 _MANY = 8  # times as many pages as those that are given narrower granules for the sake of the others
 
@@ -46,7 +46,7 @@ class Division:
             shadow = self._shadows[granule] = self._make(granule)
         return shadow
 
-    def untouched(self, touch: Touch) -> bool:
+    def untouched(self, touch: AsyncAccess) -> bool:
         """Tell at a glance that warps have done nothing that `touch` may meet; False says nothing."""
         return all(shadow.untouched(touch) for shadow in self._shadows.values())
 
@@ -72,7 +72,7 @@ class Division:
         for granule in widths[first.argsort()].tolist():
             yield self._shadow(granule), np.flatnonzero(granules == granule)
 
-    def parts_of(self, touch: Touch) -> Iterator[tuple[Shadow, Touch]]:
+    def parts_of(self, touch: AsyncAccess) -> Iterator[tuple[Shadow, AsyncAccess]]:
         """Yield shadows, and what of a touch belongs to each."""
         reach = reach_of(touch.offsets)
         if not self._alike(reach, touch.size, fitting(WIDEST_ACCESS, touch.offsets, touch.size)):
@@ -116,7 +116,7 @@ class Division:
         return self._granules.take(pages)
 
 
-def _cut(touch: Touch) -> Touch:
+def _cut(touch: AsyncAccess) -> AsyncAccess:
     """Return a touch in pieces that leave no page."""
     width = fitting(PAGE, touch.offsets, touch.size)
     if width == touch.size:

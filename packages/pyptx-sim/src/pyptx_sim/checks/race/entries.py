@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pyptx_sim.checks.race.reports import Step
+    from pyptx_sim.checks.race.reports import AccessEvent
     from pyptx_sim.observer import Offsets
 
 _HALF: Final = 32  # bits of a column; two side by side are set at once
@@ -62,7 +62,7 @@ def lanes_differ(some: NDArray[np.int32], others: NDArray[np.int32]) -> NDArray[
     return differ
 
 
-def by_warp_and_granule(step: Step) -> tuple[Step, NDArray[np.int64]]:
+def by_warp_and_granule(step: AccessEvent) -> tuple[AccessEvent, NDArray[np.int64]]:
     """Return a step with one entry for all lanes of a warp that touch a granule, and which one it was of the others."""
     some, entries = united(step.at, step.warps, step.entries)
     at, warps, lanes, rows = step.at[some], step.warps[some], step.lanes[some], step.rows[some]
@@ -82,7 +82,9 @@ def united(
     return some, whole
 
 
-def rules_of(step: Step, bad: NDArray[np.int64], last: NDArray[np.int32]) -> Iterator[tuple[NDArray[np.bool_], str]]:
+def rules_of(
+    step: AccessEvent, bad: NDArray[np.int64], last: NDArray[np.int32]
+) -> Iterator[tuple[NDArray[np.bool_], str]]:
     """Yield a mask of the entries `bad` that race with another warp, and one of the others, each with its rule."""
     own = last[:, WARP] == step.entries[bad, WARP]
     for which, rule in ((~own, f"{step.space}-race"), (own, "lane-race")):

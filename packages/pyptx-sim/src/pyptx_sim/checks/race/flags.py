@@ -66,7 +66,7 @@ class Flags:
     """The flags of the warps of a wave."""
 
     def __init__(self, view: RunView, clocks: WarpClocks, within: Callable[..., NDArray[np.bool_]]) -> None:
-        """Begin without any; `within` tells whether scopes hold pairs of warps (`Messages.within`)."""
+        """Begin without any; `within` tells whether scopes hold pairs of warps (`ReleaseClocks.within`)."""
         self._view = view
         self._clocks = clocks
         self._within = within

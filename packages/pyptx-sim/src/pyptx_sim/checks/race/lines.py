@@ -18,7 +18,7 @@ from pyptx_sim.checks.race.lane_masks import LANES, of_all_lanes
 from pyptx_sim.checks.race.overflow import Overflow
 from pyptx_sim.checks.race.pages import Pages
 from pyptx_sim.checks.race.reads import Reads
-from pyptx_sim.checks.race.reports import Step
+from pyptx_sim.checks.race.reports import AccessEvent
 from pyptx_sim.checks.race.sparse import zeros
 from pyptx_sim.checks.race.tables import COLUMNS, MASK, NOBODY, PC, TIME, WARP, Table, parts_at, reach_of
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.race.clocks import WarpClocks
     from pyptx_sim.checks.race.divisions import Division
     from pyptx_sim.checks.race.shadow import Shadow
-    from pyptx_sim.observer import AccessKind, Offsets, Touch
+    from pyptx_sim.observer import AccessKind, AsyncAccess, Offsets
 
 _BITS: Final = 7
 _LINE: Final = 1 << _BITS  # bytes
@@ -55,7 +55,7 @@ class WholeLines:
         """Whether any lines are."""
         return bool(self._by_size)
 
-    def untouched(self, touch: Touch) -> bool:
+    def untouched(self, touch: AsyncAccess) -> bool:
         """Tell at a glance that no lines know anything that `touch` may meet; False says nothing."""
         return all(lines.untouched(touch) for lines in self._by_size.values())
 
@@ -115,7 +115,7 @@ class Lines:
         self._more_reads = Overflow(count)
         self._written, self._was_read = Pages(size), Pages(size)
 
-    def untouched(self, touch: Touch) -> bool:
+    def untouched(self, touch: AsyncAccess) -> bool:
         """Tell at a glance that warps have done nothing that `touch` may meet; False says nothing."""
         missed = self._written.misses(touch.offsets, touch.size)
         return missed and (not touch.writes or self._was_read.misses(touch.offsets, touch.size))
@@ -142,7 +142,7 @@ class Lines:
         self._written.mark(step.at, _LINE)
         return True
 
-    def _step(self, kind: AccessKind, at: Offsets, warps: Offsets, lanes: Offsets, pc: int) -> Step:
+    def _step(self, kind: AccessKind, at: Offsets, warps: Offsets, lanes: Offsets, pc: int) -> AccessEvent:
         """Return a step with one entry for each line."""
         count = _LINE // self._element
         warps, lanes = warps[::count], lanes[::count]
@@ -152,9 +152,9 @@ class Lines:
         entries[:, WARP], entries[:, MASK] = warps + first_warp, masks.view(np.int32)
         entries[:, TIME], entries[:, PC] = self._clocks.now[warps], pc
         rows = self._clocks.rows(warps, lanes)
-        return Step("global", kind, at, reach_of(at), 1, warps, lanes, rows, entries, pc, first_warp)
+        return AccessEvent("global", kind, at, reach_of(at), 1, warps, lanes, rows, entries, pc, first_warp)
 
-    def _goes_its_way(self, step: Step) -> bool:
+    def _goes_its_way(self, step: AccessEvent) -> bool:
         """Tell whether each line is touched by the lanes that always touch it, whatever their warp."""
         lanes = (step.lanes + 1).astype(np.uint8)
         first = self._lane.take(step.at)
@@ -167,7 +167,7 @@ class Lines:
         self._number[lines] = numbers
         return bool((self._number.take(lines) == numbers).all())
 
-    def _comes_behind(self, step: Step, table: Table) -> bool:
+    def _comes_behind(self, step: AccessEvent, table: Table) -> bool:
         """Tell whether every access in a table to what a step touches is ordered before it."""
         last = table.touched(step.at, step.reach)
         if last is None:
@@ -175,7 +175,7 @@ class Lines:
         at = np.flatnonzero(last[:, WARP] != NOBODY)
         return self._ordered(step, at, last[at], reads=table is not self._write)
 
-    def _ordered(self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32], *, reads: bool) -> bool:
+    def _ordered(self, step: AccessEvent, at: NDArray[np.int64], last: NDArray[np.int32], *, reads: bool) -> bool:
         return bool(self._causality.precede(step, at, last, reads=reads).all())
 
     # --- leaving --------------------------------------------------------------------------------

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.race.clocks import WarpClocks
-    from pyptx_sim.checks.race.columns import Known
+    from pyptx_sim.checks.race.columns import Clock
     from pyptx_sim.observer import Masks, Offsets, Order, Space
 
 _SCOPES: Final = {"cta": 0, "cluster": 1}
 WIDEST: Final = 2  # gpu and sys: all warps of a launch
 
-Message: TypeAlias = "Mapping[tuple[int, int], Known]"
+Message: TypeAlias = "Mapping[tuple[int, int], Clock]"
 """What was known, by how wide the scope was that was named, and by the block that named it."""
 _EARLIER: Final = -1  # the block of whoever left a message in an earlier wave
 _MANY: Final = -2  # that of more blocks than are told apart
@@ -47,7 +47,7 @@ def level_of(scope: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class ReleaseClock:
     """What a write has left at its location: the write's size, scope and block, and its message."""
 
     size: int
@@ -56,7 +56,7 @@ class Left:
     message: Message
 
 
-class Messages:
+class ReleaseClocks:
     """What the warps of a wave, of which `cta` make a block and `cluster` a cluster, have left in memory."""
 
     def __init__(self, clocks: WarpClocks, cta: int, cluster: int) -> None:
@@ -65,8 +65,8 @@ class Messages:
         self._cta = cta
         self._blocks = (1, max(cluster // cta, 1))  # in the group of each scope but the widest
         self._fenced: dict[int, dict[int, Snapshots]] = {}  # by scope and warp
-        self._released: dict[tuple[int, int, Space, int], dict[int, Known]] = {}  # by thread and location, then scope
-        self._left: dict[Space, dict[int, Left]] = {}
+        self._released: dict[tuple[int, int, Space, int], dict[int, Clock]] = {}  # by thread and location, then scope
+        self._left: dict[Space, dict[int, ReleaseClock]] = {}
         # By warp and lane, what is not learnt, by location: of a crowd of them, by -1.
         self._taken: dict[tuple[int, int], dict[tuple[Space, int], Message]] = {}
         self._in_order: Message = {}  # of fences that are .sc
@@ -82,7 +82,7 @@ class Messages:
                         again[id(kept.message)] = kept.message, self._kept(kept.message)
                     message = again[id(kept.message)][1]
                 if message:
-                    left[location] = Left(kept.size, WIDEST, _EARLIER, message)
+                    left[location] = ReleaseClock(kept.size, WIDEST, _EARLIER, message)
                 else:
                     del left[location]
         self._in_order = self._kept(self._in_order)
@@ -183,7 +183,7 @@ class Messages:
             for at in offsets[here].tolist():
                 message = _joined(heard[at], own) if order.reads and at in heard else own
                 if message:
-                    left[at] = Left(size, level, block, message)
+                    left[at] = ReleaseClock(size, level, block, message)
                 else:
                     left.pop(at, None)
 
@@ -225,7 +225,7 @@ class Messages:
                 message = _joined(message, {(wide, block): known})
         return message
 
-    def _hears(self, found: Left, size: int, level: int, block: int) -> bool:
+    def _hears(self, found: ReleaseClock, size: int, level: int, block: int) -> bool:
         """Tell whether an access is morally strong with the write that it meets."""
         return found.size == size and self._holds(min(found.level, level), found.block, block)
 
@@ -251,7 +251,7 @@ class Messages:
         if order.reads and heard and found is not None:
             message = _joined(found.message, message)
         if message:
-            left[place[1]] = Left(size, level, block, message)
+            left[place[1]] = ReleaseClock(size, level, block, message)
         elif found is not None:
             del left[place[1]]
 
@@ -262,11 +262,11 @@ class Messages:
             for location in np.intersect1d(offsets, np.fromiter(left, np.int64, len(left))).tolist():
                 del left[location]
 
-    def left_at(self, space: Space, offset: int) -> Left | None:
+    def left_at(self, space: Space, offset: int) -> ReleaseClock | None:
         """Return what the last write of a location has left."""
         return self._left.get(space, {}).get(offset)
 
-    def swap(self, space: Space, offset: int, left: Left | None) -> Left | None:
+    def swap(self, space: Space, offset: int, left: ReleaseClock | None) -> ReleaseClock | None:
         """Let something else lie at a location; return what lay there."""
         known = self._left.setdefault(space, {})
         before = known.pop(offset, None)
@@ -291,7 +291,7 @@ class Messages:
             message = _joined(message, {(wide, block): known})
         return message
 
-    def fenced(self, warp: int, mask: NDArray[np.bool_]) -> Iterator[tuple[int, Known]]:
+    def fenced(self, warp: int, mask: NDArray[np.bool_]) -> Iterator[tuple[int, Clock]]:
         """Yield what lanes knew and had done at their last fences, by how wide the scopes of these are."""
         for wide, fenced in self._fenced.items():
             if warp in fenced and fenced[warp].at[mask].any():
@@ -340,18 +340,18 @@ def _joined(one: Message, other: Message) -> Message:
         joined[key] = _later(joined[key], known) if key in joined else known
     if len(joined) <= _BLOCKS:
         return joined
-    together: dict[tuple[int, int], Known] = {}
+    together: dict[tuple[int, int], Clock] = {}
     for (level, _), known in joined.items():
         key = level, _MANY
         together[key] = _later(together[key], known) if key in together else known
     return together
 
 
-def _later(one: Known, other: Known) -> Known:
+def _later(one: Clock, other: Clock) -> Clock:
     """Return what is known by either; the later one may have more columns."""
     longer, shorter = (one, other) if len(one) >= len(other) else (other, one)
     if (longer[: len(shorter)] >= shorter).all():
         return longer
-    joined: Known = longer.copy()
+    joined: Clock = longer.copy()
     np.maximum(joined[: len(shorter)], shorter, out=joined[: len(shorter)])
     return joined

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.race.clocks import WarpClocks
-    from pyptx_sim.checks.race.reports import Step
+    from pyptx_sim.checks.race.reports import AccessEvent
 
 _Write: TypeAlias = "tuple[str, int, int, int, int, int]"
 """A space, a byte in it, and the warp, lanes, time and instruction that wrote it."""
@@ -37,7 +37,7 @@ class Observations:
         self._readers.clear()
         self._sources.clear()
 
-    def read(self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> None:
+    def read(self, step: AccessEvent, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> None:
         """Note that entries `at` of a step of strong reads read the writes `last`."""
         warps, lanes = step.warps[at].tolist(), step.lanes[at].tolist()
         times = step.entries[at, TIME].tolist()
@@ -51,13 +51,15 @@ class Observations:
                 readers[reader] = times[number]
                 source = self._sources.get(source)
 
-    def update(self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> None:
+    def update(self, step: AccessEvent, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> None:
         """Note that entries `at` of a step update what the writes `last` have left."""
         self.read(step, at, last, granule)
         updates = _writes(step, at, step.entries[at], granule)
         self._sources.update(zip(updates, _writes(step, at, last, granule), strict=True))
 
-    def order(self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> NDArray[np.bool_]:
+    def order(
+        self, step: AccessEvent, at: NDArray[np.int64], last: NDArray[np.int32], granule: int
+    ) -> NDArray[np.bool_]:
         """Tell for each of the entries `at` whether it comes behind a read of the write in `last`."""
         known = np.zeros(len(at), np.bool_)
         if not self._readers:
@@ -68,7 +70,7 @@ class Observations:
                 known[number] = self._is_behind(step, int(at[number]), readers)
         return known
 
-    def _is_behind(self, step: Step, entry: int, readers: dict[tuple[int, int], int]) -> bool:
+    def _is_behind(self, step: AccessEvent, entry: int, readers: dict[tuple[int, int], int]) -> bool:
         if (int(step.warps[entry]), int(step.lanes[entry])) in readers:
             return True
         threads = np.array(list(readers), np.int64)
@@ -77,7 +79,7 @@ class Observations:
         return bool(self._clocks.orders(rows, threads[:, 0], bits_of(threads[:, 1]), times).any())
 
 
-def _writes(step: Step, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> list[_Write]:
+def _writes(step: AccessEvent, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> list[_Write]:
     places = (step.at[at] * granule).tolist()
     columns = last[:, [WARP, MASK, TIME, PC]].tolist()
     return [(step.space, place, *columns[number]) for number, place in enumerate(places)]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pyptx_sim.checks.race.messages import Left, Messages
+    from pyptx_sim.checks.race.messages import ReleaseClock, ReleaseClocks
     from pyptx_sim.observer import Masks, Offsets, RunView, Space, Stores
 
     Knows = Callable[[Space, int, Offsets, Offsets, NDArray[np.int32]], bool]
@@ -42,7 +42,7 @@ _NOBODYS: Final = np.zeros((0, COLUMNS), np.int32)
 
 
 @dataclass(slots=True)
-class _Write:
+class _PastWrite:
     """A write of a location: the shadow's `entries` of the lanes whose it is, none of what was there at first.
 
     Of the newest one, memory has the `value`, and the messages have what it has `left`.
@@ -51,7 +51,7 @@ class _Write:
     entries: NDArray[np.int32]
     updates: bool = False
     value: bytes = b""
-    left: Left | None = None
+    left: ReleaseClock | None = None
 
 
 @dataclass(slots=True)
@@ -59,26 +59,26 @@ class _Location:
     """The writes of `size` bytes, in coherence order, and how often older ones have been read since the newest."""
 
     size: int
-    writes: list[_Write]
+    writes: list[_PastWrite]
     stale: int = 0
 
 
-class Past:
+class OlderWrites:
     """The writes that reads of a seeded run may still return.
 
     An instruction's accesses are told of in this order: `look` or `place`, which choose; `keep` for writes; `swapped`
     around the exchange of messages; `written` for writes; `done`.
     """
 
-    def __init__(self, view: RunView, messages: Messages, knows: Knows, seed: int) -> None:
+    def __init__(self, view: RunView, messages: ReleaseClocks, knows: Knows, seed: int) -> None:
         """Begin without any; `knows` tells whether any of some lanes knows a write of a location."""
         self._view, self._messages, self._knows = view, messages, knows
         self._random = np.random.default_rng((seed, 1))
         self._spaces: dict[Space, dict[int, _Location]] = {}
         self._sizes: set[int] = set()
-        self._read: dict[int, _Write] = {}  # what the next reads return that is not the newest
+        self._read: dict[int, _PastWrite] = {}  # what the next reads return that is not the newest
         self._behind: dict[int, int] = {}  # and where the next writes come that do not come last
-        self._left: dict[int, Left | None] = {}  # with what these leave
+        self._left: dict[int, ReleaseClock | None] = {}  # with what these leave
 
     def next_wave(self) -> None:
         """Forget memories of blocks."""
@@ -147,7 +147,7 @@ class Past:
             for other in self._sizes - {size}:
                 _forget(known, range(offset // other * other, offset + size, other), other)
             if offset not in known:
-                known[offset] = _Location(size, [_Write(_NOBODYS)])
+                known[offset] = _Location(size, [_PastWrite(_NOBODYS)])
                 if len(known) > _LOCATIONS:
                     del known[next(iter(known))]
             newest = known[offset].writes[-1]
@@ -182,7 +182,7 @@ class Past:
             if location is None:
                 continue
             here = np.flatnonzero(offsets == offset)
-            write = _Write(entries[here], updates)
+            write = _PastWrite(entries[here], updates)
             if offset in self._behind and stores is not None:
                 write.value, write.left = stores.bytes_of(here)[0].tobytes(), self._left.get(offset)
             location.writes.insert(self._behind.get(offset, len(location.writes)), write)

@@ -23,7 +23,7 @@ from pyptx_sim.checks.asynchrony.mbarrier_bytes import MbarrierBytes
 from pyptx_sim.checks.asynchrony.one_way_proxies import OneWayProxies
 from pyptx_sim.checks.asynchrony.phases import Phases
 from pyptx_sim.checks.asynchrony.relaxed import Relaxed
-from pyptx_sim.checks.asynchrony.rivals import judge_rivals
+from pyptx_sim.checks.asynchrony.rivals import check_overlap
 from pyptx_sim.checks.asynchrony.starts import Starts
 from pyptx_sim.checks.race.accesses import Accesses
 from pyptx_sim.checks.race.barrier_phases import BarrierPhases
@@ -31,10 +31,10 @@ from pyptx_sim.checks.race.causality import Causality
 from pyptx_sim.checks.race.clocks import WarpClocks
 from pyptx_sim.checks.race.dependents import Dependents
 from pyptx_sim.checks.race.flags import Flags
-from pyptx_sim.checks.race.messages import Messages
-from pyptx_sim.checks.race.past import Past
+from pyptx_sim.checks.race.messages import ReleaseClocks
+from pyptx_sim.checks.race.past import OlderWrites
 from pyptx_sim.checks.race.reports import Reports
-from pyptx_sim.observer import Observer, Signal, Touch
+from pyptx_sim.observer import AsyncAccess, Observer, Signal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from pyptx_sim.checks.race.flags import Racer
     from pyptx_sim.extension import GroupKind, Proxy
-    from pyptx_sim.observer import AccessKind, Masks, Offsets, Order, Rows, RunView, Space, Stores, Work
+    from pyptx_sim.observer import AccessKind, AsyncOperations, Masks, Offsets, Order, Rows, RunView, Space, Stores
 
 
 _NARROW: Final = (
@@ -60,7 +60,7 @@ class RaceChecker(Observer):
         self._reports = Reports(view, self._why)
         group = view.warps_per_cta * view.cluster_size
         self._clocks = WarpClocks(view.threads, group)
-        self._messages = Messages(self._clocks, view.warps_per_cta, group)
+        self._messages = ReleaseClocks(self._clocks, view.warps_per_cta, group)
         self._flags = Flags(view, self._clocks, self._messages.within)
         self._phases = Phases(self._clocks, view.warps_per_cta, view.shared_stride())
         self._causality = Causality(self._clocks, self._messages, self._phases, mixed=view.narrows_scopes)
@@ -77,9 +77,9 @@ class RaceChecker(Observer):
         self._objects = MbarrierBytes(view, self._reports.report)
         self.dependents = Dependents(view, self._clocks)
 
-    def past(self, seed: int) -> Past:
+    def past(self, seed: int) -> OlderWrites:
         """Return what reads of this run may still return, for the machine to ask; the checker tells it of writes."""
-        past = self._causality.past = Past(self._view, self._messages, self._causality.knows, seed)
+        past = self._causality.past = OlderWrites(self._view, self._messages, self._causality.knows, seed)
         return past
 
     @property
@@ -128,7 +128,7 @@ class RaceChecker(Observer):
         self, rule: str, space: Space, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
     ) -> None:
         """Judge what gives memory back against asynchronous work."""
-        self._work.judge_freed(rule, space, offsets, size, warps, lanes, pc)
+        self._work.check_free(rule, space, offsets, size, warps, lanes, pc)
 
     def barrier(self, warps: Offsets, masks: Masks, barriers: Offsets, pc: int) -> None:
         """Order everything before each barrier before everything after it."""
@@ -256,12 +256,12 @@ class RaceChecker(Observer):
         """Note what the lanes know of releases to such a proxy."""
         self._one_way.acquired(proxy, space, place, size, warps, masks)
 
-    def issued(self, work: Work) -> None:
+    def issued(self, work: AsyncOperations) -> None:
         """Judge work against accesses of warps and against other work, then enter it."""
         self._judge(work)
         self._enter(work, np.full(len(work.warps), work.item_id))
 
-    def issued_together(self, works: Sequence[Work]) -> None:
+    def issued_together(self, works: Sequence[AsyncOperations]) -> None:
         """Do so with all works at once, if there is nothing to report; else with one after the other."""
         for some in batches(works) if len(works) > 1 else (works,):
             if isinstance(some, Batch) and not self._reports.finds(partial(self._judge, some.work)):
@@ -270,7 +270,7 @@ class RaceChecker(Observer):
             for work in some.works if isinstance(some, Batch) else some:
                 self.issued(work)
 
-    def _enter(self, work: Work, item_ids: NDArray[np.int64]) -> None:
+    def _enter(self, work: AsyncOperations, item_ids: NDArray[np.int64]) -> None:
         for touch in work.touches:
             if touch.writes and self._causality.past is not None:
                 self._causality.past.forget(touch.space, touch.offsets, touch.size)
@@ -279,7 +279,7 @@ class RaceChecker(Observer):
         self._starts.entered(work, item_ids)
         self._work.enter(work, item_ids)
 
-    def _judge(self, work: Work) -> None:
+    def _judge(self, work: AsyncOperations) -> None:
         """Judge work."""
         for touch in work.touches:
             if touch.space == "shared":
@@ -289,13 +289,13 @@ class RaceChecker(Observer):
             proxy = work.proxy_of(touch)
             if proxy is not None and not proxy.one_way and len(touch.offsets):
                 self._copies.judge(work, touch, proxy)
-        judge_rivals(self._view, work, self._reports.report)
+        check_overlap(self._view, work, self._reports.report)
         self._cross_ordering.signalled(work)
         self._starts.issued(work)
         self._layouts.issued(work)
         self._work.judge(work)
 
-    def _judge_touch(self, work: Work, touch: Touch) -> None:
+    def _judge_touch(self, work: AsyncOperations, touch: AsyncAccess) -> None:
         """Judge a touch of work against accesses of warps."""
         proxy = work.proxy_of(touch)
         for shadow, part in self._accesses.parts_of(touch):
@@ -360,8 +360,8 @@ class RaceChecker(Observer):
             self._starts.accessed(kind, offsets, warps, lanes, pc)
             self._block_ends.foreign.enter(offsets, warps, lanes, pc, writes=kind in {"write", "atomic"})
         if self._accesses.noncoherent:
-            read = Touch(space, writes=False, offsets=offsets, size=size, owners=np.arange(len(offsets)))
+            read = AsyncAccess(space, writes=False, offsets=offsets, size=size, owners=np.arange(len(offsets)))
             self._reports.noncoherent_work(read, self._work.last_writers(read), pc)
-        self._work.judge_access(space, offsets, size, warps, lanes, pc, kind)
+        self._work.check_access(space, offsets, size, warps, lanes, pc, kind)
         self.dependents.access(space, kind, offsets, size, warps, lanes, pc)
         self._accesses.access(space, kind, offsets, size, warps, lanes, pc)

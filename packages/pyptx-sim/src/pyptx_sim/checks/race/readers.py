@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.race.clocks import WarpClocks
     from pyptx_sim.checks.race.matrix_rows import MatrixRows
     from pyptx_sim.checks.race.overflow import Overflow
-    from pyptx_sim.checks.race.reports import Step
+    from pyptx_sim.checks.race.reports import AccessEvent
     from pyptx_sim.observer import Offsets
 
 # So many reads wait before one looks which of them are over: what takes no fresh memory is faster.
@@ -39,7 +39,7 @@ class Late:
 
 
 @dataclass(frozen=True, slots=True)
-class _Waiting:
+class _PendingReads:
     """Reads that have no rows yet: of which granules, their entries, and the time of the last."""
 
     at: NDArray[np.int64]
@@ -78,7 +78,7 @@ class Readers:
         self._granule = granule
         self._pages = Pages(granules * granule)  # where reads have rows, or had them, or wait for them
         self._marked = 0  # of those that wait, the first ones
-        self._waiting: list[_Waiting] = []
+        self._waiting: list[_PendingReads] = []
         self._count = 0
         self._place()
 
@@ -123,7 +123,7 @@ class Readers:
 
     # --- entering -------------------------------------------------------------------------------
 
-    def enter(self, step: Step, more: Overflow) -> None:
+    def enter(self, step: AccessEvent, more: Overflow) -> None:
         """Keep reads; `more` takes what a warp has read before, if nothing orders that before what it reads now."""
         latest = self._latest.take(step.at)
         again = np.flatnonzero(self._clocks.unsettled(latest, step.rows))
@@ -133,9 +133,9 @@ class Readers:
             self._enter_waiting()
             self._enter_again(step, again, more)
         else:
-            self._put_off(_Waiting(step.at, step.entries, int(now)))
+            self._put_off(_PendingReads(step.at, step.entries, int(now)))
 
-    def _enter_again(self, step: Step, again: NDArray[np.int64], more: Overflow) -> None:
+    def _enter_again(self, step: AccessEvent, again: NDArray[np.int64], more: Overflow) -> None:
         """Keep reads, of which `again` are of granules that warps have read already."""
         last = self._reads.get(self._places(step.at[again], step.entries[again]))
         some, entries = self._put(step.at, step.entries)
@@ -178,7 +178,7 @@ class Readers:
         self._reads.put(places[some], entries)
         return some, entries
 
-    def _put_off(self, reads: _Waiting) -> None:
+    def _put_off(self, reads: _PendingReads) -> None:
         """Let reads wait."""
         self._waiting.append(reads)
         self._count += len(reads.at)
@@ -198,7 +198,7 @@ class Readers:
         """Tell whether any reads are later than what all warps of their group know."""
         return bool((entries[:, TIME] > groups.take(self._warps(entries) // self._group)).any())
 
-    def _wait(self, reads: list[_Waiting]) -> None:
+    def _wait(self, reads: list[_PendingReads]) -> None:
         """Let only these wait."""
         self._waiting, self._count, self._marked = reads, sum(len(each.at) for each in reads), 0
 
@@ -210,7 +210,7 @@ class Readers:
                 self._put(each.at, each.entries)
             self._wait([])
 
-    def _read_again(self, step: Step, again: NDArray[np.int64], last: NDArray[np.int32], more: Overflow) -> bool:
+    def _read_again(self, step: AccessEvent, again: NDArray[np.int64], last: NDArray[np.int32], more: Overflow) -> bool:
         """Let entries stand for the `last` reads, too, where those were at the same time; else keep these in `more`.
 
         Tell whether entries have changed.

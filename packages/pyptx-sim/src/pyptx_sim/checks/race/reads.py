@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from pyptx_sim.checks.race.causality import Causality
     from pyptx_sim.checks.race.overflow import Overflow
-    from pyptx_sim.checks.race.reports import Step
+    from pyptx_sim.checks.race.reports import AccessEvent
     from pyptx_sim.checks.race.tables import Table
 
 
@@ -25,7 +25,7 @@ class Reads:
         """Enter reads that have this order."""
         self._causality = causality
 
-    def enter(self, table: Table, first: Table, more: Overflow, step: Step) -> None:
+    def enter(self, table: Table, first: Table, more: Overflow, step: AccessEvent) -> None:
         """Enter reads, or polls."""
         last = table.touched(step.at, step.reach)
         table.put(step.at, step.entries, step.reach)
@@ -45,11 +45,11 @@ class Reads:
             lost = np.flatnonzero(winner[:, WARP] != step.entries[:, WARP])
             more.add(step.at[lost], step.entries[lost])
 
-    def _mixed(self, step: Step) -> bool:
+    def _mixed(self, step: AccessEvent) -> bool:
         """Tell whether what a later read of a lane is morally strong with, one before may not be."""
         return step.kind == "strong-read" and self._causality.mixed
 
-    def _unite(self, step: Step, last: NDArray[np.int32]) -> bool:
+    def _unite(self, step: AccessEvent, last: NDArray[np.int32]) -> bool:
         """Let reads stand for `last` ones, too, of other lanes of a warp at the same time; tell if there are any."""
         new = step.entries
         same = (last[:, WARP] == new[:, WARP]) & (last[:, TIME] == new[:, TIME])
@@ -60,7 +60,7 @@ class Reads:
         return bool(same.any())
 
     def _keep_first(
-        self, table: Table, more: Overflow, step: Step, last: NDArray[np.int32], winner: NDArray[np.int32] | None
+        self, table: Table, more: Overflow, step: AccessEvent, last: NDArray[np.int32], winner: NDArray[np.int32] | None
     ) -> None:
         """Keep those of the `last` reads that nothing orders before these: in the table, or beside what is there.
 

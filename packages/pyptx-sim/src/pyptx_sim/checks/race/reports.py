@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pyptx_sim.checks.race.tables import Reach
     from pyptx_sim.extension import FindingDetails
-    from pyptx_sim.observer import AccessKind, RunView, Space, Stores, Touch
+    from pyptx_sim.observer import AccessKind, AsyncAccess, RunView, Space, Stores
 
 Earlier: TypeAlias = Literal["write", "covered", "read", "first", "poll", "first_poll"]
 _EARLIER: Final = {
@@ -43,7 +43,7 @@ _HELP: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class AccessEvent:
     """One access event, flattened to granules: entry i touches granule `at[i]`, each access so many `granules`.
 
     Entries number warps through all waves; `first_warp` is the number of this wave's first one. `rows` are those of the
@@ -72,7 +72,7 @@ class Race:
     one CTA; the race is benign if they store the same bytes in every run.
     """
 
-    step: Step
+    step: AccessEvent
     bad: NDArray[np.int64]
     last: NDArray[np.int32]
     rule: str
@@ -156,7 +156,7 @@ class Reports:
         """Report a recorded race whose stores may differ in another run."""
         self.against(replace(self._equal[key], equal=False), "write")
 
-    def noncoherent(self, step: Step, bad: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> None:
+    def noncoherent(self, step: AccessEvent, bad: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> None:
         """Report `bad` entries of a step that race with `last`: reads by `ld.global.nc`, or writes after such reads."""
         first, reads = int(bad[0]), step.kind == "read"
         where = self._view.describe(step.space, int(step.at[first]) * granule)
@@ -171,7 +171,7 @@ class Reports:
             count=_lanes(step, bad),
         )
 
-    def noncoherent_work(self, read: Touch, writers: Sequence[tuple[int, int]], pc: int) -> None:
+    def noncoherent_work(self, read: AsyncAccess, writers: Sequence[tuple[int, int]], pc: int) -> None:
         """Report reads by `ld.global.nc` of asynchronous writes; `writers` are first bytes and pcs."""
         for offset, other_pc in writers[:1]:
             where = self._view.describe(read.space, offset)
@@ -191,7 +191,7 @@ class Reports:
         size = self._view.warps_per_cta
         return warp // size != other // size
 
-    def _entered(self, step: Step, last: NDArray[np.int32]) -> str:
+    def _entered(self, step: AccessEvent, last: NDArray[np.int32]) -> str:
         """Return the lanes of the first shadow entry, for messages."""
         warp = int(last[0, WARP]) - step.first_warp
         return self._name(warp, int(last[0, MASK])) if warp >= 0 else "a CTA that has exited"
@@ -206,6 +206,6 @@ def race_message(where: str, kind: str, other: str, *, within: str = "") -> str:
     return f"data race{f' within {within}' if within else ''} on {where}: {kinds} are not ordered"
 
 
-def _lanes(step: Step, bad: NDArray[np.int64]) -> int:
+def _lanes(step: AccessEvent, bad: NDArray[np.int64]) -> int:
     """Return how many lanes have accessed some entries of a step."""
     return len(np.unique(bad // step.granules))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.race.clocks import WarpClocks
-    from pyptx_sim.checks.race.columns import Columns, Known
+    from pyptx_sim.checks.race.columns import Clock, Columns
     from pyptx_sim.observer import Offsets
 
 # With more, it is only kept up to which warp everything is known, which can hide a race, and invents none.
@@ -40,7 +40,7 @@ class Retired:
         """Let a column of the clocks outlive waves as it is."""
         self._all.append(column)
 
-    def kept(self, known: Known, first: int, own: Columns) -> Known:
+    def kept(self, known: Clock, first: int, own: Columns) -> Clock:
         """Return what is known as it is kept when a wave ends, whose warps are numbered from `first` on."""
         agents = self._kept_agents(known)
         times = known[own.first : own.first + own.warps]
@@ -63,7 +63,7 @@ class Retired:
             kept[column] = known[agent]
         return kept
 
-    def _kept_agents(self, known: Known) -> dict[int, int]:
+    def _kept_agents(self, known: Clock) -> dict[int, int]:
         """Return the columns, from now on, of agents of the wave that has ended which are known of."""
         agents = np.array(self._clocks.of_agents, np.int64)
         agents = agents[agents < len(known)]
@@ -89,7 +89,7 @@ class Retired:
                 self._of_agents.pop(agent, None)
                 self._forgotten.add(agent)
 
-    def over(self, rows: Offsets, agents: NDArray[np.int64], lanes: Offsets, clocks: Known) -> NDArray[np.bool_]:
+    def over(self, rows: Offsets, agents: NDArray[np.int64], lanes: Offsets, clocks: Clock) -> NDArray[np.bool_]:
         """Return, per operation of a lane in an earlier wave, whether a row has it in the column of that lane."""
         over = np.zeros(len(rows), np.bool_)
         for entry in np.flatnonzero(np.isin(agents, list({agent for agent, _ in self._of_lanes_of}))).tolist():

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pyptx_sim.checks.race.readers import Readers
     from pyptx_sim.checks.race.tables import Reach
-    from pyptx_sim.observer import Offsets, Touch
+    from pyptx_sim.observer import AsyncAccess, Offsets
 
 
 @dataclass(slots=True)
@@ -83,13 +83,13 @@ class Shadow:
         self.write.put(at, entries, reach)
         self._written.mark(at, self.granule)
 
-    def untouched(self, touch: Touch) -> bool:
+    def untouched(self, touch: AsyncAccess) -> bool:
         """Tell at a glance that warps have done nothing that `touch` may meet; False says nothing."""
         if not self._written.misses(touch.offsets, touch.size):
             return False
         return not touch.writes or (self.readers is not None and self._unread(self.readers, touch))
 
-    def _unread(self, readers: Readers, touch: Touch) -> bool:
+    def _unread(self, readers: Readers, touch: AsyncAccess) -> bool:
         return not self.more_reads and readers.misses(touch.offsets, touch.size)
 
     def mark_atomic(self, at: NDArray[np.int64], *, atomic: bool | NDArray[np.bool_]) -> None:

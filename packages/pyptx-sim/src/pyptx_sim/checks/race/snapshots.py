@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.race.clocks import WarpClocks
-    from pyptx_sim.checks.race.columns import Known
+    from pyptx_sim.checks.race.columns import Clock
     from pyptx_sim.observer import Masks, Offsets
 
 __all__ = ["Snapshots", "known_alike"]
@@ -27,15 +27,15 @@ class Snapshots:
 
     def __init__(self) -> None:
         self.at: NDArray[np.int32] = np.zeros(LANES, np.int32)
-        self.rows: list[Known | None] = [None] * LANES
+        self.rows: list[Clock | None] = [None] * LANES
 
-    def take(self, mask: NDArray[np.bool_], known: Known, now: int) -> None:
+    def take(self, mask: NDArray[np.bool_], known: Clock, now: int) -> None:
         """Keep what lanes know at the time `now` of their warp, all of them the same."""
         self.at[mask] = now
         for lane in np.flatnonzero(mask).tolist():
             self.rows[lane] = known
 
-    def known(self, mask: NDArray[np.bool_], columns: int) -> Known:
+    def known(self, mask: NDArray[np.bool_], columns: int) -> Clock:
         """Return what lanes knew, all together."""
         known = np.zeros(columns, np.int32)
         rows = (self.rows[lane] for lane in np.flatnonzero(mask).tolist())
@@ -43,7 +43,7 @@ class Snapshots:
             np.maximum(known[: len(row)], row, out=known[: len(row)])
         return known
 
-    def told(self, clocks: WarpClocks, warp: int, mask: NDArray[np.bool_]) -> Known:
+    def told(self, clocks: WarpClocks, warp: int, mask: NDArray[np.bool_]) -> Clock:
         """Return what lanes of a warp, whose clocks are among these, knew and had done."""
         at, lanes = self.at[mask], np.flatnonzero(mask)
         whole = bool(clocks.whole(np.array([warp]), mask[None])[0])
@@ -56,7 +56,7 @@ class Snapshots:
         return told
 
 
-def known_alike(clocks: WarpClocks, warps: Offsets, masks: Masks) -> Iterator[tuple[int, NDArray[np.bool_], Known]]:
+def known_alike(clocks: WarpClocks, warps: Offsets, masks: Masks) -> Iterator[tuple[int, NDArray[np.bool_], Clock]]:
     """Yield what lanes of each warp know that know the same."""
     positions, lanes = np.nonzero(masks)
     rows = clocks.rows(warps[positions], lanes)

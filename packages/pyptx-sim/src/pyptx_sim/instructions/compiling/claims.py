@@ -7,24 +7,24 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from pyptx_sim.extension import step_of
-from pyptx_sim.instructions.turns.turn import Turn
+from pyptx_sim.instructions.turns.turn import ExecutionContext
 from pyptx_sim.program.unassigned import used_registers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from pyptx_sim.extension import Claims, Judge
+    from pyptx_sim.extension import AsyncRegisters, RegisterChecker
     from pyptx_sim.instructions.compiling.operands import Operands
     from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.scheduling.code import Action
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.program.program import Program
 
-    JudgeOf = Callable[[Wave], Judge]
-    Finish = Callable[[Turn, Collection[int], Collection[int]], None]
+    JudgeOf = Callable[[Wave], RegisterChecker]
+    Finish = Callable[[ExecutionContext, Collection[int], Collection[int]], None]
     Slots = tuple[int, ...]
 
-J = TypeVar("J", bound="Judge")
+J = TypeVar("J", bound="RegisterChecker")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,23 +37,23 @@ class _Claimed:
 
 
 @lru_cache(maxsize=32)
-def _judges(program: Program, given: type[Operands]) -> Mapping[Callable[..., Judge], _Claimed]:
+def _judges(program: Program, given: type[Operands]) -> Mapping[Callable[..., RegisterChecker], _Claimed]:
     """Return the claims of a program by the factory of the checker.
 
     Claims read the operands with the class `given`.
     """
-    found: dict[Callable[..., Judge], dict[int, str]] = {}
-    finishing: dict[Callable[..., Judge], Finish | None] = {}
+    found: dict[Callable[..., RegisterChecker], dict[int, str]] = {}
+    finishing: dict[Callable[..., RegisterChecker], Finish | None] = {}
     for site in program.sites:
         step = step_of(site.instruction.opcode)
-        if step is not None and step.claims is not None:
-            registers = step.claims.registers(given(program, site, checked=False))
-            found.setdefault(step.claims.judge, {}).update(registers)
-            finishing[step.claims.judge] = step.claims.finish
+        if step is not None and step.async_registers is not None:
+            registers = step.async_registers.registers(given(program, site, checked=False))
+            found.setdefault(step.async_registers.check, {}).update(registers)
+            finishing[step.async_registers.check] = step.async_registers.finish
     return {judge: _Claimed(registers, _made(judge, registers), finishing[judge]) for judge, registers in found.items()}
 
 
-def _judges_of(operands: Operands) -> Mapping[Callable[..., Judge], _Claimed]:
+def _judges_of(operands: Operands) -> Mapping[Callable[..., RegisterChecker], _Claimed]:
     given: Callable[..., Operands] = type(operands)
     return _judges(operands.program, given)
 
@@ -62,10 +62,10 @@ def _made(judge: Callable[[Wave, Mapping[int, str]], J], registers: Mapping[int,
     return lambda wave: judge(wave, registers)
 
 
-def judge_of(operands: Operands, claims: Claims[J]) -> Callable[[Wave], J]:
+def judge_of(operands: Operands, claims: AsyncRegisters[J]) -> Callable[[Wave], J]:
     """Return a checker factory for `Wave.part`, for all registers that the program claims for this checker."""
-    claimed = _judges_of(operands).get(claims.judge)
-    return cast("Callable[[Wave], J]", _made(claims.judge, {}) if claimed is None else claimed.make)
+    claimed = _judges_of(operands).get(claims.check)
+    return cast("Callable[[Wave], J]", _made(claims.check, {}) if claimed is None else claimed.make)
 
 
 def touching(operands: Operands, action: Action) -> Action:
@@ -88,7 +88,7 @@ def touching(operands: Operands, action: Action) -> Action:
 def _after(action: Action, finish: Finish, read: Slots, written: Slots) -> Action:
     def run(wave: Wave, lanes: Lanes) -> None:
         if wave.engine.busy:
-            finish(Turn(wave, lanes), read, written)
+            finish(ExecutionContext(wave, lanes), read, written)
         action(wave, lanes)
 
     return run
@@ -96,7 +96,7 @@ def _after(action: Action, finish: Finish, read: Slots, written: Slots) -> Actio
 
 def _judged(action: Action, make: JudgeOf, read: Slots, written: Slots) -> Action:
     def run(wave: Wave, lanes: Lanes) -> None:
-        wave.part(make).touch(read, written, Turn(wave, lanes))
+        wave.part(make).touch(read, written, ExecutionContext(wave, lanes))
         action(wave, lanes)
 
     return run

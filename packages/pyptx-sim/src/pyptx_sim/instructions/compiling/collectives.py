@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.extension import Step, meaning_of
+from pyptx_sim.extension import InstructionSemantics, meaning_of
 from pyptx_sim.instructions.compiling.carrying import undefined_in
 from pyptx_sim.instructions.synchronization.barriers import compile_gate
 from pyptx_sim.machine.lanes import lane_names
@@ -103,7 +103,7 @@ def _origin(operands: Operands) -> Callable[[Wave, Lanes, Mask], Origin]:
 def _computes(operands: Operands) -> bool:
     """Return whether the instruction writes its results when it is executed."""
     meaning = meaning_of(operands.opcode)
-    return not isinstance(meaning, Step) or meaning.effect in {"none", "access"}
+    return not isinstance(meaning, InstructionSemantics) or meaning.effect in {"none", "access"}
 
 
 def _report(operands: Operands, wave: Wave, lanes: Lanes, at_fault: Mask, *, aligned: bool) -> None:

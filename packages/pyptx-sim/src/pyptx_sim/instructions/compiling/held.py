@@ -23,6 +23,6 @@ def hold(operands: Operands) -> None:
     verdict = verdict_by(judgement, node)
     if verdict is None:
         message = f"unknown form of {'.'.join(node.opcode)}"
-        help = "use run(…, any_form=True) to take the closest known form; plugins add forms with pyptx_instructions"
+        help = "use run(…, closest_form=True) to take the closest known form; plugins add forms with pyptx_instructions"
         raise UnknownForm(message, help=help)
     raise UnknownForm(verdict.message, help=verdict.in_file or verdict.help)

@@ -19,7 +19,7 @@ import numpy as np
 
 from pyptx_ir.syntax.operand_names import names_of
 from pyptx_ir.syntax.operands import Register
-from pyptx_sim.extension import Step, meaning_of
+from pyptx_sim.extension import InstructionSemantics, meaning_of
 from pyptx_sim.instructions.compiling.operands import Operands
 from pyptx_sim.instructions.compiling.registers import read_register
 from pyptx_sim.machine.lanes import WARP, pick
@@ -49,7 +49,7 @@ _PRIVATE: Final = frozenset({"const", "local", "param"})
 
 
 @dataclass(frozen=True, slots=True)
-class _Use:
+class _DelayedUse:
     """Properties of an instruction that matter for delayed loads.
 
     `touched` are the slots of all its registers, `written` the slots of its destinations. `moves`: it transfers data of
@@ -71,11 +71,11 @@ class _Use:
 
 
 @dataclass(frozen=True, slots=True)
-class _Waiting:
+class _DelayedLoad:
     """A delayed load of the lanes `masks` of `warps`, and the lines that it reads."""
 
     pc: int
-    use: _Use
+    use: _DelayedUse
     load: Action
     lanes: Lanes
     warps: IntArray
@@ -91,14 +91,14 @@ class LateLoads:
     def __init__(self, wave: Wave) -> None:
         """Start without loads."""
         self._wave = wave
-        self._waiting: list[_Waiting] = []
+        self._waiting: list[_DelayedLoad] = []
 
-    def add(self, pc: int, use: _Use, load: Action, lanes: Lanes) -> None:
+    def add(self, pc: int, use: _DelayedUse, load: Action, lanes: Lanes) -> None:
         """Delay a load."""
         lines = None if use.find is None else use.find(self._wave, lanes)
-        self._waiting.append(_Waiting(pc, use, load, lanes, *lanes.by_warp(), lines))
+        self._waiting.append(_DelayedLoad(pc, use, load, lanes, *lanes.by_warp(), lines))
 
-    def settle(self, use: _Use, lanes: Lanes) -> None:
+    def settle(self, use: _DelayedUse, lanes: Lanes) -> None:
         """Perform the loads that must precede the lanes' next instruction, and at random others of these lanes."""
         if not self._waiting:
             return
@@ -121,7 +121,7 @@ class LateLoads:
         for each in tuple(self._waiting):
             self._load(each)
 
-    def _load(self, waiting: _Waiting) -> None:
+    def _load(self, waiting: _DelayedLoad) -> None:
         self._waiting.remove(waiting)
         wave = self._wave
         pc, wave.pc = wave.pc, waiting.pc
@@ -129,7 +129,7 @@ class LateLoads:
         wave.pc = pc
 
 
-def _comes_first(waiting: _Waiting, use: _Use, lines: Lines | None) -> bool:
+def _comes_first(waiting: _DelayedLoad, use: _DelayedUse, lines: Lines | None) -> bool:
     """Return whether a load must precede an instruction of its thread that accesses `lines`."""
     load = waiting.use
     if use.orders or not load.written.isdisjoint(use.touched) or not load.touched.isdisjoint(use.written):
@@ -152,7 +152,7 @@ def with_late_loads(program: Program, code: Code) -> Code:
     return tuple(_with(program, block, uses) for block in code)
 
 
-def _with(program: Program, block: Block, uses: list[_Use]) -> Block:
+def _with(program: Program, block: Block, uses: list[_DelayedUse]) -> Block:
     steps: list[tuple[int, Action]] = []
     for pc, action in block.steps:
         waits = block.polls is None and uses[pc].moves and program.sites[pc].instruction.opcode[0] == "ld"
@@ -162,7 +162,7 @@ def _with(program: Program, block: Block, uses: list[_Use]) -> Block:
     return replace(block, steps=tuple(steps), terminator=terminator, gate=gate)
 
 
-def _waiting(pc: int, load: Action, use: _Use) -> Action:
+def _waiting(pc: int, load: Action, use: _DelayedUse) -> Action:
     def step(wave: Wave, lanes: Lanes) -> None:
         late, past = wave.part(LateLoads), wave.machine.past
         late.settle(use, lanes)
@@ -177,7 +177,7 @@ def _waiting(pc: int, load: Action, use: _Use) -> Action:
     return step
 
 
-def _settling(action: Action, use: _Use) -> Action:
+def _settling(action: Action, use: _DelayedUse) -> Action:
     def step(wave: Wave, lanes: Lanes) -> None:
         wave.part(LateLoads).settle(use, lanes)
         action(wave, lanes)
@@ -185,7 +185,7 @@ def _settling(action: Action, use: _Use) -> Action:
     return step
 
 
-def _settling_end(end: Terminator, use: _Use) -> Terminator:
+def _settling_end(end: Terminator, use: _DelayedUse) -> Terminator:
     def terminate(wave: Wave, group: Group) -> int | None:
         wave.part(LateLoads).settle(use, group.lanes)
         return end(wave, group)
@@ -218,25 +218,25 @@ class _SettlingGate:
 # --- uses ---------------------------------------------------------------------------------------
 
 
-def _use(program: Program, site: Site) -> _Use:
+def _use(program: Program, site: Site) -> _DelayedUse:
     operands = Operands(program, site, checked=False)
     instruction, form = site.instruction, program.forms[site.pc]
     guard = () if instruction.guard is None else (Register(instruction.guard.register),)
     touched = slots_in(operands, (*instruction.operands, *guard))
     if form is None:
-        return _Use(touched, touched, orders=True)
+        return _DelayedUse(touched, touched, orders=True)
     places = {"a"} if instruction.opcode[0] == "st" else set[str]()
     written = slots_in(operands, (form.operands[name] for name in form.written - places))
     meaning = meaning_of(instruction.opcode)
-    if not isinstance(meaning, Step) or meaning.effect == "none" or instruction.opcode[0] == "bra":
-        return _Use(touched, written)
+    if not isinstance(meaning, InstructionSemantics) or meaning.effect == "none" or instruction.opcode[0] == "bra":
+        return _DelayedUse(touched, written)
     if instruction.opcode[0] not in {"ld", "st"} or operands.word("volatile"):
-        return _Use(touched, written, orders=True)
+        return _DelayedUse(touched, written, orders=True)
     if operands.word("sem") not in {"", "weak", "relaxed"}:
-        return _Use(touched, written, orders=True)
+        return _DelayedUse(touched, written, orders=True)
     if operands.space in _PRIVATE:
-        return _Use(touched, written)
-    return _Use(touched, written, moves=True, space=operands.space, find=_finder(operands))
+        return _DelayedUse(touched, written)
+    return _DelayedUse(touched, written, moves=True, space=operands.space, find=_finder(operands))
 
 
 def _finder(operands: Operands) -> Find | None:

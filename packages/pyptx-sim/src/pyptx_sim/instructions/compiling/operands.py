@@ -49,9 +49,9 @@ if TYPE_CHECKING:
 
     from pyptx_ir.syntax.nodes import Guard
     from pyptx_ir.syntax.operands import Operand
-    from pyptx_sim.extension import Claims, Judge, Stall
+    from pyptx_sim.extension import AsyncRegisters, RegisterChecker, Stall
     from pyptx_sim.instructions.memory.addresses import Target
-    from pyptx_sim.instructions.turns.turn import Turn
+    from pyptx_sim.instructions.turns.turn import ExecutionContext
     from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.memory.atomics import Update
     from pyptx_sim.machine.scheduling.code import Action, Terminator
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Array
     from pyptx_sim.program.scopes import Binding
 
-J = TypeVar("J", bound="Judge")
+J = TypeVar("J", bound="RegisterChecker")
 
 # Bytes and halves of a register in video instructions; their semantics read the suffix and the whole register.
 _SELECTOR = re.compile(r"\.[bh]\d+$")
@@ -74,7 +74,7 @@ class Operands(BoundInstruction):
     __slots__ = ()
 
     def source(self, name: str, ptx_type: str) -> Reader:
-        """Return the reader of an operand as `ptx_type`, for `Turn.read`; of an address, the number."""
+        """Return the reader of an operand as `ptx_type`, for `ExecutionContext.read`; of an address, the number."""
         operand = self.named(name)
         if not isinstance(operand, Address):
             return self.read(operand, ptx_type)
@@ -85,11 +85,11 @@ class Operands(BoundInstruction):
         return lambda wave, lanes: read(wave, lanes) + offset(wave, lanes)
 
     def destination(self, name: str, ptx_type: str) -> Writer:
-        """Return the writer of an operand as `ptx_type`, for `Turn.write`."""
+        """Return the writer of an operand as `ptx_type`, for `ExecutionContext.write`."""
         return self.write(self.named(name), ptx_type)
 
     def place(self, operand: str | Operand, space: str = "") -> Target:
-        """Return the target of an address operand, given or named, for `Turn.by_memory`.
+        """Return the target of an address operand, given or named, for `ExecutionContext.by_memory`.
 
         The address is in `space`, by default the opcode's (`"generic"` if it has none). An address in
         `"shared::cluster"` may be in any CTA, whatever the opcode specifies.
@@ -98,7 +98,7 @@ class Operands(BoundInstruction):
         return target(self, found, space or self.space)
 
     def barrier(self, name: str) -> Target:
-        """Return the target of the mbarrier at an address operand, for `Turn.arrive_behind`."""
+        """Return the target of the mbarrier at an address operand, for `ExecutionContext.arrive_on_completion`."""
         return self.shared_place(name)
 
     def shared_place(self, name: str) -> Target:
@@ -131,24 +131,24 @@ class Operands(BoundInstruction):
         """Return the action of an instruction without an effect."""
         return acting(lambda _turn: None)
 
-    def action(self, run: Callable[[Turn], None]) -> Action:
-        """Return the action that calls `run`: the result of `Step.compile`."""
+    def action(self, run: Callable[[ExecutionContext], None]) -> Action:
+        """Return the action that calls `run`: the result of `InstructionSemantics.compile`."""
         return acting(run)
 
-    def end(self, run: Callable[[Turn], Stall | None], following: int) -> Terminator:
-        """Return a terminator that calls `run`, for `Step.end`.
+    def end(self, run: Callable[[ExecutionContext], Stall | None], following: int) -> Terminator:
+        """Return a terminator that calls `run`, for `InstructionSemantics.end`.
 
-        It is called for the lanes of one warp at a time (`Turn.threads`). If it returns a `Stall`, it is called again
-        once the wait is over; it must not have had an effect before. The instruction is alone in its block: its step
-        has `waits`.
+        It is called for the lanes of one warp at a time (`ExecutionContext.threads`). If it returns a `Stall`, it is
+        called again once the wait is over; it must not have had an effect before. The instruction is alone in its
+        block: its step has `blocks`.
         """
         return ending(run, following, together=meets(self.opcode))
 
-    def end_once(self, run: Callable[[Turn], None], following: int) -> Terminator:
-        """Return a terminator that calls `run`, for `Step.end`; `run` itself decides which lanes wait.
+    def end_once(self, run: Callable[[ExecutionContext], None], following: int) -> Terminator:
+        """Return a terminator that calls `run`, for `InstructionSemantics.end`; `run` itself decides which lanes wait.
 
-        It is called once for all converged lanes. Lanes passed to `Turn.stall` continue after the instruction once
-        another thread has resumed them.
+        It is called once for all converged lanes. Lanes passed to `ExecutionContext.stall` continue after the
+        instruction once another thread has resumed them.
         """
         return ending_once(run, following, together=meets(self.opcode))
 
@@ -167,8 +167,8 @@ class Operands(BoundInstruction):
         found = (self.register(part) for part in parts)
         return {each.slot: each.name for each in found if each is not None}
 
-    def judge(self, claims: Claims[J]) -> Callable[[Wave], J]:
-        """Return a checker factory for `Turn.part`, for all registers that the program claims for this checker."""
+    def judge(self, claims: AsyncRegisters[J]) -> Callable[[Wave], J]:
+        """Return a checker factory for `ExecutionContext.part`, for all registers claimed for this checker."""
         return judge_of(self, claims)
 
     # --- names ----------------------------------------------------------------------------------
@@ -299,7 +299,7 @@ class Operands(BoundInstruction):
         return None if register is None else Carried(register, ptx_type, self.pc)
 
     def carried_in(self, name: str, ptx_type: str) -> tuple[Carried | None, ...]:
-        """Return the undefined bits of an operand's registers, for `Turn.undefined_in`."""
+        """Return the undefined bits of an operand's registers, for `ExecutionContext.undefined_in`."""
         return tuple(self.carried(element, ptx_type) for element in self.elements(self.named(name)))
 
     def results(self) -> tuple[Carried, ...]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pyptx_ir.syntax.operand_names import names_of
 from pyptx_ir.syntax.operands import Address, Register, TensorAddress, Unified
-from pyptx_sim.extension import Step, meaning_of
+from pyptx_sim.extension import InstructionSemantics, meaning_of
 from pyptx_sim.instructions.compiling.operands import Operands
 from pyptx_sim.machine.scheduling.code import PollingLoop
 from pyptx_sim.machine.specials import changes, is_special, is_special_vector
@@ -138,7 +138,7 @@ def _use(operands: Operands) -> _Use | None:
 def _repeats(operands: Operands) -> bool:
     """Return whether an instruction only repeats its effect until its inputs change."""
     meaning = meaning_of(operands.opcode)
-    if meaning is None or isinstance(meaning, Step):
+    if meaning is None or isinstance(meaning, InstructionSemantics):
         return meaning is not None and (meaning.effect == "none" or meaning.opcode in _REPEATED)
     operation = operands.located(lambda: operation_of(meaning, operands.form()))
     if operation.reads_carry or operation.writes_carry:

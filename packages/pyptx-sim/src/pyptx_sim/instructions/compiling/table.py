@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 from pyptx_ir.isa.form_diagnostics import unknown_hint
 from pyptx_ir.syntax.operands import Register
 from pyptx_sim.errors import MissingSemantics
-from pyptx_sim.extension import Step, meaning_of, step_of
+from pyptx_sim.extension import InstructionSemantics, meaning_of, step_of
 from pyptx_sim.instructions.compiling.batches import compile_batches
 from pyptx_sim.instructions.compiling.carrying import guarding
 from pyptx_sim.instructions.compiling.claims import touching
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Schedule: TypeAlias = Literal["fixed", "random", "weak"]
 
 _T = TypeVar("_T")
-_Meaning: TypeAlias = Step | Operation
+_Meaning: TypeAlias = InstructionSemantics | Operation
 
 
 @KeptPrograms
@@ -99,7 +99,7 @@ def _step(operands: Operands, meaning: _Meaning, together: Action | None) -> Act
     step = collective(operands, step)
     if meets(operands.opcode):
         step = barriers.ordering(_gate(operands.program, operands.site), step)
-    without_effect = not isinstance(meaning, Step) or meaning.effect == "none"
+    without_effect = not isinstance(meaning, InstructionSemantics) or meaning.effect == "none"
     guard = (operands.unchecked() if without_effect else operands).guard()
     if guard is None:
         return step
@@ -125,7 +125,7 @@ def _meaning(operands: Operands) -> _Meaning:
     found = meaning_of(operands.opcode)
     if found is None:
         raise _missing(operands.opcode)
-    if isinstance(found, Step):
+    if isinstance(found, InstructionSemantics):
         return found
     return operation_of(found, operands.form())
 
@@ -134,7 +134,7 @@ def _unguarded(operands: Operands, meaning: _Meaning, together: Action | None) -
     if isinstance(meaning, Operation):
         return _touching(operands, together or compile_operation(operands, meaning))
     action = _required(meaning.compile, operands)(operands)
-    return action if meaning.claims is not None else _touching(operands, action)
+    return action if meaning.async_registers is not None else _touching(operands, action)
 
 
 def _end(operands: Operands, following: int) -> Terminator:

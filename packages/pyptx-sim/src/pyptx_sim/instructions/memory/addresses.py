@@ -12,7 +12,7 @@ from pyptx_ir.syntax.operands import Address, Binary, Index, Parenthesized, Regi
 from pyptx_sim.instructions.compiling.registers import Reader, read_register
 from pyptx_sim.machine.lanes import IntArray, Lanes, pick
 from pyptx_sim.machine.memory.access import by_space, fault
-from pyptx_sim.machine.memory.spaces import Memory
+from pyptx_sim.machine.memory.spaces import SpaceMemory
 from pyptx_sim.machine.memory.variables import Within, staying, variable_left
 from pyptx_sim.machine.wave import Wave
 from pyptx_sim.program.program import FRAME_SLOT
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Array
     from pyptx_sim.program.scopes import RegisterBinding
 
-Target: TypeAlias = Callable[[Wave, Lanes], Iterator[tuple[Memory, Lanes, IntArray]]]
+Target: TypeAlias = Callable[[Wave, Lanes], Iterator[tuple[SpaceMemory, Lanes, IntArray]]]
 
 SPACES = ("global", "shared", "local", "const", "param")
 _MASK64 = (1 << 64) - 1
@@ -111,14 +111,16 @@ def _names_own_block(operands: Operands) -> bool:
 def _of_own_block(find: Target) -> Target:
     """Return a target that faults for an address in another CTA of the cluster. Manual: "Shared State Space"."""
 
-    def own(wave: Wave, lanes: Lanes) -> Iterator[tuple[Memory, Lanes, IntArray]]:
+    def own(wave: Wave, lanes: Lanes) -> Iterator[tuple[SpaceMemory, Lanes, IntArray]]:
         found = find(wave, lanes)
         return found if wave.rank_base.size == 1 else _judged(wave, found)  # one rank: no clusters
 
     return own
 
 
-def _judged(wave: Wave, found: Iterator[tuple[Memory, Lanes, IntArray]]) -> Iterator[tuple[Memory, Lanes, IntArray]]:
+def _judged(
+    wave: Wave, found: Iterator[tuple[SpaceMemory, Lanes, IntArray]]
+) -> Iterator[tuple[SpaceMemory, Lanes, IntArray]]:
     size = wave.machine.launch.cluster_size
     for memory, lanes, addresses in found:
         ranks = addresses >> RANK_SHIFT
@@ -193,7 +195,7 @@ def _of_parameters(addresses: Callable[[Wave, Lanes], IntArray]) -> Callable[[Wa
 
 
 def _in_space(space: str, addresses: Callable[[Wave, Lanes], IntArray]) -> Target:
-    def find(wave: Wave, lanes: Lanes) -> Iterator[tuple[Memory, Lanes, IntArray]]:
+    def find(wave: Wave, lanes: Lanes) -> Iterator[tuple[SpaceMemory, Lanes, IntArray]]:
         yield wave.memories[space], lanes, addresses(wave, lanes)
 
     return find

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from pyptx_sim.instructions.compiling.operands import Operands
     from pyptx_sim.instructions.compiling.registers import Reader
     from pyptx_sim.machine.lanes import Lanes
-    from pyptx_sim.machine.memory.access import Places
+    from pyptx_sim.machine.memory.access import LaneOffsets
     from pyptx_sim.machine.memory.atomics import Update
-    from pyptx_sim.machine.memory.spaces import Memory
+    from pyptx_sim.machine.memory.spaces import SpaceMemory
     from pyptx_sim.machine.scheduling.code import Action
     from pyptx_sim.machine.undefined import Origin
     from pyptx_sim.machine.wave import Wave
@@ -88,7 +88,7 @@ def _order(operands: Operands) -> Order:
     )
 
 
-def _report_place(wave: Wave, lanes: Lanes, memory: Memory, addresses: Array) -> None:
+def _report_place(wave: Wave, lanes: Lanes, memory: SpaceMemory, addresses: Array) -> None:
     address = int(pick(addresses, *lanes.active)[0])
     what = f"atomic operation on {memory.space} memory: {memory.describe(address)}"
     fault(wave, "out-of-bounds", what, "pass an address in global or shared memory", lanes.count)
@@ -115,7 +115,7 @@ class _Atomic:
         self._polls = polls
 
     def __call__(
-        self, wave: Wave, lanes: Lanes, memory: Memory, addresses: Array, update: Update
+        self, wave: Wave, lanes: Lanes, memory: SpaceMemory, addresses: Array, update: Update
     ) -> tuple[list[Array], tuple[list[Array], Origin] | None]:
         """Return the old values, one array per register, and their undefined bits with the origin."""
         everywhere = np.broadcast_to(addresses, (lanes.height, 32))
@@ -146,14 +146,14 @@ class _Atomic:
         self._show(wave, lanes, memory, places)
         return values, None if bits is None else (registers(bits, shadow_dtype(self._dtype.itemsize)), origin)
 
-    def _origin(self, wave: Wave, lanes: Lanes, memory: Memory, places: Places) -> Origin | None:
+    def _origin(self, wave: Wave, lanes: Lanes, memory: SpaceMemory, places: LaneOffsets) -> Origin | None:
         """Return the origin of undefined bits at the locations; None if there are none."""
         known = memory.arena.written(places.offsets, self._access.size)
         if known is None or known.all():
             return None
         return self._access.origin(wave, lanes, memory, places, ~known)
 
-    def _show(self, wave: Wave, lanes: Lanes, memory: Memory, places: Places) -> None:
+    def _show(self, wave: Wave, lanes: Lanes, memory: SpaceMemory, places: LaneOffsets) -> None:
         """Report remaining undefined bits in host-visible memory, once."""
         known = memory.arena.written(places.offsets, self._access.size)
         if memory.space != "global" or known is None or known.all():
@@ -163,13 +163,15 @@ class _Atomic:
             self._access.report_undefined(wave, lanes, memory, places, shown)
             memory.arena.mark(places.offsets[shown], self._access.size)
 
-    def _flat(self, wave: Wave, lanes: Lanes, places: Places, readers: list[Reader]) -> Array:
+    def _flat(self, wave: Wave, lanes: Lanes, places: LaneOffsets, readers: list[Reader]) -> Array:
         """Return the sources as elements; those of one lane are contiguous."""
         shape = places.offsets.shape
         values = [np.broadcast_to(places.pick(read(wave, lanes)), shape).reshape(-1) for read in readers]
         return np.ascontiguousarray(np.stack(values, axis=-1)).view(self._element).reshape(-1)
 
-    def _apply(self, wave: Wave, memory: Memory, index: Array, sources: tuple[Array, Array], update: Update) -> Array:
+    def _apply(
+        self, wave: Wave, memory: SpaceMemory, index: Array, sources: tuple[Array, Array], update: Update
+    ) -> Array:
         words = memory.arena.data.view(self._element)
         if self._element == B128:
             return _one_by_one(wave, words, index, *sources, swaps=self._second is None)

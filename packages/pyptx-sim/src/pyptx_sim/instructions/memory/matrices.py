@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.matrix_rows import MatrixMove
     from pyptx_sim.instructions.compiling.operands import Operands
     from pyptx_sim.machine.lanes import Lanes
-    from pyptx_sim.machine.memory.access import Places
-    from pyptx_sim.machine.memory.spaces import Memory
+    from pyptx_sim.machine.memory.access import LaneOffsets
+    from pyptx_sim.machine.memory.spaces import SpaceMemory
     from pyptx_sim.machine.scheduling.code import Action
     from pyptx_sim.machine.undefined import Origin
     from pyptx_sim.machine.wave import Wave
@@ -92,7 +92,7 @@ def compile_ldmatrix(operands: Operands) -> Action:
     return step
 
 
-def _put(rows: Array, places: Places, values: Array) -> None:
+def _put(rows: Array, places: LaneOffsets, values: Array) -> None:
     """Set the rows at the given positions of `rows`, `[warps, 32]`."""
     if places.positions is None:
         rows[:] = values
@@ -100,7 +100,9 @@ def _put(rows: Array, places: Places, values: Array) -> None:
         rows[places.positions, places.columns] = values
 
 
-def _unknown(access: Access, wave: Wave, lanes: Lanes, memory: Memory, places: Places) -> tuple[Array, Origin] | None:
+def _unknown(
+    access: Access, wave: Wave, lanes: Lanes, memory: SpaceMemory, places: LaneOffsets
+) -> tuple[Array, Origin] | None:
     """Return the undefined bits of loaded rows, `[warps, 32]` of 16 bytes; None if there are none."""
     found = loaded(access, wave, lanes, memory, places, _HALF_ROW)
     if found is None:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from pyptx_sim.instructions.compiling.operands import Operands
     from pyptx_sim.instructions.compiling.registers import Reader
     from pyptx_sim.machine.lanes import IntArray, Lanes
-    from pyptx_sim.machine.memory.access import Places
-    from pyptx_sim.machine.memory.spaces import Memory
+    from pyptx_sim.machine.memory.access import LaneOffsets
+    from pyptx_sim.machine.memory.spaces import SpaceMemory
     from pyptx_sim.machine.scheduling.code import Action
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array
@@ -172,7 +172,7 @@ def compile_store(operands: Operands) -> Action:
     return step
 
 
-def _write(access: Access, wave: Wave, lanes: Lanes, memory: Memory, places: Places, piece: Array) -> None:
+def _write(access: Access, wave: Wave, lanes: Lanes, memory: SpaceMemory, places: LaneOffsets, piece: Array) -> None:
     offsets, values = places.offsets, [places.pick(piece)]
     if wave.machine.checked:
         access.before(wave, lanes, memory, places, values)

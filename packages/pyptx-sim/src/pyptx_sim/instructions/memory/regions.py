@@ -9,7 +9,7 @@ import numpy as np
 from pyptx_sim.instructions.memory.addresses import target
 from pyptx_sim.instructions.synchronization.threads import locate
 from pyptx_sim.machine.lanes import WARP, pick
-from pyptx_sim.machine.memory.access import Access, Places
+from pyptx_sim.machine.memory.access import Access, LaneOffsets
 
 if TYPE_CHECKING:
     from pyptx_sim.instructions.compiling.operands import Operands
@@ -54,7 +54,7 @@ def _touched(wave: Wave, lanes: Lanes, spots: IntArray, space: str, size: int) -
     positions, columns = sound.active
     offsets = pick(spots, positions, columns)
     if wave.machine.checked:
-        places = Places(offsets, positions, columns)
+        places = LaneOffsets(offsets, positions, columns)
         Access("write", size).before(wave, sound, wave.memories[space], places)
     wave.version += 1
     return offsets

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from pyptx_sim.instructions.compiling.operands import Operands
     from pyptx_sim.instructions.compiling.registers import Reader, Writer
     from pyptx_sim.machine.lanes import Lanes
-    from pyptx_sim.machine.memory.access import Places
-    from pyptx_sim.machine.memory.spaces import Memory
+    from pyptx_sim.machine.memory.access import LaneOffsets
+    from pyptx_sim.machine.memory.spaces import SpaceMemory
     from pyptx_sim.machine.scheduling.code import Action
     from pyptx_sim.machine.undefined import Origin
     from pyptx_sim.machine.wave import Wave
@@ -78,7 +78,7 @@ def compile_load(operands: Operands) -> Action:
 
 
 def _undefined(
-    access: Access, wave: Wave, lanes: Lanes, memory: Memory, places: Places, dtype: DType
+    access: Access, wave: Wave, lanes: Lanes, memory: SpaceMemory, places: LaneOffsets, dtype: DType
 ) -> tuple[list[Array], Origin] | None:
     """Return the undefined bits of loaded values, in lane order, and their origin; None if there are none."""
     found = loaded(access, wave, lanes, memory, places, dtype)
@@ -136,7 +136,7 @@ def compile_store(operands: Operands) -> Action:
     return step
 
 
-def _store(wave: Wave, memory: Memory, places: Places, values: list[Array], size: int) -> None:
+def _store(wave: Wave, memory: SpaceMemory, places: LaneOffsets, values: list[Array], size: int) -> None:
     offsets = places.offsets
     if places.positions is None and any(value.shape != offsets.shape for value in values):
         shape = np.broadcast_shapes(offsets.shape, *(value.shape for value in values))

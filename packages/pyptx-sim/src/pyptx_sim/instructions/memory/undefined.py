@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from pyptx_sim.instructions.compiling.carrying import Carried
     from pyptx_sim.machine.lanes import IntArray, Lanes
-    from pyptx_sim.machine.memory.access import Access, Places
-    from pyptx_sim.machine.memory.spaces import Memory
+    from pyptx_sim.machine.memory.access import Access, LaneOffsets
+    from pyptx_sim.machine.memory.spaces import SpaceMemory
     from pyptx_sim.machine.undefined import Origin
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array, Mask
@@ -29,7 +29,7 @@ __all__ = ["leave_bits", "leave_loaded", "leave_stored", "loaded"]
 
 
 def loaded(
-    access: Access, wave: Wave, lanes: Lanes, memory: Memory, places: Places, dtype: DType
+    access: Access, wave: Wave, lanes: Lanes, memory: SpaceMemory, places: LaneOffsets, dtype: DType
 ) -> tuple[list[Array], Origin] | None:
     """Return the undefined bits of loaded values in elements of a dtype, and their origin; None if there are none."""
     count = access.size // dtype.itemsize
@@ -61,7 +61,12 @@ def leave_loaded(
 
 
 def leave_stored(
-    access: Access, wave: Wave, lanes: Lanes, memory: Memory, places: Places, registers: Sequence[Carried | None]
+    access: Access,
+    wave: Wave,
+    lanes: Lanes,
+    memory: SpaceMemory,
+    places: LaneOffsets,
+    registers: Sequence[Carried | None],
 ) -> None:
     """Set the undefined bits of stored values in memory, or report them if the memory is host-visible.
 
@@ -76,8 +81,8 @@ def leave_bits(
     access: Access,
     wave: Wave,
     lanes: Lanes,
-    memory: Memory,
-    places: Places,
+    memory: SpaceMemory,
+    places: LaneOffsets,
     registers: Sequence[Carried | None],
     bits: Sequence[Array | None],
     origin: Origin,

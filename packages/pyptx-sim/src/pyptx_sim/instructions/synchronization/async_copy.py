@@ -14,7 +14,7 @@ from pyptx_sim.instructions.synchronization.threads import Threads, by_offset, i
 from pyptx_sim.machine.asynchrony.copies import Arrivals, Copies
 from pyptx_sim.machine.asynchrony.groups import COPY
 from pyptx_sim.machine.lanes import WARP, pick
-from pyptx_sim.machine.memory.access import Access, Places
+from pyptx_sim.machine.memory.access import Access, LaneOffsets
 
 if TYPE_CHECKING:
     from pyptx_sim.extension import GroupKind
@@ -97,7 +97,7 @@ class _Pieces:
         bits = copies.undefined()
         if bits is None or not bits.any():
             return None
-        places = Places(copies.sources, threads.positions, threads.columns)
+        places = LaneOffsets(copies.sources, threads.positions, threads.columns)
         return Access("read", self.size).origin(
             wave, lanes, wave.memories["global"], places, np.asarray(bits.any(axis=1))
         )
@@ -131,7 +131,7 @@ class _Pieces:
         return np.isin(threads.positions * WARP + threads.columns, found.positions * WARP + found.columns)
 
 
-def arrive_behind(wave: Wave, kind: GroupKind, threads: Threads) -> None:
+def arrive_on_completion(wave: Wave, kind: GroupKind, threads: Threads) -> None:
     """Issue an arrival of each thread, at its mbarrier, after all its earlier operations of a kind."""
     groups = wave.groups_of(kind)
     arrivals = Arrivals(
@@ -216,6 +216,6 @@ def compile_arrive(operands: Operands) -> Action:
             if not counted:
                 for offset, index in by_offset(threads):
                     wave.mbarriers.await_arrivals(offset, len(index), wave.pc)
-            arrive_behind(wave, COPY, threads)
+            arrive_on_completion(wave, COPY, threads)
 
     return step

@@ -210,7 +210,7 @@ class _Waiting:
         parked: dict[int, int] = {}  # mbarrier that each parked warp waits for
         splits = wave.splits
         giving_up = set(splits.warp[group.ids[splits.key[group.ids] == GIVES_UP]].tolist())
-        first_asked = wave.mbarriers.first_asked if wave.machine.late else _never
+        first_asked = wave.mbarriers.first_asked if wave.machine.delay_async else _never
         for part, threads in in_shared(wave, lanes, self._find, ACCESS, "mbarrier"):
             answers = self._answers(wave, part, threads)
             done[threads.positions, threads.columns] = answers

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyptx_sim.instructions.memory.addresses import Target
     from pyptx_sim.machine.lanes import IntArray, Lanes
     from pyptx_sim.machine.memory.access import Access
-    from pyptx_sim.machine.memory.spaces import Memory
+    from pyptx_sim.machine.memory.spaces import SpaceMemory
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array, Mask
 
@@ -58,7 +58,7 @@ class Threads:
         return Threads(self.positions[which], self.columns[which], self.warps[which], self.offsets[which])
 
 
-def threads_at(wave: Wave, lanes: Lanes, memory: Memory, addresses: IntArray, access: Access) -> Threads | None:
+def threads_at(wave: Wave, lanes: Lanes, memory: SpaceMemory, addresses: IntArray, access: Access) -> Threads | None:
     """Return the threads with a valid access, None if there are none.
 
     Invalid accesses are reported or raise MemoryFault.

@@ -11,7 +11,7 @@ import numpy as np
 
 from pyptx_ir.syntax.operands import Pair
 from pyptx_sim.errors import MissingSemantics, SimulationError
-from pyptx_sim.instructions.textures.threads import Threads, check_geometry, handle, numbers, parts_of
+from pyptx_sim.instructions.textures.threads import TextureThreads, check_geometry, handle, numbers, parts_of
 from pyptx_sim.machine.memory.access import Access
 from pyptx_sim.machine.memory.texels import GEOMETRIES, Texels
 from pyptx_sim.numerics.sampling import COMPARISONS, Sampler, detail_of, faces, levels, taps
@@ -60,7 +60,7 @@ class _Asked:
 
 
 # Function that returns four components per thread, for one texture and sampler.
-_How: TypeAlias = Callable[[Threads, Texels, Sampler, _Asked], "list[Array]"]
+_How: TypeAlias = Callable[[TextureThreads, Texels, Sampler, _Asked], "list[Array]"]
 
 
 class _Coordinates:
@@ -82,7 +82,7 @@ class _Coordinates:
             numbers(operands, part, ["f32"] * axes) for name in ("dpdx", "dpdy") if (part := operands.given(name))
         ]
 
-    def read(self, threads: Threads, texels: Texels) -> _Asked:
+    def read(self, threads: TextureThreads, texels: Texels) -> _Asked:
         """Return the parameters of the threads' reads of a texture."""
         values = [threads.read(reader) for reader in self._coordinates]
         shape, slice_ = texels.shape, np.zeros(len(threads), np.int64)
@@ -111,7 +111,7 @@ def compile_gather(operands: Operands) -> Action:
     """Fetch one component of the four texels that bilinear filtering would read."""
     component = "rgba".index(operands.word("comp"))
 
-    def gathered(threads: Threads, texels: Texels, sampler: Sampler, asked: _Asked) -> list[Array]:
+    def gathered(threads: TextureThreads, texels: Texels, sampler: Sampler, asked: _Asked) -> list[Array]:
         return _gathered(threads, texels, sampler, asked, component)
 
     return _Fetch(operands, gathered).step
@@ -134,7 +134,7 @@ class _Fetch:
 
     def step(self, wave: Wave, lanes: Lanes) -> None:
         """Fetch for all lanes."""
-        threads = Threads(wave, lanes)
+        threads = TextureThreads(wave, lanes)
         results = [np.zeros(len(threads), np.float64) for _ in range(_CHANNELS)]
         for which, some, texels in threads.by_handle(self._texture, Texels, "texture"):
             for inner, few, sampler in self._sampled_by(some, texels):
@@ -149,7 +149,9 @@ class _Fetch:
         if self._resident is not None:
             self._resident(wave, lanes, np.ones((1, 1), np.bool_))
 
-    def _sampled_by(self, threads: Threads, texels: Texels) -> list[tuple[NDArray[np.bool_], Threads, Sampler]]:
+    def _sampled_by(
+        self, threads: TextureThreads, texels: Texels
+    ) -> list[tuple[NDArray[np.bool_], TextureThreads, Sampler]]:
         """Return the threads per sampler; coordinates are normalized if both texture and sampler are."""
         own = texels.sampler or Sampler()
         if texels.shape.faces > 1:
@@ -162,7 +164,7 @@ class _Fetch:
         ]
 
 
-def _check_type(threads: Threads, texels: Texels, asked: str) -> None:
+def _check_type(threads: TextureThreads, texels: Texels, asked: str) -> None:
     """Reject a fetch with another number type than the texture's: the device would return the raw bits."""
     floats = texels.dtype.kind == "f" or texels.normalized_float
     if floats == (asked[0] == "f"):
@@ -186,7 +188,7 @@ def _as_type(results: Sequence[Array], asked: str) -> list[Array]:
 # --- reading texels -----------------------------------------------------------------------------
 
 
-def _sampled(threads: Threads, texels: Texels, sampler: Sampler, asked: _Asked) -> list[Array]:
+def _sampled(threads: TextureThreads, texels: Texels, sampler: Sampler, asked: _Asked) -> list[Array]:
     """Return the filtered texels of one level of detail, or interpolated between two."""
     total = [np.zeros(len(threads), np.float64) for _ in range(_CHANNELS)]
     for numbers_, weights in levels(_detail(threads, texels, asked), len(texels.levels), sampler.mip_filter):
@@ -201,7 +203,7 @@ def _sampled(threads: Threads, texels: Texels, sampler: Sampler, asked: _Asked) 
     return total
 
 
-def _detail(threads: Threads, texels: Texels, asked: _Asked) -> Array:
+def _detail(threads: TextureThreads, texels: Texels, asked: _Asked) -> Array:
     if asked.gradients is not None:
         extents = texels.levels[0].extents if texels.sampler and texels.sampler.normalized else (1,) * _CHANNELS
         axes = len(texels.levels[0].extents)
@@ -210,7 +212,7 @@ def _detail(threads: Threads, texels: Texels, asked: _Asked) -> Array:
     return np.zeros(len(threads)) if asked.detail is None else asked.detail.astype(np.float64)
 
 
-def _filtered(threads: Threads, texels: Texels, level: Level, sampler: Sampler, asked: _Asked) -> list[Array]:
+def _filtered(threads: TextureThreads, texels: Texels, level: Level, sampler: Sampler, asked: _Asked) -> list[Array]:
     """Return the weighted texels of one level."""
     along = [
         _taps(texels, values, extent, sampler, axis, asked.offsets)
@@ -235,7 +237,7 @@ def _taps(
 
 
 def _texels(
-    threads: Threads,
+    threads: TextureThreads,
     texels: Texels,
     level: Level,
     sampler: Sampler,
@@ -261,7 +263,7 @@ def _texels(
     return components
 
 
-def _compared(threads: Threads, sampler: Sampler, asked: _Asked, components: list[Array]) -> list[Array]:
+def _compared(threads: TextureThreads, sampler: Sampler, asked: _Asked, components: list[Array]) -> list[Array]:
     """Return 1 if the comparison of the instruction's depth with a texel holds, else 0; without a depth, the texel."""
     if asked.depth is None:
         return components
@@ -282,7 +284,7 @@ def _number(texels: Texels, values: Array) -> Array:
     return np.maximum(values.astype(np.float64) / most, -1.0)
 
 
-def _gathered(threads: Threads, texels: Texels, sampler: Sampler, asked: _Asked, component: int) -> list[Array]:
+def _gathered(threads: TextureThreads, texels: Texels, sampler: Sampler, asked: _Asked, component: int) -> list[Array]:
     """Return one component of the four texels around each point."""
     level, linear = texels.levels[0], replace(sampler, filter="linear")
     along = [

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from pyptx_sim.instructions.textures.threads import Threads, handle, parts_of
+from pyptx_sim.instructions.textures.threads import TextureThreads, handle, parts_of
 from pyptx_sim.machine.memory.texels import Texels
 from pyptx_sim.numerics.sampling import Sampler
 
@@ -50,7 +50,7 @@ def compile_query(operands: Operands) -> Action:
     level_of = None if lod is None else operands.read(lod, "b32")
 
     def ask(wave: Wave, lanes: Lanes) -> None:
-        threads = Threads(wave, lanes)
+        threads = TextureThreads(wave, lanes)
         result = np.zeros(len(threads), np.uint32)
         wanted = np.zeros(len(threads), np.int64) if level_of is None else threads.read(level_of).astype(np.int64)
         for which, _, found in threads.by_handle(read, (Texels, Sampler), "texture, sampler or surface"):
@@ -91,7 +91,7 @@ def compile_test(operands: Operands) -> Action:
     read, write = handle(operands, operands.named("a")), operands.write(operands.named("p"), "pred")
 
     def test(wave: Wave, lanes: Lanes) -> None:
-        threads = Threads(wave, lanes)
+        threads = TextureThreads(wave, lanes)
         found = [_kind(wave.machine.handles.get(each)) == kind for each in threads.read(read).tolist()]
         write(wave, lanes, threads.spread(np.array(found, np.bool_)))
 

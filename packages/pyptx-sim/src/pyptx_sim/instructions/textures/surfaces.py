@@ -12,7 +12,7 @@ import numpy as np
 
 from pyptx_sim.errors import SimulationError
 from pyptx_sim.instructions.memory.atomics import update_of
-from pyptx_sim.instructions.textures.threads import Threads, check_geometry, handle, numbers, parts_of
+from pyptx_sim.instructions.textures.threads import TextureThreads, check_geometry, handle, numbers, parts_of
 from pyptx_sim.machine.memory.access import Access, fault
 from pyptx_sim.machine.memory.texels import GEOMETRIES, Texels
 from pyptx_sim.observer import Order
@@ -43,7 +43,7 @@ class _Places:
         self._coordinates = numbers(operands, coordinates, types)
         self._size = size
 
-    def of(self, threads: Threads) -> Iterator[tuple[NDArray[np.bool_], Threads, Texels, IntArray]]:
+    def of(self, threads: TextureThreads) -> Iterator[tuple[NDArray[np.bool_], TextureThreads, Texels, IntArray]]:
         """Yield, per surface, a mask of threads with a valid access, these threads, the surface, and their offsets."""
         for which, some, texels in threads.by_handle(self._handle, Texels, "surface"):
             if not texels.writeable:
@@ -60,7 +60,7 @@ class _Places:
                 at[np.flatnonzero(which)[inside]] = True
                 yield at, few, texels, offsets[inside]
 
-    def _offsets(self, threads: Threads, texels: Texels) -> tuple[NDArray[np.bool_], IntArray]:
+    def _offsets(self, threads: TextureThreads, texels: Texels) -> tuple[NDArray[np.bool_], IntArray]:
         """Return a mask of the threads with an access, and the arena offsets of their locations."""
         values = [threads.read(reader).astype(np.int64) for reader in self._coordinates]
         level, shape = texels.levels[0], texels.shape
@@ -78,7 +78,9 @@ class _Places:
         slice_ = values.pop(0) if shape.layered else 0
         return inside, texels.rows(level, slice_, tuple(values[1:])) + values[0] * step
 
-    def _report(self, threads: Threads, texels: Texels, values: list[IntArray], inside: NDArray[np.bool_]) -> None:
+    def _report(
+        self, threads: TextureThreads, texels: Texels, values: list[IntArray], inside: NDArray[np.bool_]
+    ) -> None:
         first = int((~inside).argmax())
         place = ", ".join(str(int(value[first])) for value in values)
         extents = " x ".join(map(str, texels.levels[0].extents))
@@ -99,7 +101,7 @@ def compile_load(operands: Operands) -> Action:
     writers = [operands.write(part, ptx_type) for part in parts]
 
     def load(wave: Wave, lanes: Lanes) -> None:
-        threads = Threads(wave, lanes)
+        threads = TextureThreads(wave, lanes)
         results = [np.zeros(len(threads), dtype) for _ in parts]
         for which, some, _, offsets in places.of(threads):
             for result, values in zip(results, some.load(access, offsets, dtype, len(parts)), strict=True):
@@ -121,7 +123,7 @@ def compile_store(operands: Operands) -> Action:
     plain = Access("write", size)
 
     def store(wave: Wave, lanes: Lanes) -> None:
-        threads = Threads(wave, lanes)
+        threads = TextureThreads(wave, lanes)
         values = [threads.read(reader) for reader in readers]
         for which, some, texels, offsets in places.of(threads):
             mine = [each[which] for each in values]
@@ -152,7 +154,7 @@ def compile_reduction(operands: Operands) -> Action:
     access = Access("atomic", size, strong=True, order=order)
 
     def reduce(wave: Wave, lanes: Lanes) -> None:
-        threads = Threads(wave, lanes)
+        threads = TextureThreads(wave, lanes)
         values = threads.read(read)
         for which, some, texels, offsets in places.of(threads):
             element = _element(texels, ptx_type) if formatted else ptx_type

@@ -34,7 +34,7 @@ _HANDLE_BYTES = 8
 _HELP = "pass a pyptx_sim.Texture, Surface or Sampler as the argument, or give the variable one: Launch(textures={…})"
 
 
-class Threads:
+class TextureThreads:
     """Some threads of a step: entry i of every array belongs to thread i."""
 
     __slots__ = ("_columns", "_lanes", "_positions", "wave")
@@ -61,12 +61,12 @@ class Threads:
         """Return the threads' values in lane order, for all lanes of the step."""
         return spread(values, self._positions, self._columns, self._lanes.height)
 
-    def chosen(self, which: Mask) -> Threads | None:
+    def chosen(self, which: Mask) -> TextureThreads | None:
         """Return the selected threads; None if there are none."""
         if which.all():
             return self
         part = self._lanes.narrowed(self.spread(which).astype(np.bool_))
-        return None if part is None else Threads(self.wave, part)
+        return None if part is None else TextureThreads(self.wave, part)
 
     def load(self, access: Access, offsets: IntArray, dtype: DType, count: int) -> list[Array]:
         """Return `count` elements at offsets of the global arena; zeros for an invalid access."""
@@ -109,7 +109,7 @@ class Threads:
 
     def by_handle(
         self, reader: Reader, kind: type[B] | tuple[type[B], ...], what: str
-    ) -> Iterator[tuple[Mask, Threads, B]]:
+    ) -> Iterator[tuple[Mask, TextureThreads, B]]:
         """Yield, per handle, a mask of its threads, these threads, and the handle's object."""
         handles = self.read(reader)
         for handle in np.unique(handles).tolist():
@@ -166,7 +166,7 @@ def _kind(found: object) -> str:
     return "surface" if found.writeable else "texture"
 
 
-def check_geometry(threads: Threads, texels: Texels, geometry: str) -> None:
+def check_geometry(threads: TextureThreads, texels: Texels, geometry: str) -> None:
     """Reject an access to a texture or surface of another geometry."""
     if texels.geometry == geometry:
         return

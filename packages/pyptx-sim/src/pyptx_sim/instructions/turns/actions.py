@@ -1,10 +1,10 @@
-"""Actions and terminators of steps that are functions of a `Turn`."""
+"""Actions and terminators of steps that are functions of a `ExecutionContext`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_sim.instructions.turns.turn import Turn
+from pyptx_sim.instructions.turns.turn import ExecutionContext
 from pyptx_sim.machine.lanes import Lanes
 
 if TYPE_CHECKING:
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 __all__ = ["acting", "ending", "ending_once"]
 
 
-def acting(run: Callable[[Turn], None]) -> Action:
+def acting(run: Callable[[ExecutionContext], None]) -> Action:
     """Return an action that calls `run`."""
-    return lambda wave, lanes: run(Turn(wave, lanes))
+    return lambda wave, lanes: run(ExecutionContext(wave, lanes))
 
 
-def ending(run: Callable[[Turn], Stall | None], following: int, *, together: bool) -> Terminator:
+def ending(run: Callable[[ExecutionContext], Stall | None], following: int, *, together: bool) -> Terminator:
     """Return a terminator that calls `run`, warp by warp; if it returns a stall, it is called again later.
 
     `together`: the lanes of a warp synchronize there, once they need not wait.
@@ -33,7 +33,7 @@ def ending(run: Callable[[Turn], Stall | None], following: int, *, together: boo
         splits.block[group.ids] = following
         for split in group.ids:
             lanes = Lanes(splits.warp[split][None], splits.mask[split][None], 1, whole=False)
-            stall = run(Turn(wave, lanes))
+            stall = run(ExecutionContext(wave, lanes))
             if stall is not None:
                 splits.block[split] = following - 1
                 wave.stall(split[None], stall)
@@ -43,14 +43,14 @@ def ending(run: Callable[[Turn], Stall | None], following: int, *, together: boo
     return end
 
 
-def ending_once(run: Callable[[Turn], None], following: int, *, together: bool) -> Terminator:
+def ending_once(run: Callable[[ExecutionContext], None], following: int, *, together: bool) -> Terminator:
     """Return a terminator that calls `run` once for all converged lanes; stalled lanes continue after it.
 
     `together`: the lanes of a warp synchronize there.
     """
 
     def end(wave: Wave, group: Group) -> None:
-        turn = Turn(wave, group.lanes, group.ids)
+        turn = ExecutionContext(wave, group.lanes, group.ids)
         if together and turn.observed:
             wave.machine.observers.warp_sync(*group.lanes.by_warp(), wave.pc)
         wave.splits.block[group.ids] = following

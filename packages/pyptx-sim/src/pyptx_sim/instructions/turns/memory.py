@@ -12,7 +12,7 @@ from pyptx_sim.instructions.memory.undefined import leave_loaded
 from pyptx_sim.instructions.synchronization.threads import not_shared, wrong_space
 from pyptx_sim.instructions.turns.lanes import ActiveLanes, Integers, Masks
 from pyptx_sim.machine.lanes import broadcast, pick, spread
-from pyptx_sim.machine.memory.access import Access, Places
+from pyptx_sim.machine.memory.access import Access, LaneOffsets
 from pyptx_sim.machine.undefined import NOT_WRITTEN, Origin
 from pyptx_sim.program.windows import GLOBAL_WINDOW, memory_name
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from pyptx_sim.extension import Space
     from pyptx_sim.instructions.compiling.carrying import Carried
     from pyptx_sim.instructions.memory.addresses import Target
-    from pyptx_sim.machine.memory.spaces import Memory
+    from pyptx_sim.machine.memory.spaces import SpaceMemory
     from pyptx_sim.observer import AccessKind
     from pyptx_sim.types import DType
 
-__all__ = ["Accesses"]
+__all__ = ["MemoryAccesses"]
 
 Addressed = TypeVar("Addressed", int, Integers)
 
 
-class Accesses(ActiveLanes):
+class MemoryAccesses(ActiveLanes):
     """Lanes that access memory.
 
     A space is a PTX name (`"global"`, `"shared"`) or an extension's `Space`. Its bytes are in an arena. If each CTA or
@@ -42,7 +42,7 @@ class Accesses(ActiveLanes):
 
     __slots__ = ()
 
-    def memory(self, space: Space | str) -> Memory:
+    def memory(self, space: Space | str) -> SpaceMemory:
         """Return the memory of a space, with its arena."""
         return self.wave.memory(space)
 
@@ -145,7 +145,7 @@ class Accesses(ActiveLanes):
         Bytes that are read must have been written. In a run without checks this has no cost.
         """
         if self.checked:
-            places = Places(offsets, *self.places)
+            places = LaneOffsets(offsets, *self.places)
             Access(kind, size).before(self.wave, self._lanes, self.memory(space), places)
 
     def freed(self, rule: str, space: Space | str, offsets: Integers, size: int) -> None:
@@ -161,7 +161,7 @@ class Accesses(ActiveLanes):
     def need(self, space: Space | str, offsets: Integers, size: int) -> None:
         """Report unwritten bytes, among `size` bytes at each active thread's offset."""
         if self.checked:
-            places = Places(offsets, *self.places)
+            places = LaneOffsets(offsets, *self.places)
             Access("read", size).check_initialised(self.wave, self._lanes, self.memory(space), places)
 
     def undefined(self, space: Space | str, offset: int, message: str, count: int, *, label: str | None = None) -> None:

@@ -8,27 +8,27 @@ import numpy as np
 
 from pyptx_sim.extension.space import name_of
 from pyptx_sim.instructions.notify import tell_waited
-from pyptx_sim.instructions.synchronization.async_copy import arrive_behind, multicast
+from pyptx_sim.instructions.synchronization.async_copy import arrive_on_completion, multicast
 from pyptx_sim.instructions.synchronization.mbarriers import ACCESS
 from pyptx_sim.instructions.synchronization.threads import in_shared
-from pyptx_sim.instructions.turns.memory import Accesses
+from pyptx_sim.instructions.turns.memory import MemoryAccesses
 from pyptx_sim.machine.lanes import by_warp
-from pyptx_sim.observer import Work
+from pyptx_sim.observer import AsyncOperations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator
 
-    from pyptx_sim.extension import AsyncItem, GroupKind, Proxy, Space, Stall
+    from pyptx_sim.extension import AsyncIssue, GroupKind, Proxy, Space, Stall
     from pyptx_sim.instructions.compiling.registers import Reader
     from pyptx_sim.instructions.memory.addresses import Target
     from pyptx_sim.instructions.turns.lanes import Integers, Masks
     from pyptx_sim.machine.wave import KeyOwner
-    from pyptx_sim.observer import Touch
+    from pyptx_sim.observer import AsyncAccess
 
-__all__ = ["Turn"]
+__all__ = ["ExecutionContext"]
 
 
-class Turn(Accesses):
+class ExecutionContext(MemoryAccesses):
     """Execution context: lanes that execute an instruction together, with all available operations.
 
     See `ActiveLanes` for the lanes and their registers, and `Accesses` for memory. This class adds asynchronous
@@ -54,14 +54,16 @@ class Turn(Accesses):
         warps, lanes = self.threads
         return groups.note(warps, lanes, self.pc)
 
-    def issue(self, item: AsyncItem, touches: Iterable[Touch] = (), *, proxy: Proxy | None = None) -> None:
+    def issue(self, item: AsyncIssue, touches: Iterable[AsyncAccess] = (), *, proxy: Proxy | None = None) -> None:
         """Issue an item; `touches` are its future reads and writes, through a proxy."""
         self.issue_all(((item, touches),), proxy=proxy)
 
-    def issue_all(self, items: Iterable[tuple[AsyncItem, Iterable[Touch]]], *, proxy: Proxy | None = None) -> None:
+    def issue_all(
+        self, items: Iterable[tuple[AsyncIssue, Iterable[AsyncAccess]]], *, proxy: Proxy | None = None
+    ) -> None:
         """Issue items in order, each with its future accesses."""
         observers = self.wave.machine.observers
-        works: list[Work] = []
+        works: list[AsyncOperations] = []
         for item, touches in items:
             self.wave.engine.issue(item)
             if not self.observed:
@@ -69,7 +71,9 @@ class Turn(Accesses):
             told = tuple(touches)
             for place, warps, lanes in _signalled(item, told):
                 observers.barrier_used(place, *by_warp(warps, lanes), self.pc)
-            works.append(Work(item.item_id, self.pc, item.group, proxy, item.warps, item.lanes, item.numbers, told))
+            works.append(
+                AsyncOperations(item.item_id, self.pc, item.group, proxy, item.warps, item.lanes, item.numbers, told)
+            )
         if works:
             observers.issued_together(works)
 
@@ -93,16 +97,18 @@ class Turn(Accesses):
         """Complete outstanding operations: those of each item that `completes` selects (None: none)."""
         self.wave.engine.complete_some(completes)
 
-    def arrive_behind(self, kind: GroupKind, barrier: Target, peers: Reader | None = None) -> None:
+    def arrive_on_completion(self, kind: GroupKind, barrier: Target, peers: Reader | None = None) -> None:
         """Issue an arrival of each thread at an mbarrier after all its earlier operations of a kind.
 
         `barrier` is from `Operands.barrier`. `peers` reads a CTA mask by cluster rank: the arrival is at the same
         offset in each of these CTAs.
         """
         for lanes, threads in in_shared(self.wave, self._lanes, barrier, ACCESS, "mbarrier"):
-            arrive_behind(self.wave, kind, threads if peers is None else multicast(self.wave, lanes, threads, peers))
+            arrive_on_completion(
+                self.wave, kind, threads if peers is None else multicast(self.wave, lanes, threads, peers)
+            )
 
-    def show(self, proxy: Proxy, *spaces: Space | str) -> None:
+    def proxy_fence(self, proxy: Proxy, *spaces: Space | str) -> None:
         """Execute a proxy fence: accesses to the spaces that happen before it become visible to the proxy."""
         if self.observed:
             names = tuple(name_of(space) for space in spaces)
@@ -170,7 +176,7 @@ class Turn(Accesses):
         self.wave.stall(splits if which is None else splits[which], on)
 
 
-def _signalled(item: AsyncItem, touches: Iterable[Touch]) -> Iterator[tuple[int, Integers, Integers]]:
+def _signalled(item: AsyncIssue, touches: Iterable[AsyncAccess]) -> Iterator[tuple[int, Integers, Integers]]:
     """Yield the mbarriers that writes signal, with the warps and lanes of the issuing threads."""
     for touch in touches:
         if touch.writes and touch.barriers is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.extension import AsyncItem
+from pyptx_sim.extension import AsyncIssue
 from pyptx_sim.machine.asynchrony.groups import Arrival
 from pyptx_sim.types import bits_dtype
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True, kw_only=True)
-class Copies(AsyncItem):
+class Copies(AsyncIssue):
     """Copies issued by one `cp.async`, one entry per thread.
 
     `size` bytes are copied from `sources` in the global arena to `targets` in the shared arena. Only the first `used`
@@ -64,7 +64,7 @@ class Copies(AsyncItem):
 
 
 @dataclass(slots=True, kw_only=True)
-class Arrivals(AsyncItem):
+class Arrivals(AsyncIssue):
     """Arrivals at mbarriers, one per thread, triggered by completion of the thread's earlier operations of a kind.
 
     `behind` is the number of the last operation of the kind that was issued before the arrivals.
@@ -85,7 +85,7 @@ class Arrivals(AsyncItem):
             before = isinstance(item, Arrivals) and self.follows.pipelined and item.follows is self.follows
             if not before and item.group is not self.follows:
                 return None
-            return item.issued_by(self.warps, self.lanes) if isinstance(item, AsyncItem) else None
+            return item.issued_by(self.warps, self.lanes) if isinstance(item, AsyncIssue) else None
 
         self.wave.engine.complete_before(self.item_id, theirs)
         mbarriers, groups = self.wave.mbarriers, self.wave.groups_of(self.follows)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
-from pyptx_sim.extension import AsyncItem
+from pyptx_sim.extension import AsyncIssue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -64,7 +64,7 @@ class Item(Protocol):
 
 def _goes_on(item: Item, following: Item | None) -> bool:
     """Return whether the following item includes this one, so that both are performed together."""
-    return isinstance(item, AsyncItem) and isinstance(following, AsyncItem) and item.goes_on_in(following)
+    return isinstance(item, AsyncIssue) and isinstance(following, AsyncIssue) and item.goes_on_in(following)
 
 
 class Engine:
@@ -152,20 +152,20 @@ class Engine:
             if which is not None and which.any():
                 self._complete(earlier, which)
 
-    def take_before(self, item_id: int, which: Callable[[AsyncItem], Mask | None]) -> list[AsyncItem]:
+    def take_before(self, item_id: int, which: Callable[[AsyncIssue], Mask | None]) -> list[AsyncIssue]:
         """Remove the operations that `which` selects from items before `item_id`; the caller completes them."""
-        taken: list[AsyncItem] = []
+        taken: list[AsyncIssue] = []
         for earlier in self._items:
             if earlier.item_id >= item_id:
                 break
-            if not len(earlier) or not isinstance(earlier, AsyncItem):
+            if not len(earlier) or not isinstance(earlier, AsyncIssue):
                 continue
             mask = which(earlier)
             if mask is not None and mask.any():
                 taken.append(self._take(earlier, mask))
         return taken
 
-    def _take(self, item: AsyncItem, which: Mask) -> AsyncItem:
+    def _take(self, item: AsyncIssue, which: Mask) -> AsyncIssue:
         """Move operations of an item into a separate item, which the caller completes."""
         taken = item.part(which)
         item.keep(~which)

@@ -10,7 +10,7 @@ import numpy as np
 from pyptx_ir.isa.modules.counting import counted
 from pyptx_sim.errors import MemoryFault, fault_text
 from pyptx_sim.machine.lanes import WARP, pick, spread
-from pyptx_sim.machine.memory.stores import Stores
+from pyptx_sim.machine.memory.stores import PendingStores
 from pyptx_sim.machine.reports.blame import why_early
 from pyptx_sim.machine.undefined import NOT_WRITTEN, Origin
 from pyptx_sim.program.program import ALL_BYTES
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pyptx_sim.machine.lanes import IntArray, Lanes
     from pyptx_sim.machine.memory.row_lanes import RowLanes
-    from pyptx_sim.machine.memory.spaces import Memory
+    from pyptx_sim.machine.memory.spaces import SpaceMemory
     from pyptx_sim.machine.memory.variables import Within
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.observer import AccessKind, Order
@@ -32,7 +32,7 @@ _BY_UPPER_HALF = {WINDOWS[space] >> 32: space for space in ("shared", "local", "
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class LaneOffsets:
     """Arena offsets of the lanes with valid accesses.
 
     Dense: `offsets` is `[rows|1, 32|1]` for every lane of the step; `positions` and `columns` are None. Sparse: one
@@ -58,7 +58,7 @@ class Places:
             return np.ascontiguousarray(offsets).reshape(-1), lanes.warps(positions), columns
         return self.offsets, lanes.warps(self.positions), self.columns
 
-    def seen(self, hidden: Mask, values: list[Array], lanes: Lanes) -> tuple[Places, list[Array]]:
+    def seen(self, hidden: Mask, values: list[Array], lanes: Lanes) -> tuple[LaneOffsets, list[Array]]:
         """Return the offsets that are not hidden (in the order of `of_threads`), and the values to store there."""
         offsets, _, _ = self.of_threads(lanes)
         positions, columns = (
@@ -66,7 +66,7 @@ class Places:
         )
         if self.positions is None:
             values = [pick(value, positions, columns) for value in values]
-        return Places(offsets[~hidden], positions[~hidden], columns[~hidden]), [value[~hidden] for value in values]
+        return LaneOffsets(offsets[~hidden], positions[~hidden], columns[~hidden]), [value[~hidden] for value in values]
 
     def spread(self, values: Array, height: int) -> Array:
         """Return values read at the offsets in lane order; lanes without an offset get zero."""
@@ -95,7 +95,7 @@ class Access:
     within: Within | None = None
     rows: RowLanes | None = None
 
-    def places(self, wave: Wave, lanes: Lanes, memory: Memory, addresses: IntArray) -> Places | None:
+    def places(self, wave: Wave, lanes: Lanes, memory: SpaceMemory, addresses: IntArray) -> LaneOffsets | None:
         """Return the offsets that the lanes access; None if no access is valid.
 
         Faults become findings in a checked run, and their lanes are left out; otherwise they raise MemoryFault.
@@ -103,7 +103,7 @@ class Access:
         checked = wave.machine.checked
         uniform_read = addresses.size == 1 and self.kind == "read" and not checked
         if (lanes.mask is None or uniform_read) and self._sound(memory, addresses):
-            return Places(memory.flat(addresses, lanes))
+            return LaneOffsets(memory.flat(addresses, lanes))
         positions, columns = lanes.active
         picked = pick(addresses, positions, columns)
         if not self._sound(memory, picked):
@@ -114,9 +114,9 @@ class Access:
                 positions, columns, picked = positions[sound], columns[sound], picked[sound]
             if not len(picked):
                 return None
-        return Places(memory.flat_at(picked, lanes.warps(positions), columns), positions, columns)
+        return LaneOffsets(memory.flat_at(picked, lanes.warps(positions), columns), positions, columns)
 
-    def _sound(self, memory: Memory, addresses: IntArray) -> bool:
+    def _sound(self, memory: SpaceMemory, addresses: IntArray) -> bool:
         low, high = int(addresses.min()), int(addresses.max())
         if not memory.holds(low, high + self.size):
             return False
@@ -125,7 +125,7 @@ class Access:
         low_bits = (self.alignment or self.size) - 1
         return not low_bits or not int(np.bitwise_or.reduce(addresses, axis=None)) & low_bits
 
-    def _report(self, wave: Wave, lanes: Lanes, memory: Memory, picked: IntArray) -> Mask:
+    def _report(self, wave: Wave, lanes: Lanes, memory: SpaceMemory, picked: IntArray) -> Mask:
         """Report the faults among the picked addresses; return which are valid."""
         alignment = self.alignment or self.size
         outside = memory.outside(picked, self.size)
@@ -156,7 +156,7 @@ class Access:
         return self.kind if self.kind in {"read", "write"} else "atomic update"
 
     def before(
-        self, wave: Wave, lanes: Lanes, memory: Memory, places: Places, values: Sequence[Array] | None = None
+        self, wave: Wave, lanes: Lanes, memory: SpaceMemory, places: LaneOffsets, values: Sequence[Array] | None = None
     ) -> None:
         """Check bytes to be read and notify observers, before the access, of a read or of a write of `values`."""
         if self.kind != "write":
@@ -164,7 +164,7 @@ class Access:
         self.tell(wave, lanes, memory, places, values)
 
     def tell(
-        self, wave: Wave, lanes: Lanes, memory: Memory, places: Places, values: Sequence[Array] | None = None
+        self, wave: Wave, lanes: Lanes, memory: SpaceMemory, places: LaneOffsets, values: Sequence[Array] | None = None
     ) -> None:
         """Notify observers, before the access, of a read or of a write of `values`."""
         machine = wave.machine
@@ -176,7 +176,7 @@ class Access:
             kind = "strong-read" if kind == "read" else "atomic"
         if values is not None:
             height = lanes.height if places.positions is None else None
-            machine.observers.storing(Stores(memory.arena, offsets, values, height, warps, columns))
+            machine.observers.storing(PendingStores(memory.arena, offsets, values, height, warps, columns))
         if self.rows is not None:
             machine.observers.rows(self.rows)
         if self.noncoherent:
@@ -185,7 +185,9 @@ class Access:
             machine.observers.strong(self.order, memory.space, offsets, self.size, warps, columns, wave.pc)
         machine.observers.access(memory.space, kind, offsets, self.size, warps, columns, wave.pc)
 
-    def gather(self, wave: Wave, lanes: Lanes, memory: Memory, places: Places, dtype: DType, count: int) -> list[Array]:
+    def gather(
+        self, wave: Wave, lanes: Lanes, memory: SpaceMemory, places: LaneOffsets, dtype: DType, count: int
+    ) -> list[Array]:
         """Read `count` elements at each offset and notify observers; in weak memory, reads may return older values."""
         past, before = wave.machine.past, None
         if past is not None and memory.observed:
@@ -199,7 +201,7 @@ class Access:
         with memory.arena.holding(before):
             return memory.arena.gather(places.offsets, dtype, count)
 
-    def hidden(self, wave: Wave, lanes: Lanes, memory: Memory, places: Places) -> Mask | None:
+    def hidden(self, wave: Wave, lanes: Lanes, memory: SpaceMemory, places: LaneOffsets) -> Mask | None:
         """Return which of the next stores (in the order of `of_threads`) weak memory makes invisible; None if none."""
         past = wave.machine.past
         if past is None or not memory.observed:
@@ -207,7 +209,7 @@ class Access:
         offsets, warps, columns = places.of_threads(lanes)
         return past.place(memory.space, offsets, self.size, warps, columns)
 
-    def check_initialised(self, wave: Wave, lanes: Lanes, memory: Memory, places: Places) -> None:
+    def check_initialised(self, wave: Wave, lanes: Lanes, memory: SpaceMemory, places: LaneOffsets) -> None:
         """Report undefined bytes among the bytes read that matter."""
         arena = memory.arena
         if self.used == ALL_BYTES:
@@ -217,7 +219,9 @@ class Access:
         if known is not None and not known.all():
             self.report_undefined(wave, lanes, memory, places, ~known)
 
-    def report_undefined(self, wave: Wave, lanes: Lanes, memory: Memory, places: Places, missing: Mask) -> None:
+    def report_undefined(
+        self, wave: Wave, lanes: Lanes, memory: SpaceMemory, places: LaneOffsets, missing: Mask
+    ) -> None:
         """Report a read of undefined bytes at the offsets in `missing`."""
         origin = self.origin(wave, lanes, memory, places, missing)
         if places.positions is None:
@@ -236,7 +240,7 @@ class Access:
             count=count,
         )
 
-    def origin(self, wave: Wave, lanes: Lanes, memory: Memory, places: Places, missing: Mask) -> Origin:
+    def origin(self, wave: Wave, lanes: Lanes, memory: SpaceMemory, places: LaneOffsets, missing: Mask) -> Origin:
         """Return the origin of the undefined bytes at the first offset in `missing`."""
         if places.positions is None or places.columns is None:
             shape = (lanes.height, WARP)
@@ -285,7 +289,7 @@ def fault(
 
 def by_space(
     wave: Wave, lanes: Lanes, addresses: IntArray, *, shared: bool = False
-) -> Iterator[tuple[Memory, Lanes, IntArray]]:
+) -> Iterator[tuple[SpaceMemory, Lanes, IntArray]]:
     """Yield the memory, the lanes and the relative addresses of each state space among generic addresses.
 
     `shared`: the instruction uses the lower half of the address as a shared address.

@@ -26,7 +26,7 @@ _ALIGNMENT = 128  # of the memory of a CTA, in bytes
 _OFFSET_MASK = (1 << RANK_SHIFT) - 1
 
 
-class Memory(Protocol):
+class SpaceMemory(Protocol):
     """State space as the warps of a wave see it. Addresses are relative to the start of the space."""
 
     space: str

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Stores:
+class PendingStores:
     """Writes of the elements `values` to `offsets` of an arena; with `height`, by all lanes of `height` rows.
 
     `lanes` of `warps` provide the addresses.
@@ -46,11 +46,11 @@ class Stores:
         parts = (np.broadcast_to(value, shape).reshape(-1)[some] for value in self.values)
         return np.concatenate([np.ascontiguousarray(part).reshape(-1, 1).view(np.uint8) for part in parts], axis=1)
 
-    def single(self, which: IntArray, at: IntArray, width: int) -> Stores:
+    def single(self, which: IntArray, at: IntArray, width: int) -> PendingStores:
         """Return writes of `width` bytes each, from byte `at[i]` of write `which[i]`."""
         written = self.bytes_of(which)[np.arange(len(which))[:, None], at[:, None] + np.arange(width)]
         values, (warps, lanes) = [written.view(f"u{width}")[:, 0]], self.addressed_by(which)
-        return Stores(self.arena, self.offsets[which] + at, values, None, warps, lanes)
+        return PendingStores(self.arena, self.offsets[which] + at, values, None, warps, lanes)
 
     def addressed_by(self, some: IntArray) -> tuple[IntArray, IntArray]:
         """Return the warps and the lanes that provide the addresses of some writes."""

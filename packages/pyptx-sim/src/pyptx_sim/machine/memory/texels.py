@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Geometry:
+class TextureGeometry:
     """Layout of a texture: number of axes, whether it is layered, number of cube faces."""
 
     axes: int
@@ -31,14 +31,14 @@ class Geometry:
         return self.axes + (self.layered or self.faces > 1)
 
 
-GEOMETRIES: Final[Mapping[str, Geometry]] = {
-    "1d": Geometry(1),
-    "2d": Geometry(2),
-    "3d": Geometry(3),
-    "a1d": Geometry(1, layered=True),
-    "a2d": Geometry(2, layered=True),
-    "cube": Geometry(2, faces=6),
-    "acube": Geometry(2, layered=True, faces=6),
+GEOMETRIES: Final[Mapping[str, TextureGeometry]] = {
+    "1d": TextureGeometry(1),
+    "2d": TextureGeometry(2),
+    "3d": TextureGeometry(3),
+    "a1d": TextureGeometry(1, layered=True),
+    "a2d": TextureGeometry(2, layered=True),
+    "cube": TextureGeometry(2, faces=6),
+    "acube": TextureGeometry(2, layered=True, faces=6),
 }
 
 
@@ -69,7 +69,7 @@ class Texels:
     writeable: bool = False
 
     @property
-    def shape(self) -> Geometry:
+    def shape(self) -> TextureGeometry:
         """The layout that `geometry` names."""
         return GEOMETRIES[self.geometry]
 

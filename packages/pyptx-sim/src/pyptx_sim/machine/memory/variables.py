@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pyptx_sim.machine.lanes import IntArray, Lanes
-    from pyptx_sim.machine.memory.spaces import Memory
+    from pyptx_sim.machine.memory.spaces import SpaceMemory
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Mask
     from pyptx_sim.program.scopes import Placement
 
-    Target = Callable[[Wave, Lanes], Iterator[tuple[Memory, Lanes, IntArray]]]
+    Target = Callable[[Wave, Lanes], Iterator[tuple[SpaceMemory, Lanes, IntArray]]]
 
 _OWN = (1 << RANK_SHIFT) - 1  # the bits of a shared address without the CTA rank in the cluster
 
@@ -39,7 +39,7 @@ class Within:
         place = variable.placement
         return cls(variable, Buffer(place.offset, place.offset + place.size, place.name) if place.size else None)
 
-    def left(self, memory: Memory, addresses: IntArray, low: int, high: int) -> bool:
+    def left(self, memory: SpaceMemory, addresses: IntArray, low: int, high: int) -> bool:
         """Return whether any address is outside of the variable; `low` and `high` are the minimum and the maximum."""
         extent = self._extent(memory)
         if extent is None or (extent.start <= low and high < extent.end):
@@ -47,7 +47,7 @@ class Within:
         own = _own(memory, addresses)
         return int(own.min()) < extent.start or int(own.max()) >= extent.end
 
-    def report(self, wave: Wave, lanes: Lanes, memory: Memory, addresses: IntArray) -> None:
+    def report(self, wave: Wave, lanes: Lanes, memory: SpaceMemory, addresses: IntArray) -> None:
         """Report addresses outside of the variable, except those outside of all memory (`out-of-bounds`).
 
         LLVM declares a dynamic shared array that only one kernel uses as a variable of one element, without `.extern`.
@@ -70,7 +70,7 @@ class Within:
         message = f"address formed from {extent.name} ({counted(size, 'byte')}) is outside of it: {where}"
         wave.report("other-variable", message, wave.pc, label=f"access by {thread}", count=some.count)
 
-    def _extent(self, memory: Memory) -> Buffer | None:
+    def _extent(self, memory: SpaceMemory) -> Buffer | None:
         """Return the bounds of the variable; in dynamic shared memory, those of its allocation.
 
         None if the allocations are unknown, or if the addresses are in another memory.
@@ -85,7 +85,7 @@ class Within:
 def staying(within: Within, find: Target) -> Target:
     """Return a target that also reports addresses outside of the variable that they are formed from."""
 
-    def stay(wave: Wave, lanes: Lanes) -> Iterator[tuple[Memory, Lanes, IntArray]]:
+    def stay(wave: Wave, lanes: Lanes) -> Iterator[tuple[SpaceMemory, Lanes, IntArray]]:
         for memory, some, addresses in find(wave, lanes):
             used = addresses if some.mask is None or addresses.size == 1 else pick(addresses, *some.active)
             if within.left(memory, used, int(used.min()), int(used.max())):
@@ -102,6 +102,6 @@ def variable_left(placement: Placement | None, offset: int, delta: int) -> Varia
     return None if 0 <= offset + delta - placement.offset < placement.size else Variable(placement)
 
 
-def _own(memory: Memory, addresses: IntArray) -> IntArray:
+def _own(memory: SpaceMemory, addresses: IntArray) -> IntArray:
     """Return addresses without the CTA ranks in the cluster."""
     return addresses & _OWN if memory.space == "shared" else addresses

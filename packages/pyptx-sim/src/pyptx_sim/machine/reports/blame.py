@@ -44,7 +44,7 @@ def why_early(wave: Wave, warp: int) -> str | None:
     )
 
 
-def guilt(wave: Wave, split: int) -> tuple[int, int]:
+def root_cause_key(wave: Wave, split: int) -> tuple[int, int]:
     """Return a sort key for the splits of a deadlock: likeliest root cause first.
 
     The order is:

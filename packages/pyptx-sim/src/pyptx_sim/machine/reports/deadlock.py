@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyptx_ir.isa.modules.counting import counted
 from pyptx_sim.errors import Deadlock
 from pyptx_sim.machine.lanes import in_ranges, lane_names
-from pyptx_sim.machine.reports.blame import describe_wait, describe_warpgroup, guilt
+from pyptx_sim.machine.reports.blame import describe_wait, describe_warpgroup, root_cause_key
 from pyptx_sim.machine.scheduling.warp_splits import State
 from pyptx_sim.program.deciding import loops_only_compute
 
@@ -27,7 +27,7 @@ _OTHERWISE = {State.GATE: "waiting for other lanes of the warp"}
 def describe_deadlock(wave: Wave, code: Code) -> None:
     """Report the deadlock of a wave as a finding, or raise Deadlock in a run without checks."""
     splits = wave.splits
-    alive = sorted(splits.alive().tolist(), key=lambda split: guilt(wave, split))
+    alive = sorted(splits.alive().tolist(), key=lambda split: root_cause_key(wave, split))
     lines = _grouped(wave, code, alive)
     ready = [split for split in alive if splits.state[split] == State.READY]
     message, spinning = _headline(wave, alive, ready), bool(ready)

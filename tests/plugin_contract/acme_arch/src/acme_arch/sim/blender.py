@@ -13,12 +13,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from acme_arch.sim.vault import LINE, VAULT, WORD
-from pyptx_sim.extension import AsyncItem, GroupKind, Layout, Proxy, Rule, Step, Touch
+from pyptx_sim.extension import (
+    AsyncAccess,
+    AsyncIssue,
+    GroupKind,
+    InstructionSemantics,
+    Layout,
+    Proxy,
+    RaceChecker,
+    Rule,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pyptx_sim.extension import Action, Operands, Reader, Turn
+    from pyptx_sim.extension import Action, ExecutionContext, Operands, Reader
 
 BLENDS = GroupKind(name="blend", operations="blends", unfinished="unfinished-blend")
 BLENDER = Proxy(name="blender", unfenced="missing-acme-fence")
@@ -32,7 +41,7 @@ RULES = (
         name="missing-acme-fence",
         summary="missing acme.fence between a write of a warp to the vault and the blender",
         help="put acme.fence after the last acme.put",
-        observer="races",
+        checker=RaceChecker,
     ),
     Rule(
         name="unfinished-blend",
@@ -44,13 +53,13 @@ RULES = (
         name="blend-order",
         summary="line read in another layout than it was written",
         help="omit .columns if a later blend reads the result",
-        observer="races",
+        checker=RaceChecker,
     ),
 )
 
 
 @dataclass(slots=True, kw_only=True)
-class Products(AsyncItem):
+class Products(AsyncIssue):
     """Outstanding multiplications: offsets of the lines of d, a and b in the vaults, in bytes."""
 
     d: NDArray[np.int64]
@@ -72,7 +81,7 @@ def _blend(operands: Operands) -> Action:
     lines, order = [operands.source(name, "u32") for name in ("d", "a", "b")], operands.word("order")
     layouts = (LAYOUTS[order], LAYOUTS[""], LAYOUTS[""])
 
-    def blend(turn: Turn) -> None:
+    def blend(turn: ExecutionContext) -> None:
         found = lines_at(turn, lines)
         if found is None:
             return
@@ -92,7 +101,7 @@ def _blend(operands: Operands) -> Action:
         )
         each = np.arange(len(warps))
         touches = [
-            Touch(VAULT.name, writes=at is d, offsets=at, size=LINE, owners=each, layout=layout)
+            AsyncAccess(VAULT.name, writes=at is d, offsets=at, size=LINE, owners=each, layout=layout)
             for at, layout in zip(found, layouts, strict=True)
         ]
         turn.issue(item, touches, proxy=BLENDER)
@@ -100,7 +109,7 @@ def _blend(operands: Operands) -> Action:
     return operands.action(blend)
 
 
-def lines_at(turn: Turn, lines: list[Reader]) -> list[NDArray[np.int64]] | None:
+def lines_at(turn: ExecutionContext, lines: list[Reader]) -> list[NDArray[np.int64]] | None:
     """Return, per thread, the offsets of the line that is written (first) and of the lines read; None if invalid."""
     found: list[NDArray[np.int64]] = []
     for line in lines:
@@ -115,16 +124,24 @@ def lines_at(turn: Turn, lines: list[Reader]) -> list[NDArray[np.int64]] | None:
 
 def _commit(operands: Operands) -> Action:
     barrier = operands.barrier("bar")
-    return operands.action(lambda turn: turn.arrive_behind(BLENDS, barrier))
+    return operands.action(lambda turn: turn.arrive_on_completion(BLENDS, barrier))
 
 
 STEPS = (
-    Step(opcode="acme.blend", effect="issue", compile=_blend, track=lambda _opcode: "the blender"),
-    Step(opcode="acme.commit", effect="issue", compile=_commit, signals=True, track=lambda _opcode: "the blender"),
-    Step(opcode="acme.wait", effect="order", compile=lambda operands: operands.action(lambda turn: turn.wait(BLENDS))),
-    Step(
+    InstructionSemantics(opcode="acme.blend", effect="issue", compile=_blend, track=lambda _opcode: "the blender"),
+    InstructionSemantics(
+        opcode="acme.commit",
+        effect="issue",
+        compile=_commit,
+        signals_mbarrier=True,
+        track=lambda _opcode: "the blender",
+    ),
+    InstructionSemantics(
+        opcode="acme.wait", effect="order", compile=lambda operands: operands.action(lambda turn: turn.wait(BLENDS))
+    ),
+    InstructionSemantics(
         opcode="acme.fence",
         effect="order",
-        compile=lambda operands: operands.action(lambda turn: turn.show(BLENDER, VAULT)),
+        compile=lambda operands: operands.action(lambda turn: turn.proxy_fence(BLENDER, VAULT)),
     ),
 )

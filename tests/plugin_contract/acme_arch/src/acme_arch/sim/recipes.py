@@ -13,12 +13,12 @@ import numpy as np
 
 from acme_arch.sim.blender import BLENDER, BLENDS, lines_at
 from acme_arch.sim.vault import LINE, VAULT, WORD
-from pyptx_sim.extension import AsyncItem, Proxy, Rule, Step, Touch
+from pyptx_sim.extension import AsyncAccess, AsyncIssue, InstructionSemantics, Proxy, RaceChecker, Rule
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pyptx_sim.extension import Action, Operands, Turn
+    from pyptx_sim.extension import Action, ExecutionContext, Operands
 
 RECIPES = Proxy(name="recipe", unfenced="missing-recipe-fence", one_way=True, reads="recipe in")
 
@@ -27,13 +27,13 @@ RULES = (
         name="missing-recipe-fence",
         summary="modified recipe used without recipe fences",
         help="put acme.publish after the last acme.put, and acme.consult of the line before acme.shuffle",
-        observer="races",
+        checker=RaceChecker,
     ),
 )
 
 
 @dataclass(slots=True, kw_only=True)
-class Shuffles(AsyncItem):
+class Shuffles(AsyncIssue):
     """Outstanding permutations: offsets of the destination, source and recipe lines, in bytes."""
 
     d: NDArray[np.int64]
@@ -52,7 +52,7 @@ class Shuffles(AsyncItem):
 def _shuffle(operands: Operands) -> Action:
     lines = [operands.source(name, "u32") for name in ("d", "a", "r")]
 
-    def shuffle(turn: Turn) -> None:
+    def shuffle(turn: ExecutionContext) -> None:
         found = lines_at(turn, lines)
         if found is None:
             return
@@ -64,9 +64,9 @@ def _shuffle(operands: Operands) -> Action:
         )
         each = np.arange(len(warps))
         touches = (
-            Touch(VAULT.name, writes=False, offsets=a, size=LINE, owners=each),
-            Touch(VAULT.name, writes=False, offsets=r, size=LINE, owners=each, proxy=RECIPES),
-            Touch(VAULT.name, writes=True, offsets=d, size=LINE, owners=each),
+            AsyncAccess(VAULT.name, writes=False, offsets=a, size=LINE, owners=each),
+            AsyncAccess(VAULT.name, writes=False, offsets=r, size=LINE, owners=each, proxy=RECIPES),
+            AsyncAccess(VAULT.name, writes=True, offsets=d, size=LINE, owners=each),
         )
         turn.issue(item, touches, proxy=BLENDER)
 
@@ -80,7 +80,7 @@ def _publish(operands: Operands) -> Action:
 def _consult(operands: Operands) -> Action:
     line = operands.source("r", "u32")
 
-    def consult(turn: Turn) -> None:
+    def consult(turn: ExecutionContext) -> None:
         located = turn.located(VAULT, turn.read(line), LINE)
         if located is not None:
             some, offsets = located
@@ -90,7 +90,7 @@ def _consult(operands: Operands) -> Action:
 
 
 STEPS = (
-    Step(opcode="acme.shuffle", effect="issue", compile=_shuffle, track=lambda _opcode: "the blender"),
-    Step(opcode="acme.publish", effect="order", compile=_publish),
-    Step(opcode="acme.consult", effect="order", compile=_consult),
+    InstructionSemantics(opcode="acme.shuffle", effect="issue", compile=_shuffle, track=lambda _opcode: "the blender"),
+    InstructionSemantics(opcode="acme.publish", effect="order", compile=_publish),
+    InstructionSemantics(opcode="acme.consult", effect="order", compile=_consult),
 )

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.extension import Rule, Space, Step
+from pyptx_sim.extension import InstructionSemantics, RaceChecker, Rule, Space
 
 if TYPE_CHECKING:
-    from pyptx_sim.extension import Action, Operands, Stall, Terminator, Turn, Wave
+    from pyptx_sim.extension import Action, ExecutionContext, Operands, Stall, Terminator, Wave
 
 WORD = np.dtype(np.uint32)
 LINE, LINES = 64, 64  # bytes, and lines of a vault
@@ -20,7 +20,7 @@ RULES = (
         name="vault-race",
         summary="data race between warps on the vault",
         help="put bar.sync between the two accesses",
-        observer="races",
+        checker=RaceChecker,
     ),
     Rule(
         name="vault-leak",
@@ -76,7 +76,7 @@ class Lines:
 def _alloc(operands: Operands, following: int) -> Terminator:
     destination = operands.destination("d", "b32")
 
-    def alloc(turn: Turn) -> Stall | None:
+    def alloc(turn: ExecutionContext) -> Stall | None:
         lines, cta = turn.part(Lines), int(turn.ctas[0])
         address = lines.take(cta, turn.pc)
         if address is None:
@@ -92,7 +92,7 @@ def _alloc(operands: Operands, following: int) -> Terminator:
 def _free(operands: Operands) -> Action:
     source = operands.source("a", "u32")
 
-    def free(turn: Turn) -> None:
+    def free(turn: ExecutionContext) -> None:
         lines = turn.part(Lines)
         for one in turn.by_warp():
             cta, address = int(one.ctas[0]), int(one.read(source)[0, int(one.mask[0].argmax())])
@@ -114,8 +114,8 @@ def _get(operands: Operands) -> Action:
 
 
 STEPS = (
-    Step(opcode="acme.alloc", effect="order", end=_alloc, converges="warp", waits=True),
-    Step(opcode="acme.free", effect="order", compile=_free, converges="warp"),
-    Step(opcode="acme.put", effect="access", compile=_put),
-    Step(opcode="acme.get", effect="access", compile=_get),
+    InstructionSemantics(opcode="acme.alloc", effect="order", end=_alloc, converges="warp", blocks=True),
+    InstructionSemantics(opcode="acme.free", effect="order", compile=_free, converges="warp"),
+    InstructionSemantics(opcode="acme.put", effect="access", compile=_put),
+    InstructionSemantics(opcode="acme.get", effect="access", compile=_get),
 )
