@@ -125,21 +125,21 @@ def count(said: str) -> int | None:
 
 def counted(run: tuple[int, str]) -> tuple[int | None, ...]:
     """Return the number of findings of each check in one run: a case's number, and which of its kernels."""
-    command = (sys.executable, "-m", "tests.gpu.planted", str(run[0]), run[1])
+    command = (sys.executable, "-m", "tests.gpu.injected", str(run[0]), run[1])
     return tuple(count(told("compute-sanitizer", "--tool", check, *command)) for check in CHECKS)
 
 
 def sanitize() -> int:
     """Run the injected faults, and the same kernels repaired, with each check; update the table after each kernel."""
-    planted = of_tests("planted")
+    injected = of_tests("injected")
     path = Path(os.environ["OUT"]) / "sanitizer.md"
     head = "| kernel | | the simulator | memcheck | racecheck |\n|---|---|---|---|---|\n"
     rows: list[Row] = []
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        runs = [(number, which) for number in range(len(planted.CASES)) for which in ("faulty", "mended")]
+        runs = [(number, which) for number in range(len(injected.CASES)) for which in ("faulty", "mended")]
         for (number, which), counts in zip(runs, pool.map(counted, runs), strict=True):
-            title = planted.CASES[number]
-            rows.append(Row(title, which, planted.simulated(title, which), counts))
+            title = injected.CASES[number]
+            rows.append(Row(title, which, injected.simulated(title, which), counts))
             path.write_text(head + "".join(f"{row.told()}\n" for row in rows), encoding="utf-8")
     wrong = [row for row in rows if row.wrong]
     print(path.read_text(encoding="utf-8"))

@@ -76,9 +76,9 @@ def kernels() -> tuple[Any, ...]:
 
 def launch_directly(kernel: Any, *tensors: Any, **keywords: Any) -> None:  # noqa: ANN401 - a kernel and its call
     """Make a kernel launch CPU tensors on the null driver, and cache a launch by one call of it."""
-    from pyptx_torch import cuda, dispatch, eager, operators, places
+    from pyptx_torch import cuda, device_types, dispatch, eager, operators
 
-    host = places.DeviceType(
+    host = device_types.DeviceType(
         "cpu",
         1,  # kDLCPU
         built=lambda: True,

@@ -27,7 +27,7 @@ from pyptx_dsl.errors import AlignmentError, DtypeError, LayoutError, ShapeError
 from pyptx_dsl.kernels import decorator
 from pyptx_dsl.kernels.kernel import Kernel
 from pyptx_dsl.types import f32
-from pyptx_torch import cuda, dispatch, eager, operators, places, plans
+from pyptx_torch import cuda, device_types, dispatch, eager, operators, plans
 
 PACKAGES = Path(__file__).parents[2] / "packages"
 
@@ -50,7 +50,7 @@ null_driver = from_file(PACKAGES / "pyptx-launch" / "tests" / "null_driver.py")
 pytestmark = [pytest.mark.no_cover, pytest.mark.torch, pytest.mark.ptxas]
 
 STREAM = 7
-HOST = places.DeviceType(
+HOST = device_types.DeviceType(
     "cpu",
     1,  # kDLCPU: DLPack device type of the tensors that stand for device memory
     built=lambda: True,

@@ -16,9 +16,9 @@ import torch
 
 from pyptx_dsl.errors import DeviceError, DtypeError, LayoutError
 from pyptx_dsl.kernels.differentiable import differentiable_kernel
+from pyptx_torch.device_types import CUDA
 from pyptx_torch.errors import GradientError
 from pyptx_torch.operators import operator_of
-from pyptx_torch.places import CUDA
 from pyptx_torch.plans import LIMIT, Plans
 
 from .torch_kernels import build_double, build_product, build_scale, fill, scale_

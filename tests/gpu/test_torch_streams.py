@@ -13,8 +13,8 @@ from pyptx_dsl import ptx, reg
 from pyptx_dsl.contract.specs import Tile
 from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.types import u32
+from pyptx_torch.device_types import CUDA
 from pyptx_torch.operators import operator_of
-from pyptx_torch.places import CUDA
 from pyptx_torch.plans import Plans
 
 from .torch_kernels import ARCH, build_double, build_scale

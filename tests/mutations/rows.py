@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Planted:
+class Injected:
     """An injected fault; `number` selects one of several changes that an operator makes to one line."""
 
     subject: str
@@ -22,6 +22,6 @@ class Planted:
         return f"{self.subject}: {self.operator}{which} at {self.at}"
 
 
-def planted(subject: str, *rows: tuple[str, str, str, str] | tuple[str, str, str, str, int]) -> tuple[Planted, ...]:
+def injected(subject: str, *rows: tuple[str, str, str, str] | tuple[str, str, str, str, int]) -> tuple[Injected, ...]:
     """Return the faults of a subject; a row is operator, line, rule, lines named by the finding, [`number`]."""
-    return tuple(Planted(subject, row[0], row[1], row[2], tuple(row[3].split()), *row[4:]) for row in rows)
+    return tuple(Injected(subject, row[0], row[1], row[2], tuple(row[3].split()), *row[4:]) for row in rows)

@@ -280,7 +280,7 @@ def test_who_finds_no_line_waits_until_there_is_one(run: Run) -> None:
     assert "help: let others give lines back first, or take fewer" in printed
 
 
-def test_its_mutation_is_planted_and_found(run: Run) -> None:
+def test_its_mutation_is_injected_and_found(run: Run) -> None:
     script = f"""
 from pyptx_ir.syntax import parse
 from pyptx_sim.mutations import mutants, mutations

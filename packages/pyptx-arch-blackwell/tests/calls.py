@@ -11,7 +11,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from pyptx_arch_blackwell.descriptors import InstructionDescriptor, ZeroColumnMask
-from pyptx_arch_blackwell.products import PRODUCTS, SCALE_SIZES, MmaTypes
+from pyptx_arch_blackwell.mma import PRODUCTS, SCALE_SIZES, MmaTypes
 from pyptx_dsl import ptx, reg, smem
 from pyptx_dsl.shared_memory.tiles import SharedTile
 from pyptx_dsl.types import b32, b64, bf16, e2m1, e4m3, f32, pred, s8, s32, tf32, u16, u32, u64

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pyptx_arch_blackwell.descriptors import FACTORS, KINDS, SCALED_KINDS, SUMS, InstructionDescriptor
-from pyptx_arch_blackwell.products import PRODUCTS, MmaError, check, check_swizzle, find
+from pyptx_arch_blackwell.mma import PRODUCTS, MmaError, check, check_swizzle, find
 
 # Manual: "Matrix Shape": rows as printed, copied by hand: M, N (first, last, step), K.
 STEPS_8, STEPS_16, STEPS_32 = (8, 256, 8), (16, 256, 16), (32, 256, 32)

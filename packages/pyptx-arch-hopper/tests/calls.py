@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from pyptx_arch_hopper.products import Form, forms
+from pyptx_arch_hopper.mma import Form, forms
 from pyptx_arch_hopper.ptx.fences import FENCES
 from pyptx_dsl import ptx, reg, smem
 from pyptx_dsl.shared_memory.tiles import SharedTile

@@ -10,7 +10,7 @@ from itertools import product
 import pytest
 from tools.shares import full
 
-from pyptx_arch_hopper.products import forms
+from pyptx_arch_hopper.mma import forms
 from pyptx_dsl import ptx, reg
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.kernels.decorator import kernel

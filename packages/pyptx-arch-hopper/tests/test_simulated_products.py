@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from tools.shares import share
 
-from pyptx_arch_hopper.products import Form, forms
+from pyptx_arch_hopper.mma import Form, forms
 from pyptx_dsl import ptx, reg, smem
 from pyptx_dsl.contract.specs import Tile
 from pyptx_dsl.kernels.decorator import kernel

@@ -19,7 +19,7 @@ every = pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken.name
 
 
 @every
-def test_a_planted_defect_is_the_one_thing_found_at_its_place(broken: Broken) -> None:
+def test_a_injected_defect_is_the_one_thing_found_at_its_place(broken: Broken) -> None:
     found = check_text(broken.text)
     line, column, width = broken.place
     shown = [(one.code, one.line, one.column, one.span.end - one.span.start) for one in found]

@@ -23,9 +23,9 @@ from pyptx_sim.machine.machine import Machine
 from pyptx_sim.program.lowering import lower
 from pyptx_sim.timeline import model, recording
 from pyptx_sim.timeline.drawing import drawing
-from pyptx_sim.timeline.places import SourceLines
+from pyptx_sim.timeline.source_lines import SourceLines
 
-from .planted_async_bugs import PLANTED
+from .injected_async_bugs import INJECTED
 from .ptx_text import execute, module
 from .test_async_copy import SCHEDULES
 from .test_pipeline import BLOCKS, BOX, PTX, STEPS
@@ -110,9 +110,9 @@ def pipeline(text: str) -> Callable[..., Result]:
     return launch
 
 
-def planted(title: str) -> Callable[..., Result]:
+def injected(title: str) -> Callable[..., Result]:
     """Return a function that runs a kernel with an injected fault (`faulty`) or without it."""
-    case = next(case for case in PLANTED if case.title == title)
+    case = next(case for case in INJECTED if case.title == title)
 
     def launch(*, faulty: bool = False, **options: Any) -> Result:
         a, b = np.arange(1, 257, dtype=np.uint32), np.zeros(256, np.uint32)
@@ -140,7 +140,7 @@ CASES: dict[str, Callable[..., Result]] = {
     "pipeline": pipeline(PTX),
     "stuck": stuck,
     "copies": copies,
-    **{case.title: planted(case.title) for case in share(PLANTED, 6)},
+    **{case.title: injected(case.title) for case in share(INJECTED, 6)},
 }
 TURNS = share(range(len(SCHEDULES)), 2, 1)  # at random, and late
 
@@ -357,7 +357,7 @@ def test_a_barrier_is_a_wait_for_whoever_comes_early_and_a_mark_for_the_last(fol
 
 
 def test_a_finding_is_marked_where_it_happens(folder: Path) -> None:
-    shown = record(planted(PLANTED[0].title), folder / "found.json", faulty=True)
+    shown = record(injected(INJECTED[0].title), folder / "found.json", faulty=True)
     (finding, *_) = shown.result.findings
     marks = [event for event in shown.events("i") if event["cat"] == "finding"]
     assert finding.headline in {mark["name"] for mark in marks}

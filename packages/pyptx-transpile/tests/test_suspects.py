@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyptx_transpile.candidates import Suspects
 from pyptx_transpile.plan import Rewrite
-from pyptx_transpile.suspects import Suspects
 
 if TYPE_CHECKING:
     from pyptx_transpile.body_printer import BodyPrinter

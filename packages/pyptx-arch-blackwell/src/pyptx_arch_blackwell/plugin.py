@@ -77,7 +77,7 @@ def pyptx_simulator_extensions() -> Sequence[SimulatorExtension]:
 def pyptx_sugar_rules() -> Sequence[SugarRule]:
     """Return the transpiler's rules for Blackwell; only the transpiler calls this."""
     from pyptx_arch_blackwell.sugar.descriptors import DESCRIPTOR
-    from pyptx_arch_blackwell.sugar.products import PRODUCT
+    from pyptx_arch_blackwell.sugar.mma import PRODUCT
     from pyptx_arch_blackwell.sugar.statements import STATEMENT
 
     return PRODUCT, DESCRIPTOR, STATEMENT

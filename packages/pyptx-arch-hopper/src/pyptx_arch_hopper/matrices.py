@@ -17,7 +17,7 @@ from pyptx_dsl.types import pred as predicate
 from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
-    from pyptx_arch_hopper.products import Form
+    from pyptx_arch_hopper.mma import Form
 
 __all__ = ["accumulator", "check_sizes", "factor", "metadata_operands", "scale_operand", "signs_of", "transpositions"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from pyptx_torch import outputs
+from pyptx_torch.device_types import CUDA
 from pyptx_torch.devices import check_memory
-from pyptx_torch.places import CUDA
 from pyptx_torch.plans import NOT_MET, check_driver
 
 if TYPE_CHECKING:
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     import torch
 
+    from pyptx_torch.device_types import DeviceType
     from pyptx_torch.operators import Operator
-    from pyptx_torch.places import DeviceType
 
 
 def run(

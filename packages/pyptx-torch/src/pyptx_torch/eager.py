@@ -10,15 +10,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_launch import driver
+from pyptx_torch.device_types import CUDA
 from pyptx_torch.operators import operator_of
-from pyptx_torch.places import CUDA
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyptx_dsl.kernels.declaration import Declaration
     from pyptx_ir.plugins.rows import Launchable
-    from pyptx_torch.places import DeviceType
+    from pyptx_torch.device_types import DeviceType
 
 
 def launcher_of(

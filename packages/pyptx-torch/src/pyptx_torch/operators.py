@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from pyptx_dsl.kernels.declaration import Declaration
     from pyptx_ir.plugins.rows import Launchable
+    from pyptx_torch.device_types import DeviceType
     from pyptx_torch.internals import Library, Packet
-    from pyptx_torch.places import DeviceType
     from pyptx_torch.plans import Plans
     from pyptx_torch.signature import Number
 

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from pyptx_ir.plugins.rows import Output, Specialization
     from pyptx_launch import LaunchPlan
+    from pyptx_torch.device_types import DeviceType
     from pyptx_torch.operators import Operator
-    from pyptx_torch.places import DeviceType
 
     Key = tuple[int, Hashable, Hashable]  # the device's ordinal, the properties of the inputs, the fixed keywords
 

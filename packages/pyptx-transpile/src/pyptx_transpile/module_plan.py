@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from pyptx_transpile.candidates import Suspects
 from pyptx_transpile.errors import ProofError
 from pyptx_transpile.outlined import called
 from pyptx_transpile.plan import ask, planned
 from pyptx_transpile.rules.functions import FUNCTION, Survey
-from pyptx_transpile.suspects import Suspects
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pyptx_arch_blackwell.datapath import accumulator
 from pyptx_arch_blackwell.descriptors import SCALED_KINDS, DescriptorError, ZeroColumnMask
 from pyptx_arch_blackwell.layouts.sparsity import metadata
+from pyptx_arch_blackwell.ptx.mma_requests import Request, scale_size
 from pyptx_arch_blackwell.ptx.operands import (
     cta_group_word,
     descriptor_register,
@@ -15,7 +16,6 @@ from pyptx_arch_blackwell.ptx.operands import (
     place_in_tensor_memory,
     switch,
 )
-from pyptx_arch_blackwell.ptx.products import Request, scale_size
 from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.instruction_forms import InstructionForms

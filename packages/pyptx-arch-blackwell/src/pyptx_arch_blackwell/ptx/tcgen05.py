@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from pyptx_arch_blackwell import descriptors
 from pyptx_arch_blackwell.ptx import allocation, copies, loads_and_stores, matrix_descriptors, synchronization
-from pyptx_arch_blackwell.ptx import mma as products
+from pyptx_arch_blackwell.ptx import mma as mma_calls
 
 __all__ = ["Tcgen05", "tcgen05"]
 
@@ -27,10 +27,10 @@ class Tcgen05:
     dealloc = staticmethod(allocation.dealloc)
     relinquish_alloc_permit = staticmethod(allocation.relinquish_alloc_permit)
 
-    mma: ClassVar = products.mma
-    mma_sp = staticmethod(products.mma_sp)
-    mma_ws = staticmethod(products.mma_ws)
-    mma_ws_sp = staticmethod(products.mma_ws_sp)
+    mma: ClassVar = mma_calls.mma
+    mma_sp = staticmethod(mma_calls.mma_sp)
+    mma_ws = staticmethod(mma_calls.mma_ws)
+    mma_ws_sp = staticmethod(mma_calls.mma_ws_sp)
 
     ld = staticmethod(loads_and_stores.ld)
     st = staticmethod(loads_and_stores.st)

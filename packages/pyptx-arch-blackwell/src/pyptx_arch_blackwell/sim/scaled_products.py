@@ -18,11 +18,11 @@ from pyptx_ir.plugins.semantics import Semantics
 from pyptx_sim.extension import Operation
 from pyptx_sim.numerics.dot_products import fast_scaled, paired
 from pyptx_sim.numerics.elements import packing, unpacking
-from pyptx_sim.numerics.factors import WIDEN
 from pyptx_sim.numerics.nan import canonical
+from pyptx_sim.numerics.operands import WIDEN
 from pyptx_sim.numerics.recent import Recent
 from pyptx_sim.numerics.scales import scales
-from pyptx_sim.numerics.sparse_factors import selecting
+from pyptx_sim.numerics.sparse_operands import selecting
 from pyptx_sim.numerics.tensor_cores import exact_sum, model_of_scaled
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from pyptx_arch_hopper.matrices import (
     signs_of,
     transpositions,
 )
-from pyptx_arch_hopper.products import find_form, forms
+from pyptx_arch_hopper.mma import find_form, forms
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.emission import emits
 from pyptx_dsl.instructions.instruction_forms import ptx_type

@@ -18,10 +18,10 @@ from pyptx_dsl.instructions.binding import bound, may_lack
 from pyptx_dsl.instructions.call_forms import Call
 from pyptx_dsl.instructions.completion import provided
 from pyptx_dsl.instructions.dotted import Inst
+from pyptx_dsl.instructions.dry_run import rehearsed
 from pyptx_dsl.instructions.emission import emission_of
 from pyptx_dsl.instructions.names import MODULES, load
 from pyptx_dsl.instructions.readings import readings
-from pyptx_dsl.instructions.rehearsal import rehearsed
 from pyptx_dsl.instructions.wrapper import Wrapper
 from pyptx_dsl.naming import to_ptx
 from pyptx_ir.syntax import operands as tree

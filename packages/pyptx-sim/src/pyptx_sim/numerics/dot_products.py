@@ -18,7 +18,7 @@ from pyptx_sim.numerics.tensor_cores import Model, exact_sum, model_of, rounded
 from pyptx_sim.operation import Array
 
 if TYPE_CHECKING:
-    from pyptx_sim.numerics.sparse_factors import SparseSelection
+    from pyptx_sim.numerics.sparse_operands import SparseSelection
 
 Sum: TypeAlias = Callable[[Array, Array, Array], Array]
 """From a, b and the addend c to the elements of d."""

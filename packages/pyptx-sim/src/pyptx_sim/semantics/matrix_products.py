@@ -27,10 +27,10 @@ from pyptx_sim.numerics.dot_products import (
     selected,
 )
 from pyptx_sim.numerics.elements import packing, unpacking
-from pyptx_sim.numerics.factors import WIDEN
 from pyptx_sim.numerics.lowering import exact_warp_float
+from pyptx_sim.numerics.operands import WIDEN
 from pyptx_sim.numerics.recent import Recent
-from pyptx_sim.numerics.sparse_factors import selecting
+from pyptx_sim.numerics.sparse_operands import selecting
 from pyptx_sim.semantics.errors import NoSemantics
 from pyptx_sim.semantics.operations import constant, operation
 from pyptx_sim.semantics.product_grids import batching

@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_sim.numerics.elements import packing, unpacking
-from pyptx_sim.numerics.factors import WIDEN
+from pyptx_sim.numerics.operands import WIDEN
 from pyptx_sim.numerics.recent import Reading, Recent
 from pyptx_sim.operation import Array, Batch
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_sim.timeline.model import Arrow, Point, Span, Track
-from pyptx_sim.timeline.places import ranges
+from pyptx_sim.timeline.source_lines import ranges
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyptx_sim.observer import AsyncOperations
     from pyptx_sim.operation import Mask
     from pyptx_sim.timeline.model import Timeline
-    from pyptx_sim.timeline.places import SourceLines
+    from pyptx_sim.timeline.source_lines import SourceLines
     from pyptx_sim.timeline.warp_tracks import WarpTracks
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pyptx_sim.timeline.model import Arrow, Count, Mark, Point, Span, Timeline, Track
-    from pyptx_sim.timeline.places import SourceLines
+    from pyptx_sim.timeline.source_lines import SourceLines
 
 
 def chrome_trace(timeline: Timeline, places: SourceLines) -> str:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyptx_sim.timeline.model import Arrow, Mark, Point, Span, Timeline, Track
-    from pyptx_sim.timeline.places import SourceLines
+    from pyptx_sim.timeline.source_lines import SourceLines
 
 # All in pixels. The width of the drawing is proportional to the number of ticks, within bounds.
 _TICK, _NARROWEST, _WIDEST = 2.5, 900, 2400

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.observer import AsyncOperations, Masks, Offsets
     from pyptx_sim.operation import Mask
-    from pyptx_sim.timeline.places import SourceLines
+    from pyptx_sim.timeline.source_lines import SourceLines
 
 
 @dataclass(slots=True)

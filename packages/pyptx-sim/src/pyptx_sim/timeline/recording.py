@@ -11,8 +11,8 @@ from pyptx_sim.errors import LaunchError
 from pyptx_sim.timeline.chrome import chrome_trace
 from pyptx_sim.timeline.drawing import drawing
 from pyptx_sim.timeline.instrument import WatchedEngine, WatchedLog, watched
-from pyptx_sim.timeline.places import SourceLines
 from pyptx_sim.timeline.recorder import Recorder
+from pyptx_sim.timeline.source_lines import SourceLines
 
 if TYPE_CHECKING:
     import os

@@ -13,7 +13,7 @@ from pyptx_sim.machine.lanes import WARP
 from pyptx_sim.machine.reports.deadlock import reason
 from pyptx_sim.machine.scheduling.warp_splits import State
 from pyptx_sim.timeline.model import Mark, Point, Span, Track
-from pyptx_sim.timeline.places import ranges
+from pyptx_sim.timeline.source_lines import ranges
 
 if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import IntArray, Lanes
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Mask
     from pyptx_sim.timeline.model import Timeline
-    from pyptx_sim.timeline.places import SourceLines
+    from pyptx_sim.timeline.source_lines import SourceLines
 
 # Maximum number of instructions of a retry: lanes whose wait returned false, and that are back at the same wait within
 # this many instructions without other activity, count as waiting all the time.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from pyptx_arch_blackwell.sim.mma.products import MmaBatch
+    from pyptx_arch_blackwell.sim.mma.batch import MmaBatch
     from pyptx_sim.extension import ExecutionContext, Operands, Wave
 
 __all__ = ["Collectors", "collecting"]

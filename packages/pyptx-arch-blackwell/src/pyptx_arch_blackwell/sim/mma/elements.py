@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from pyptx_arch_blackwell.products import container_bits
-from pyptx_sim.numerics.factors import WIDEN
+from pyptx_arch_blackwell.mma import container_bits
+from pyptx_sim.numerics.operands import WIDEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable

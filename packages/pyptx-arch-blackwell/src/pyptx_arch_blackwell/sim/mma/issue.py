@@ -8,15 +8,15 @@ import numpy as np
 
 from pyptx_arch_blackwell.datapath import LANES, PARTITION
 from pyptx_arch_blackwell.descriptors import ZeroColumnMask
-from pyptx_arch_blackwell.products import check_swizzle
+from pyptx_arch_blackwell.mma import check_swizzle
 from pyptx_arch_blackwell.sim import thread_order
 from pyptx_arch_blackwell.sim.allocation import AllocatedColumns
 from pyptx_arch_blackwell.sim.layouts import swizzle
 from pyptx_arch_blackwell.sim.matrices import RULE, located, matrix_of, readable, said, unwritten
+from pyptx_arch_blackwell.sim.mma.batch import MmaBatch
 from pyptx_arch_blackwell.sim.mma.collectors import Collectors, collecting
 from pyptx_arch_blackwell.sim.mma.elements import used_bytes
 from pyptx_arch_blackwell.sim.mma.plan import Opcode, plan_of
-from pyptx_arch_blackwell.sim.mma.products import MmaBatch
 from pyptx_arch_blackwell.sim.pairs import Pairing
 from pyptx_arch_blackwell.sim.pipeline import blocks_of, first_blocks, pipeline_of
 from pyptx_arch_blackwell.sim.tensor_memory import address_of, columns_of, lanes_of, touch

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from pyptx_arch_blackwell.products import container_bits
+from pyptx_arch_blackwell.mma import container_bits
 from pyptx_sim.numerics.dot_products import fast, fast_float, fast_scaled, integer, paired
 from pyptx_sim.numerics.tensor_cores import exact_sum, model_of, model_of_scaled, rounded
 

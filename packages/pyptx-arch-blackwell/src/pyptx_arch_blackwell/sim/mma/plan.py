@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final, Literal
 
-from pyptx_arch_blackwell import products
+from pyptx_arch_blackwell import mma
 from pyptx_arch_blackwell.datapath import LANES, Rectangle, accumulator
 from pyptx_arch_blackwell.descriptors import InstructionDescriptor
 from pyptx_arch_blackwell.layouts.scale_factors import ScaleFactors, scale_factors
@@ -141,7 +141,7 @@ def plan_of(opcode: Opcode, bits: int) -> MmaPlan:
     if descriptor.sparse != opcode.sparse:
         kind, opcode_has = ("sparse", "no .sp") if descriptor.sparse else ("dense", ".sp")
         raise ValueError(f"the MMA is {kind}, but the opcode has {opcode_has}")
-    products.check(descriptor, cta_group=opcode.blocks, ws=opcode.stationary)
+    mma.check(descriptor, cta_group=opcode.blocks, ws=opcode.stationary)
     if opcode.in_tensor and descriptor.a_major == "MN":
         raise ValueError("A is MN-major, must be K-major in tensor memory")
     plan = MmaPlan(opcode, descriptor)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pyptx_arch_blackwell.layouts.sparsity import Metadata
-    from pyptx_arch_blackwell.sim.mma.products import MmaBatch
+    from pyptx_arch_blackwell.sim.mma.batch import MmaBatch
     from pyptx_sim.extension import Array, IntArray
 
 __all__ = ["dense"]

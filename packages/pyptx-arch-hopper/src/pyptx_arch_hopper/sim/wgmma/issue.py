@@ -8,16 +8,16 @@ import numpy as np
 
 from pyptx_arch_hopper.sim.layouts import swizzle
 from pyptx_arch_hopper.sim.wgmma.accumulators import distribution
+from pyptx_arch_hopper.sim.wgmma.batch import WgmmaBatch, WgmmaPlan
 from pyptx_arch_hopper.sim.wgmma.described import WGMMA
 from pyptx_arch_hopper.sim.wgmma.descriptors import located, reading
 from pyptx_arch_hopper.sim.wgmma.numerics import sparse_sum_of, sum_of, width_of
-from pyptx_arch_hopper.sim.wgmma.products import WgmmaBatch, WgmmaPlan
 from pyptx_arch_hopper.sim.wgmma.register_order import RegisterOrder
-from pyptx_arch_hopper.sim.wgmma.undefined_sums import UndefinedSums
+from pyptx_arch_hopper.sim.wgmma.undefined_accumulators import UndefinedSums
 from pyptx_sim.extension import ASYNC, AsyncAccess, AsyncRegisters
 from pyptx_sim.extension.shared_matrices import CHUNK, Extent, pieces
 from pyptx_sim.numerics.elements import unpacking
-from pyptx_sim.numerics.factors import WIDEN
+from pyptx_sim.numerics.operands import WIDEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping

@@ -16,7 +16,7 @@ from pyptx_sim.numerics.dot_products import (
     population,
     selected,
 )
-from pyptx_sim.numerics.sparse_factors import selecting
+from pyptx_sim.numerics.sparse_operands import selecting
 
 if TYPE_CHECKING:
     from pyptx_arch_hopper.sim.wgmma.described import Wgmma

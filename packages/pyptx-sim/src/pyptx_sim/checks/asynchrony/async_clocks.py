@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from pyptx_sim.checks.asynchrony.marks import ATOMIC, ISSUER, agent_rows, lanes_of
+from pyptx_sim.checks.asynchrony.async_shadow import ATOMIC, ISSUER, agent_rows, lanes_of
 from pyptx_sim.checks.asynchrony.outstanding import Outstanding
 from pyptx_sim.checks.asynchrony.waits import Waits
 from pyptx_sim.checks.race.columns import Columns

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from pyptx_sim.checks.asynchrony.async_clocks import AsyncClocks
-from pyptx_sim.checks.asynchrony.marks import ATOMIC, ISSUER, Entries, Marks, granules_of, late
+from pyptx_sim.checks.asynchrony.async_shadow import ATOMIC, ISSUER, Entries, Marks, granules_of, late
 from pyptx_sim.checks.asynchrony.seen_phases import SeenPhases
 from pyptx_sim.checks.race.columns import Columns
 from pyptx_sim.checks.race.lane_masks import LANES, bits_of
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pyptx_sim.checks.asynchrony.marks import Granules, Layer
+    from pyptx_sim.checks.asynchrony.async_shadow import Granules, Layer
     from pyptx_sim.checks.asynchrony.phases import Phases
     from pyptx_sim.checks.asynchrony.seen_phases import Seen
     from pyptx_sim.checks.race.clocks import WarpClocks

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pyptx_sim.checks.asynchrony.foreign_accesses import ForeignAccesses
+from pyptx_sim.checks.asynchrony.dsmem_accesses import ForeignAccesses
 from pyptx_sim.checks.race.lane_masks import masks_of
 from pyptx_sim.checks.race.tables import PC, TIME, WARP
 

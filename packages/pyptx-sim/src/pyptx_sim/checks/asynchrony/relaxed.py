@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from pyptx_sim.checks.race.lane_masks import LANES
-from pyptx_sim.checks.race.messages import level_of
+from pyptx_sim.checks.race.release_clocks import level_of
 from pyptx_sim.checks.race.snapshots import Snapshots, known_alike
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.race.clocks import WarpClocks
     from pyptx_sim.checks.race.columns import Clock
     from pyptx_sim.checks.race.flags import Racer
-    from pyptx_sim.checks.race.messages import ReleaseClocks
+    from pyptx_sim.checks.race.release_clocks import ReleaseClocks
     from pyptx_sim.extension import GroupKind
     from pyptx_sim.observer import Masks, Offsets
 

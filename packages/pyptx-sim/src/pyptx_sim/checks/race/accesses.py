@@ -13,9 +13,9 @@ from pyptx_sim.checks.race.entries import entries_of, lanes_differ, rises, rules
 from pyptx_sim.checks.race.lane_masks import bits_of
 from pyptx_sim.checks.race.lines import WholeLines
 from pyptx_sim.checks.race.matrix_rows import MatrixRows
-from pyptx_sim.checks.race.messages import CROWD
 from pyptx_sim.checks.race.readers import Readers
 from pyptx_sim.checks.race.reads import Reads
+from pyptx_sim.checks.race.release_clocks import CROWD
 from pyptx_sim.checks.race.reports import AccessEvent, Earlier, Race
 from pyptx_sim.checks.race.shadow import Shadow
 from pyptx_sim.checks.race.tables import COLUMNS, MASK, NOBODY, PC, TIME, WARP, WIDEST_ACCESS, reach_of
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.asynchrony.phases import Phases
     from pyptx_sim.checks.race.causality import Causality
     from pyptx_sim.checks.race.clocks import WarpClocks
-    from pyptx_sim.checks.race.messages import ReleaseClocks
     from pyptx_sim.checks.race.overflow import Overflow
+    from pyptx_sim.checks.race.release_clocks import ReleaseClocks
     from pyptx_sim.checks.race.reports import Reports
     from pyptx_sim.checks.race.tables import Reach, Table
     from pyptx_sim.observer import AccessKind, AsyncAccess, AsyncOperations, Offsets, RunView, Space, Stores

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_sim.checks.race.lane_masks import bits_of, own_lanes
-from pyptx_sim.checks.race.messages import CROWD, WIDEST, level_of
 from pyptx_sim.checks.race.observations import Observations
+from pyptx_sim.checks.race.release_clocks import CROWD, WIDEST, level_of
 from pyptx_sim.checks.race.reports import AccessEvent
 from pyptx_sim.checks.race.tables import COLUMNS, MASK, NOBODY, PC, TIME, WARP
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from pyptx_sim.checks.asynchrony.phases import Phases
     from pyptx_sim.checks.race.clocks import WarpClocks
-    from pyptx_sim.checks.race.messages import ReleaseClocks
-    from pyptx_sim.checks.race.past import OlderWrites
+    from pyptx_sim.checks.race.read_candidates import OlderWrites
+    from pyptx_sim.checks.race.release_clocks import ReleaseClocks
     from pyptx_sim.checks.race.shadow import Shadow
     from pyptx_sim.observer import Offsets, Order, Space
 

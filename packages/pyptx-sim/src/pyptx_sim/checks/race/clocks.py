@@ -17,7 +17,7 @@ import numpy as np
 
 from pyptx_sim.checks.race.columns import Clock, Columns
 from pyptx_sim.checks.race.lane_masks import LANES, of_all_warps
-from pyptx_sim.checks.race.retired import Retired
+from pyptx_sim.checks.race.retired_clocks import Retired
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_sim.checks.race.lane_masks import named
-from pyptx_sim.checks.race.messages import CROWD, level_of
+from pyptx_sim.checks.race.release_clocks import CROWD, level_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -17,22 +17,22 @@ from pyptx_sim.checks.asynchrony.async_races import AsyncRaces
 from pyptx_sim.checks.asynchrony.batches import Batch, batches
 from pyptx_sim.checks.asynchrony.block_ends import BlockEnds
 from pyptx_sim.checks.asynchrony.cross_ordering import CrossOrdering
+from pyptx_sim.checks.asynchrony.cta_starts import Starts
 from pyptx_sim.checks.asynchrony.generic_copies import GenericCopies
 from pyptx_sim.checks.asynchrony.layouts import Layouts
 from pyptx_sim.checks.asynchrony.mbarrier_bytes import MbarrierBytes
 from pyptx_sim.checks.asynchrony.one_way_proxies import OneWayProxies
+from pyptx_sim.checks.asynchrony.overlapping_writes import check_overlap
 from pyptx_sim.checks.asynchrony.phases import Phases
 from pyptx_sim.checks.asynchrony.relaxed import Relaxed
-from pyptx_sim.checks.asynchrony.rivals import check_overlap
-from pyptx_sim.checks.asynchrony.starts import Starts
 from pyptx_sim.checks.race.accesses import Accesses
 from pyptx_sim.checks.race.barrier_phases import BarrierPhases
 from pyptx_sim.checks.race.causality import Causality
 from pyptx_sim.checks.race.clocks import WarpClocks
 from pyptx_sim.checks.race.dependents import Dependents
 from pyptx_sim.checks.race.flags import Flags
-from pyptx_sim.checks.race.messages import ReleaseClocks
-from pyptx_sim.checks.race.past import OlderWrites
+from pyptx_sim.checks.race.read_candidates import OlderWrites
+from pyptx_sim.checks.race.release_clocks import ReleaseClocks
 from pyptx_sim.checks.race.reports import Reports
 from pyptx_sim.observer import AsyncAccess, Observer, Signal
 

@@ -21,7 +21,7 @@ from pyptx_sim.machine.lanes import WARP
 from pyptx_sim.machine.memory.access import Access
 from pyptx_sim.machine.memory.row_lanes import ROW, row_lanes
 from pyptx_sim.numerics.elements import packing, split, unpacking
-from pyptx_sim.numerics.sparse_factors import meaningless
+from pyptx_sim.numerics.sparse_operands import meaningless
 from pyptx_sim.types import SIXTEEN
 
 if TYPE_CHECKING:

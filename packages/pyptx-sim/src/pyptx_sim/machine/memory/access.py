@@ -11,7 +11,7 @@ from pyptx_ir.isa.modules.counting import counted
 from pyptx_sim.errors import MemoryFault, fault_text
 from pyptx_sim.machine.lanes import WARP, pick, spread
 from pyptx_sim.machine.memory.stores import PendingStores
-from pyptx_sim.machine.reports.blame import why_early
+from pyptx_sim.machine.reports.wait_reports import why_early
 from pyptx_sim.machine.undefined import NOT_WRITTEN, Origin
 from pyptx_sim.program.program import ALL_BYTES
 from pyptx_sim.program.windows import GLOBAL_WINDOW, SHARED_BASE, WINDOWS, memory_name

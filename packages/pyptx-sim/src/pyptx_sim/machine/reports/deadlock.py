@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyptx_ir.isa.modules.counting import counted
 from pyptx_sim.errors import Deadlock
 from pyptx_sim.machine.lanes import in_ranges, lane_names
-from pyptx_sim.machine.reports.blame import describe_wait, describe_warpgroup, root_cause_key
+from pyptx_sim.machine.reports.wait_reports import describe_wait, describe_warpgroup, root_cause_key
 from pyptx_sim.machine.scheduling.warp_splits import State
 from pyptx_sim.program.deciding import loops_only_compute
 

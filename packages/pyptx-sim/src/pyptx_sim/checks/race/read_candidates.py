@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from pyptx_sim.checks.race.messages import CROWD
+from pyptx_sim.checks.race.release_clocks import CROWD
 from pyptx_sim.checks.race.tables import COLUMNS
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pyptx_sim.checks.race.messages import ReleaseClock, ReleaseClocks
+    from pyptx_sim.checks.race.release_clocks import ReleaseClock, ReleaseClocks
     from pyptx_sim.observer import Masks, Offsets, RunView, Space, Stores
 
     Knows = Callable[[Space, int, Offsets, Offsets, NDArray[np.int32]], bool]

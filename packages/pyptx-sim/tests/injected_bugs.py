@@ -42,7 +42,7 @@ setp.lt.u32 %p1, %r1, 32;
 
 
 @dataclass(frozen=True, slots=True)
-class Planted:
+class Injected:
     """Injected fault: the rule that reports it, the body with it and the body without it."""
 
     title: str
@@ -62,10 +62,10 @@ class Planted:
         return line
 
 
-def swap(title: str, rule: str, body: str, faulty: str, mended: str, **options: int) -> Planted:
+def swap(title: str, rule: str, body: str, faulty: str, mended: str, **options: int) -> Injected:
     """Return a case whose bodies have `faulty` or `mended` in place of `FAULT`."""
     body = dedent(body)
-    return Planted(title, rule, body.replace("FAULT", faulty), body.replace("FAULT", mended), **options)
+    return Injected(title, rule, body.replace("FAULT", faulty), body.replace("FAULT", mended), **options)
 
 
 MEMORY = (
@@ -484,7 +484,7 @@ ld.global.u32 %r11, [%rd2+8];
 """
 
 
-def message(title: str, faulty: str, mended: str) -> Planted:
+def message(title: str, faulty: str, mended: str) -> Injected:
     """Return message passing between two CTAs; the faulty store of the flag does not release the data."""
     return swap(title, "global-race", MESSAGE, faulty, mended, blocks=2, threads=32)
 
@@ -556,7 +556,7 @@ WIDE_SHARED = WIDE.replace("global", "shared").replace("%rd2", "%r3")
 NARROW_SHARED = "atom.shared.add.u32 %r10, [%r3], 1; // !"
 
 
-def sizes(title: str, faulty: str, mended: str, other: str = WIDE) -> Planted:
+def sizes(title: str, faulty: str, mended: str, other: str = WIDE) -> Injected:
     """Return accesses by thread 0 of CTA 0 to words that thread 0 of CTA 1 updates."""
     body = (
         f"setp.ne.u32 %p2, %r1, 0;\n@%p2 ret;\nsetp.eq.u32 %p3, %r2, 0;\nmov.u64 %rd10, 1;\n@!%p3 {other}\n@%p3 FAULT"
@@ -564,7 +564,7 @@ def sizes(title: str, faulty: str, mended: str, other: str = WIDE) -> Planted:
     return swap(title, "global-race", body, faulty, mended, blocks=2)
 
 
-def sizes_inside(title: str, rule: str, thread: int) -> Planted:
+def sizes_inside(title: str, rule: str, thread: int) -> Injected:
     """Return accesses by thread 0 to words in shared memory that another thread of its CTA updates."""
     body = (
         f"setp.eq.u32 %p3, %r1, 0;\nsetp.eq.u32 %p4, %r1, {thread};\nmov.u64 %rd10, 1;\n@%p3 st.shared.u64 [%r3], 0;\n"
@@ -720,4 +720,4 @@ READERS = (
     ),
 )
 
-PLANTED = (*MEMORY, *UNINITIALISED, *BARRIERS, *RACES, *UNORDERED, *STRONG, *SIZES, *LOCKS, *SCOPES, *READERS)
+INJECTED = (*MEMORY, *UNINITIALISED, *BARRIERS, *RACES, *UNORDERED, *STRONG, *SIZES, *LOCKS, *SCOPES, *READERS)

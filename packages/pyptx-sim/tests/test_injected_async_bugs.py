@@ -15,9 +15,9 @@ from tools.shares import share
 from pyptx_ir.plugins.rows import TensorMap
 from pyptx_sim import WithDescriptor, run
 
-from .planted_async_bugs import PLANTED as ASYNC
-from .planted_async_bugs import Planted
-from .planted_order_bugs import ORDERS
+from .injected_async_bugs import INJECTED as ASYNC
+from .injected_async_bugs import Injected
+from .injected_order_bugs import ORDERS
 from .test_async_copy import SCHEDULES
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.scaled, pytest.mark.hopper]
 
-PLANTED = (*ASYNC, *ORDERS)
+INJECTED = (*ASYNC, *ORDERS)
 SCHEDULED = [  # a kernel's schedules are consecutive: it is compiled once
     pytest.param(case, schedule, id=f"{case.title}-{schedule}")
-    for number, case in enumerate(PLANTED)
+    for number, case in enumerate(INJECTED)
     for schedule in share(SCHEDULES, 2, number)
 ]
 each_case = pytest.mark.parametrize(("case", "schedule"), SCHEDULED)
@@ -42,7 +42,7 @@ INSTEAD = {
 }
 
 
-def findings_of(case: Planted, body: str, **schedule: Any) -> tuple[Finding, ...]:
+def findings_of(case: Injected, body: str, **schedule: Any) -> tuple[Finding, ...]:
     a, b = np.arange(1, 257, dtype=np.uint32), np.zeros(256, np.uint32)
     described = TensorMap("u32", (16, 16), (64, 4), (8, 8), (1, 1))
     arguments = [a, b, WithDescriptor(a, described)]
@@ -50,7 +50,7 @@ def findings_of(case: Planted, body: str, **schedule: Any) -> tuple[Finding, ...
 
 
 @each_case
-def test_a_planted_bug_is_found_at_its_line(case: Planted, schedule: dict[str, Any]) -> None:
+def test_a_injected_bug_is_found_at_its_line(case: Injected, schedule: dict[str, Any]) -> None:
     found = findings_of(case, case.faulty, **schedule)
     right = [finding for finding in found if finding.rule in {case.rule, INSTEAD.get(case.rule)}]
     assert right, [str(finding) for finding in found]
@@ -61,9 +61,9 @@ def test_a_planted_bug_is_found_at_its_line(case: Planted, schedule: dict[str, A
 
 
 @each_case
-def test_the_mended_kernel_gives_no_finding(case: Planted, schedule: dict[str, Any]) -> None:
+def test_the_mended_kernel_gives_no_finding(case: Injected, schedule: dict[str, Any]) -> None:
     assert [str(finding) for finding in findings_of(case, case.mended, **schedule)] == []
 
 
-def test_there_are_at_least_twenty_five_planted_bugs() -> None:
-    assert len({case.title for case in PLANTED}) == len(PLANTED) >= 25
+def test_there_are_at_least_twenty_five_injected_bugs() -> None:
+    assert len({case.title for case in INJECTED}) == len(INJECTED) >= 25

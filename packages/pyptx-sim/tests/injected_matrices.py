@@ -1,8 +1,8 @@
-"""Faults injected into kernels with ldmatrix, stmatrix and MMA; see `planted_bugs`."""
+"""Faults injected into kernels with ldmatrix, stmatrix and MMA; see `injected_bugs`."""
 
 from __future__ import annotations
 
-from .planted_bugs import swap
+from .injected_bugs import swap
 
 FOUR = "{%r10, %r11, %r12, %r13}"
 ROWS = "shl.b32 %r7, %r6, 4;\nadd.u32 %r8, %r3, %r7;"  # a row of 16 bytes for each lane

@@ -14,8 +14,8 @@ from pyptx_arch_blackwell.sim.mma.numerics import sum_of
 from pyptx_arch_blackwell.sim.mma.scales import scales_of
 from pyptx_arch_blackwell.sim.pipeline import Piped
 from pyptx_sim.extension.shared_matrices import CHUNK, offsets
-from pyptx_sim.numerics.factors import WIDEN
 from pyptx_sim.numerics.nan import canonical
+from pyptx_sim.numerics.operands import WIDEN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

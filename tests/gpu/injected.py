@@ -1,6 +1,6 @@
 """Kernels with one fault each, to compare NVIDIA's compute-sanitizer with the simulator: cases of its own tests.
 
-    python -m tests.gpu.planted CASE faulty|mended
+    python -m tests.gpu.injected CASE faulty|mended
 
 Launches one kernel and waits for it. The exit status has no meaning: a fault may or may not cause a driver error.
 """
@@ -18,7 +18,7 @@ import pyptx_sim
 
 from .driver import DriverError, device
 
-bugs: Any = import_module("packages.pyptx-sim.tests.planted_bugs")
+bugs: Any = import_module("packages.pyptx-sim.tests.injected_bugs")
 
 # Titles; the index is the case number. Faults that memcheck and racecheck detect, and one that they do not.
 CASES = (
@@ -34,12 +34,12 @@ CASES = (
 
 def case(title: str) -> Any:
     """Return an injected fault by its title."""
-    return next(each for each in bugs.PLANTED if each.title == title)
+    return next(each for each in bugs.INJECTED if each.title == title)
 
 
-def text(planted: Any, body: str, target: str) -> str:
+def text(injected: Any, body: str, target: str) -> str:
     """Return the module for a target."""
-    module: str = planted.text(body)
+    module: str = injected.text(body)
     return module.replace(".target sm_90a", f".target {target}", 1)
 
 
@@ -50,20 +50,20 @@ def arrays() -> tuple[np.ndarray, np.ndarray]:
 
 def simulated(title: str, which: str) -> tuple[str, ...]:
     """Return the rules of the simulator's findings."""
-    planted = case(title)
+    injected = case(title)
     given = list(arrays())
-    body = getattr(planted, which)
-    found = pyptx_sim.run(planted.text(body), grid=planted.blocks, block=planted.threads, args=given)
+    body = getattr(injected, which)
+    found = pyptx_sim.run(injected.text(body), grid=injected.blocks, block=injected.threads, args=given)
     return tuple(sorted({each.rule for each in found.findings}))
 
 
 def main() -> None:
     """Launch the case named by the command line."""
-    planted, which = case(CASES[int(sys.argv[1])]), sys.argv[2]
+    injected, which = case(CASES[int(sys.argv[1])]), sys.argv[2]
     target = device().target + "a" * (device().capability >= (9, 0))
     with suppress(DriverError):
         a, b = arrays()
-        device().run(text(planted, getattr(planted, which), target), "k", planted.blocks, planted.threads, [a], [b])
+        device().run(text(injected, getattr(injected, which), target), "k", injected.blocks, injected.threads, [a], [b])
 
 
 if __name__ == "__main__":

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pyptx_sim.extension import extensions
 
-from .planted_tensors import PLANTED as TENSORS
-from .rows import planted
+from .injected_tensors import INJECTED as TENSORS
+from .rows import injected
 
 _LUCK = frozenset({"tmem-race"})  # two operations issued at once; one after the other, it is a missing wait
 _OF_ARRAYS = frozenset({"element-type"})  # a note about the launch's arrays, which operators do not change
@@ -23,8 +23,8 @@ SHIPPED = (
 )
 """Rules of pyptx's own packages; other plugins may be installed, too."""
 
-PLANTED = (
-    *planted(
+INJECTED = (
+    *injected(
         "tile_pipeline",
         ("change an arrival count", "init-full", "deadlock", "wait-full"),
         ("change an arrival count", "init-full", "mbarrier-arrival-count", "init-full", 1),
@@ -58,7 +58,7 @@ PLANTED = (
         ("let every thread", "free", "mbarrier-phase", "free free"),
         ("store far off", "store", "out-of-bounds", "store"),
     ),
-    *planted(
+    *injected(
         "copy_ring",
         ("drop a commit", "commit-first", "read-before-wait", "read first"),
         ("drop a group wait", "wait", "read-before-wait", "read first"),
@@ -70,7 +70,7 @@ PLANTED = (
         ("load one word off", "read", "misaligned", "read"),
         ("move a bound", "last", "out-of-bounds", "copy"),
     ),
-    *planted(
+    *injected(
         "copy_signal",
         ("change an arrival count", "init-full", "deadlock", "wait-full"),
         ("drop a wait", "wait-full", "read-before-wait", "read copy"),
@@ -79,7 +79,7 @@ PLANTED = (
         ("drop a warp barrier", "gather", "early-reuse", "copy read"),
         ("take the next mbarrier", "free", "deadlock", "wait-empty"),
     ),
-    *planted(
+    *injected(
         "bulk_store",
         ("copy half", "store", "unwritten-output", "store"),
         ("drop a group wait", "free", "early-reuse", "write store"),
@@ -94,7 +94,7 @@ PLANTED = (
         ("wait for one group less", "wait", "unfinished-copy", "reduce"),
         ("copy from the following address", "store", "out-of-bounds", "store"),
     ),
-    *planted(
+    *injected(
         "cluster_exchange",
         ("drop a cluster barrier", "arrive", "shared-race", "read write"),
         ("drop a cluster arrival", "arrive", "barrier-divergence", "wait"),
@@ -105,7 +105,7 @@ PLANTED = (
         ("drop a cluster barrier", "leave", "cluster-cta-exited", "read"),
         ("relax a cluster arrival", "leave", "cluster-cta-exited", "read"),
     ),
-    *planted(
+    *injected(
         "cluster_words",
         ("drop a warp barrier", "gather", "shared-race", "read write"),
         ("access one word off", "write", "mbarrier-as-data", "write init"),
@@ -114,7 +114,7 @@ PLANTED = (
         ("relax a release", "tell", "shared-race", "read write"),
         ("relax an acquire", "wait", "shared-race", "read write"),
     ),
-    *planted(
+    *injected(
         "cluster_messages",
         ("drop an mbarrier fence", "fence-init", "mbarrier-init-race", "send init-arrived"),
         ("drop a cluster barrier", "ready", "mbarrier-init-race", "send init-arrived"),
@@ -125,7 +125,7 @@ PLANTED = (
         ("drop a wait", "wait-taken", "read-before-wait", "send send"),
         ("stay at home", "map-taken", "read-before-wait", "send send"),
     ),
-    *planted(
+    *injected(
         "cluster_copy",
         ("stay at home", "map-full", "mbarrier-wrong-cta", "copy"),
         ("drop a proxy fence", "publish", "missing-proxy-fence", "copy write"),
@@ -133,7 +133,7 @@ PLANTED = (
         ("drop a wait", "wait", "read-before-wait", "read copy"),
         ("drop a cluster barrier", "leave", "cluster-cta-exited", "copy"),
     ),
-    *planted(
+    *injected(
         "multicast",
         ("drop a cluster barrier", "ready", "mbarrier-init-race", "cast init-full"),
         ("drop a cluster wait", "all-ready", "cluster-cta-not-started", "cast"),
@@ -147,7 +147,7 @@ PLANTED = (
         ("drop a cluster barrier", "leave", "cluster-cta-exited", "free"),
         ("drop a cluster wait", "left", "cluster-cta-exited", "free"),
     ),
-    *planted(
+    *injected(
         "named_barriers",
         ("drop a barrier", "free-first", "shared-race", "write-first read-first"),
         ("change a thread count", "free-second", "barrier-divergence", "free-second take-second", 1),
@@ -156,7 +156,7 @@ PLANTED = (
         ("arrive twice", "give-second", "barrier-divergence", "give-second"),
         ("drop a barrier", "take-first", "deadlock", "free-first"),
     ),
-    *planted(
+    *injected(
         "last_block",
         ("drop a barrier", "written", "shared-race", "read write"),
         ("drop a warp barrier", "warp-written", "lane-race", "read-across write-again"),
@@ -168,13 +168,13 @@ PLANTED = (
         ("load far off", "load", "out-of-bounds", "load"),
         ("read without coherence", "gather", "noncoherent-read", "gather leave"),
     ),
-    *planted(
+    *injected(
         "flags",
         ("relax a release", "raise", "global-race", "read write"),
         ("narrow a device scope", "raise", "global-race", "read write"),
         ("drop a store", "raise", "deadlock", "poll"),
     ),
-    *planted(
+    *injected(
         "tile_transpose",
         ("drop an mbarrier fence", "fence-init", "missing-proxy-fence", "bring init"),
         ("drop a proxy fence", "publish", "missing-proxy-fence", "send write"),
@@ -182,7 +182,7 @@ PLANTED = (
         ("drop a commit", "commit", "unfinished-copy", "send"),
         ("let every thread", "bring", "read-before-wait", "bring bring"),
     ),
-    *planted(
+    *injected(
         "matrices",
         ("drop a barrier", "written", "shared-race", "load write"),
         ("drop a store", "write", "uninitialized-memory", "store load"),
@@ -190,7 +190,7 @@ PLANTED = (
         ("drop a barrier", "read-by-all", "shared-race", "put load-factor"),
         ("drop a barrier", "put-by-all", "shared-race", "look put"),
     ),
-    *planted(
+    *injected(
         "tokens",
         ("change an arrival count", "init", "mbarrier-phase", "arrive arrive", 1),
         ("drop an arrival", "arrive", "uninitialized-register", "wait"),
@@ -199,18 +199,18 @@ PLANTED = (
         ("drop a retry", "wait-again", "unchecked-mbarrier-wait", "wait-again"),
         ("drop a barrier", "done", "mbarrier-inval", "end wait-again"),
     ),
-    *planted(
+    *injected(
         "edited_map",
         ("drop a proxy fence", "release", "missing-tensormap-fence", "copy edit"),
         ("drop a proxy fence", "acquire", "missing-tensormap-fence", "copy edit"),
     ),
-    *planted(
+    *injected(
         "quotients",
         ("flip a constant", "divisor", "undefined-value", "store divide"),
         ("access one word off", "keep", "other-variable", "keep"),
         ("drop a barrier", "meet", "shared-race", "read keep"),
     ),
-    *planted(
+    *injected(
         "registers",
         ("drop a setmaxnreg", "give", "deadlock", "take"),
         ("ask for more registers", "give", "deadlock", "take"),
@@ -218,7 +218,7 @@ PLANTED = (
         ("release registers instead", "take", "setmaxnreg", "take"),
         ("request registers instead", "give", "setmaxnreg", "give"),
     ),
-    *planted(
+    *injected(
         "warpgroup_product",
         ("drop a proxy fence", "publish", "missing-proxy-fence", "multiply write-left"),
         ("drop a barrier", "written", "shared-race", "multiply write-left"),
@@ -229,7 +229,7 @@ PLANTED = (
         ("wait for one group less", "wait", "early-reuse", "write-left multiply"),
         ("drop a move", "clear", "uninitialized-register", "store multiply"),
     ),
-    *planted(
+    *injected(
         "warpgroup_pipeline",
         ("drop a proxy fence", "fence-init", "missing-proxy-fence", "copy-left init-full"),
         ("shift a descriptor", "multiply", "wgmma-descriptor", "multiply"),
@@ -239,7 +239,7 @@ PLANTED = (
         ("drop a group wait", "wait-last", "wgmma-register-before-wait", "store multiply-last"),
         ("drop an arrival", "free", "deadlock", "wait-empty"),
     ),
-    *planted(
+    *injected(
         "taken_over",
         ("drop a cluster barrier", "ready", "mbarrier-init-race", "ask init"),
         ("drop a request for a cluster", "ask", "deadlock", "wait"),

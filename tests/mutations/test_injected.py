@@ -11,7 +11,7 @@ from pyptx_ir.syntax import emit
 from pyptx_ir.toolchain import assemble
 from pyptx_sim.mutations import mutants, mutations
 
-from .planted import PLANTED, SHIPPED
+from .injected import INJECTED, SHIPPED
 from .subjects import SUBJECTS
 
 if TYPE_CHECKING:
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from pyptx_sim import Finding
     from pyptx_sim.mutations import Mutant
 
-    from .rows import Planted
+    from .rows import Injected
 
 pytestmark = [pytest.mark.scaled, pytest.mark.hopper, pytest.mark.blackwell]
 
 RACES = {"shared-race", "global-race", "lane-race"}
 NAMED = 8  # last seed that may name a fault
 SCHEDULES: tuple[dict[str, Any], ...] = ({}, {"delay_async": True}, {"seed": 1}, {"seed": 2})
-ROWS = full(PLANTED, default=tuple({row.rule: row for row in PLANTED}.values()))  # by default one fault per rule
+ROWS = full(INJECTED, default=tuple({row.rule: row for row in INJECTED}.values()))  # by default one fault per rule
 
 
 def runs(things: Iterable[object]) -> list[ParameterSet]:
@@ -41,7 +41,7 @@ def runs(things: Iterable[object]) -> list[ParameterSet]:
     ]
 
 
-def planted(row: Planted) -> Mutant:
+def injected(row: Injected) -> Mutant:
     """Return the mutant of a row."""
     subject = SUBJECTS[row.subject]
     (operator,) = (operator for operator in mutations() if operator.name == row.operator)
@@ -63,9 +63,9 @@ def test_a_subject_assembles(name: str) -> None:
 
 
 @pytest.mark.parametrize(("row", "schedule"), runs(ROWS))
-def test_a_planted_fault_is_found_and_named(row: Planted, schedule: dict[str, Any]) -> None:
+def test_a_injected_fault_is_found_and_named(row: Injected, schedule: dict[str, Any]) -> None:
     """With a seed, some finding must occur; the row's finding must occur with this or a later seed."""
-    subject, module = SUBJECTS[row.subject], planted(row).module
+    subject, module = SUBJECTS[row.subject], injected(row).module
     found = subject.run(module, **schedule).findings
     assert found
     for seed in range(schedule.get("seed", NAMED), NAMED):
@@ -75,7 +75,7 @@ def test_a_planted_fault_is_found_and_named(row: Planted, schedule: dict[str, An
     assert named(row, found), [str(finding) for finding in found]
 
 
-def named(row: Planted, findings: tuple[Finding, ...]) -> bool:
+def named(row: Injected, findings: tuple[Finding, ...]) -> bool:
     """Return whether one of the findings is the finding of the row."""
     marks = SUBJECTS[row.subject].marks
     rule, line, other = row.rule, *(*(marks[mark] for mark in row.lines), None)[:2]
@@ -84,10 +84,10 @@ def named(row: Planted, findings: tuple[Finding, ...]) -> bool:
     return (line, other) in places or (rule in RACES and (other, line) in places)
 
 
-def test_every_rule_is_shown_by_a_planted_fault() -> None:
-    assert {row.rule for row in PLANTED} == SHIPPED
+def test_every_rule_is_shown_by_a_injected_fault() -> None:
+    assert {row.rule for row in INJECTED} == SHIPPED
 
 
-def test_there_are_many_planted_faults_and_all_differ() -> None:
-    assert len(set(PLANTED)) == len(PLANTED) >= 60
-    assert len({emit(planted(row).module) for row in PLANTED}) == len(PLANTED)
+def test_there_are_many_injected_faults_and_all_differ() -> None:
+    assert len(set(INJECTED)) == len(INJECTED) >= 60
+    assert len({emit(injected(row).module) for row in INJECTED}) == len(INJECTED)

@@ -1,11 +1,11 @@
 """Injected faults: missing order between lanes, and too narrow scopes of mbarrier operations.
 
-`planted_async_bugs` describes the cases.
+`injected_async_bugs` describes the cases.
 """
 
 from __future__ import annotations
 
-from .planted_async_bugs import BULK, COPY, DONE, INIT, REMOTE, STORE, SYNC, USE, swap, wait
+from .injected_async_bugs import BULK, COPY, DONE, INIT, REMOTE, STORE, SYNC, USE, swap, wait
 
 MEET = "bar.warp.sync -1;\n"
 ARRIVE = "@%p0 mbarrier.arrive.shared.b64 _, [bar];\n"

@@ -10,19 +10,19 @@ import pytest
 from pyptx_sim import run
 from pyptx_sim.errors import Deadlock
 
-from .planted_bugs import PLANTED as ORDINARY
-from .planted_bugs import Planted
-from .planted_matrices import MATRICES
+from .injected_bugs import INJECTED as ORDINARY
+from .injected_bugs import Injected
+from .injected_matrices import MATRICES
 from .test_async_copy import each_schedule
 
 pytestmark = pytest.mark.hopper
 
-PLANTED = (*ORDINARY, *MATRICES)
+INJECTED = (*ORDINARY, *MATRICES)
 
-each_case = pytest.mark.parametrize("case", PLANTED, ids=[case.title for case in PLANTED])
+each_case = pytest.mark.parametrize("case", INJECTED, ids=[case.title for case in INJECTED])
 
 
-def findings_of(case: Planted, body: str, **schedule: Any) -> tuple[Any, ...]:
+def findings_of(case: Injected, body: str, **schedule: Any) -> tuple[Any, ...]:
     a = np.arange(64, dtype=np.uint32)
     b = np.zeros(64, dtype=np.uint32)
     launch = {"grid": (case.blocks, 1, 1), "block": (case.threads, 1, 1), "args": [a, b], **schedule}
@@ -34,7 +34,7 @@ def findings_of(case: Planted, body: str, **schedule: Any) -> tuple[Any, ...]:
 
 @each_schedule  # varies fastest, so that a kernel is compiled once
 @each_case
-def test_a_planted_bug_is_found_at_its_line(case: Planted, schedule: dict[str, Any]) -> None:
+def test_a_injected_bug_is_found_at_its_line(case: Injected, schedule: dict[str, Any]) -> None:
     found = [finding for finding in findings_of(case, case.faulty, **schedule) if finding.rule == case.rule]
     assert found, f"no {case.rule}"
     finding = found[0]
@@ -47,9 +47,9 @@ def test_a_planted_bug_is_found_at_its_line(case: Planted, schedule: dict[str, A
 
 @each_schedule
 @each_case
-def test_the_mended_kernel_gives_no_finding(case: Planted, schedule: dict[str, Any]) -> None:
+def test_the_mended_kernel_gives_no_finding(case: Injected, schedule: dict[str, Any]) -> None:
     assert findings_of(case, case.mended, **schedule) == ()
 
 
-def test_there_are_at_least_thirty_planted_bugs() -> None:
-    assert len({case.title for case in PLANTED}) == len(PLANTED) >= 30
+def test_there_are_at_least_thirty_injected_bugs() -> None:
+    assert len({case.title for case in INJECTED}) == len(INJECTED) >= 30

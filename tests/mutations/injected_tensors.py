@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .rows import planted
+from .rows import injected
 
-PLANTED = (
-    *planted(
+INJECTED = (
+    *injected(
         "tensor_pipeline",
         ("allocate fewer columns", "alloc", "tmem-alloc", "alloc"),
         ("allocate more columns", "alloc", "tmem-leak", "alloc"),
@@ -35,7 +35,7 @@ PLANTED = (
         ("drop a wait for loads", "wait-load", "tmem-use-after-free", "dealloc load"),
         ("drop a load or a store", "load", "uninitialized-register", "store"),
     ),
-    *planted(
+    *injected(
         "tensor_pair",
         ("allocate twice", "alloc", "tmem-leak", "alloc"),
         ("work in one block", "alloc", "cta-pair", "relinquish alloc"),
@@ -54,7 +54,7 @@ PLANTED = (
         ("wait for stores, not loads", "wait-load", "tmem-use-after-free", "dealloc load"),
         ("free other columns", "dealloc", "tmem-alloc", "dealloc"),
     ),
-    *planted(
+    *injected(
         "tensor_scales",
         ("drop a copy to tensor memory", "copy-left", "uninitialized-memory", "multiply"),
         ("drop a copy to tensor memory", "copy-right", "uninitialized-memory", "multiply"),
@@ -72,7 +72,7 @@ PLANTED = (
         ("drop a barrier", "loaded", "tmem-use-after-free", "dealloc load"),
         ("allocate fewer columns", "alloc", "out-of-bounds", "copy-left"),
     ),
-    *planted(
+    *injected(
         "tensor_probabilities",
         ("drop a wait for stores", "wait-weights", "read-before-wait", "sum store-weights"),
         ("wait for loads, not stores", "wait-weights", "unfinished-tcgen05-st", "store-weights"),
@@ -91,7 +91,7 @@ PLANTED = (
         ("overwrite, or add", "sum", "uninitialized-memory", "sum"),
         ("multiply into other columns", "sum", "out-of-bounds", "sum"),
     ),
-    *planted(
+    *injected(
         "tensor_turns",
         ("allocate fewer columns", "alloc", "out-of-bounds", "multiply"),
         ("drop a wait", "wait-summed", "uninitialized-memory", "store load"),
@@ -103,7 +103,7 @@ PLANTED = (
         ("arrive, not commit", "commit", "read-before-wait", "load multiply-last"),
         ("commit products too soon", "commit", "read-before-wait", "load multiply-last"),
     ),
-    *planted(
+    *injected(
         "tensor_stationary",
         ("use an empty collector buffer", "multiply", "tcgen05-collector", "multiply"),
         ("drop a product", "multiply", "tcgen05-collector", "multiply-second"),
@@ -118,7 +118,7 @@ PLANTED = (
         ("load a quarter off", "load-second", "tmem-lanes", "load-second"),
         ("commit products too soon", "commit-done", "read-before-wait", "load multiply"),
     ),
-    *planted(
+    *injected(
         "launches",
         ("take every answer", "none-asked", "cancel-response", "count take"),
         ("let the other threads", "none", "cancel-after-failure", "ask"),

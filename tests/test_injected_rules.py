@@ -46,10 +46,10 @@ Key = tuple[str, int, int]
 
 
 class Mutant:
-    """The rules, faulty at chosen sites; `planted` are the sites at which wrong text was written."""
+    """The rules, faulty at chosen sites; `injected` are the sites at which wrong text was written."""
 
     def __init__(self, sites: frozenset[Key], chance: random.Random) -> None:
-        self.planted: set[Key] = set()
+        self.injected: set[Key] = set()
         self._sites, self._chance = sites, chance
 
     def rules(self) -> list[SugarRule]:
@@ -67,7 +67,7 @@ class Mutant:
             first = len(printer.page.lines)
             claim.write(printer, slots)
             if self._spoil(printer.page, first):
-                self.planted.add(claim.key)
+                self.injected.add(claim.key)
 
         return replace(claim, write=write)
 
@@ -126,27 +126,27 @@ def sites(path: Path, chance: random.Random) -> frozenset[Key]:
 
 
 def test_wrong_rewrites_are_withdrawn_at_their_sites_and_no_others() -> None:
-    planted = 0
+    injected = 0
     for path in share(sorted(CORPUS.glob("*/*.ptx")), ONE_OF):
         if path.parent.name == BY_HAND:
             continue
         chance = random.Random(path.name)
         mutant = Mutant(sites(path, chance), chance)
         done = transpile(decode(path.read_bytes()), mutant.rules(), name=path.name, unchecked=refused(path))
-        wrong = {(rule, start) for rule, start, _ in mutant.planted}
+        wrong = {(rule, start) for rule, start, _ in mutant.injected}
         withdrawn = {(one.rule, one.place) for one in done.rejected}
         # Without a wrong call, its function may have too few calls: then all of them are dropped, wrong or right.
         dropped = {(one.rule, one.place) for one in done.dropped}
         assert withdrawn <= wrong <= withdrawn | dropped, (path.name, done.rejected, wrong - withdrawn)
         assert not dropped or "function" in {rule for rule, _ in withdrawn}, path.name
         assert encode(module_of(done.text).ptx()) == path.read_bytes(), path.name
-        planted += len(mutant.planted)
-    assert planted >= LEAST
+        injected += len(mutant.injected)
+    assert injected >= LEAST
 
 
 def test_several_wrong_rewrites_of_one_function_are_all_withdrawn() -> None:
     """Nested or adjacent wrong rewrites may cause rejection of others too; the remaining rewrites are right."""
-    planted = 0
+    injected = 0
     for path in share(sorted(CORPUS.glob("*/*.ptx")), ONE_OF, 1):
         found = [] if path.parent.name == BY_HAND else claims(path)
         most = max(map(len, found), default=0)
@@ -156,7 +156,7 @@ def test_several_wrong_rewrites_of_one_function_are_all_withdrawn() -> None:
         mutant = Mutant(frozenset(chance.sample(next(keys for keys in found if len(keys) == most), MANY)), chance)
         done = transpile(decode(path.read_bytes()), mutant.rules(), name=path.name, unchecked=refused(path))
         assert encode(module_of(done.text).ptx()) == path.read_bytes(), path.name
-        if len(mutant.planted) > 1:
+        if len(mutant.injected) > 1:
             assert done.rejected, path.name
-            planted += len(mutant.planted)
-    assert planted >= LEAST
+            injected += len(mutant.injected)
+    assert injected >= LEAST

@@ -46,7 +46,7 @@ setp.eq.u32 %p0, %r1, 0;
 
 
 @dataclass(frozen=True, slots=True)
-class Planted:
+class Injected:
     """Injected fault: the rule that reports it, the body with it and the body without it."""
 
     title: str
@@ -65,10 +65,10 @@ class Planted:
         return line
 
 
-def swap(title: str, rule: str, body: str, faulty: str, mended: str, blocks: int = 1) -> Planted:
+def swap(title: str, rule: str, body: str, faulty: str, mended: str, blocks: int = 1) -> Injected:
     """Return a case whose bodies have `faulty` or `mended` in place of `FAULT`."""
     body = dedent(body)
-    return Planted(title, rule, body.replace("FAULT", faulty), body.replace("FAULT", mended), blocks)
+    return Injected(title, rule, body.replace("FAULT", faulty), body.replace("FAULT", mended), blocks)
 
 
 def wait(parity: int = 0, label: str = "W", place: str = "bar", mark: str = "") -> str:
@@ -324,4 +324,4 @@ CLUSTERS = (
          + BULK + "[%r3], [%rd1], 256, [FAULT]; // !\n" + wait() + SYNC, "%r20", "%r5", blocks=2),
 )  # fmt: skip
 
-PLANTED = (*COPIES, *LOADS, *STORES, *BARRIERS, *CLUSTERS)
+INJECTED = (*COPIES, *LOADS, *STORES, *BARRIERS, *CLUSTERS)

@@ -15,8 +15,8 @@ from pyptx_sim.extension.shared_matrices import CHUNK, gather, offsets
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from pyptx_arch_hopper.sim.wgmma.batch import WgmmaBatch, WgmmaPlan
     from pyptx_arch_hopper.sim.wgmma.descriptors import Bits
-    from pyptx_arch_hopper.sim.wgmma.products import WgmmaBatch, WgmmaPlan
     from pyptx_sim.extension import Array, ExecutionContext, IntArray, Mask, Operands, Origin, Warpgroups
     from pyptx_sim.extension.shared_matrices import Extent
 

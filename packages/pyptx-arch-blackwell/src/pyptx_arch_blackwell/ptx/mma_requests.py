@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_arch_blackwell.descriptors import KINDS, SCALED_KINDS, DescriptorError, InstructionDescriptor
 from pyptx_arch_blackwell.layouts.scale_factors import scale_factors
-from pyptx_arch_blackwell.products import (
+from pyptx_arch_blackwell.mma import (
     SCALE_SIZES,
     MmaError,
     check,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyptx_arch_blackwell.layouts.scale_factors import Operand
-    from pyptx_arch_blackwell.products import MmaTypes
+    from pyptx_arch_blackwell.mma import MmaTypes
     from pyptx_dsl.shared_memory.tiles import SharedTile
 
 __all__ = ["Request", "scale_size"]
