@@ -387,7 +387,7 @@ def test_its_descriptor_comes_back_from_a_record_and_is_made_by_a_program_in_c(r
 from pyptx_dsl.bundles import BundleError, record, restore
 from pyptx_dsl.bundles.c_interface import interface_of
 from pyptx_dsl.bundles.c_launch import launch_functions
-from pyptx_dsl.bundles.manifest import Entry
+from pyptx_dsl.bundles.manifest import BundleEntry
 from pyptx_dsl.bundles.outline import outline_of
 
 
@@ -399,7 +399,7 @@ try:
     restore(plain)
 except BundleError as error:
     print(error)
-entry = Entry("lengthen", "lengthen", {"N": 32}, special, b"", None)
+entry = BundleEntry("lengthen", "lengthen", {"N": 32}, special, b"", None)
 print(launch_functions(interface_of("lengthen", outline_of(lengthen.declaration, special), [entry]), [0]))
 """
     printed = run(f"SLOTS = 'value'{SLICES}{script}")

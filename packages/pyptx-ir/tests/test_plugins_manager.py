@@ -362,7 +362,7 @@ def test_all_hooks_stand_in_one_file_and_are_specified() -> None:
     hooks = {name for name in vars(HookSpecs) if not name.startswith("__")}
     assert all(hasattr(getattr(HookSpecs, name), "pyptx_spec") for name in hooks)
     accessors = {f"pyptx_{name}" for name in vars(Plugins)}
-    assert hooks - {"pyptx_api_version", "pyptx_examinations"} <= accessors
+    assert hooks - {"pyptx_api_version"} <= accessors
 
 
 def test_nothing_is_loaded_before_something_is_asked_for() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pyptx_ir.renamed import KEYWORDS
+
 __all__ = [
     "ARCHES",
     "ARGUMENTS",
@@ -124,6 +126,7 @@ CALL_KEYWORDS: dict[str, str] = {
     "checks": 'a plain call has no checks=: k.simulate(…, checks="all") runs all checks',
     "seed": "a plain call has no seed=: k.simulate(…, seed=1) selects a schedule",
     "trace": 'a plain call has no trace=: k.simulate(…, trace="run.json") writes a timeline',
+    **{old: f"{old}= is now {now}= (of simulate)" for old, now in KEYWORDS.items()},
     "output": "pass the arrays to write to as out=",
     "outputs": "pass the arrays to write to as out=",
     **{name: help for name, help in KERNEL_KEYWORDS.items() if name.startswith("num_")},

@@ -6,6 +6,8 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
+from pyptx_ir.renamed import missing_attribute
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -26,7 +28,7 @@ def late_names(
             found = import_module(f"{package}.{others}").offered(name) if others and name[:1].isupper() else None
             if found is not None:
                 return cast("object", found)
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            raise missing_attribute(package, name)
         module = import_module(f"{package}.{home}")
         value = module if name == home else getattr(module, name)
         setattr(sys.modules[package], name, value)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 
 from pyptx_ir.isa.modules.counting import counted
+from pyptx_ir.renamed import with_present_keywords
 from pyptx_ir.syntax import emit
 from pyptx_ir.syntax.nodes import Module
 from pyptx_sim.arrays import is_cpu_array, span_of
@@ -112,6 +113,7 @@ class Exploration:
         return "\n".join([*told, *(f"{name}: {text}\n  note: with {schedule}" for name, text, schedule in errors)])
 
 
+@with_present_keywords
 def explore(
     ptx: str | Module | Sequence[str | Module],
     launch: Launch | Sequence[Launch] | None = None,

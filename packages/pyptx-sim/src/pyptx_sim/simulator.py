@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, TypeAlias
 
+from pyptx_ir.renamed import with_present_keywords
 from pyptx_ir.syntax import parse
 from pyptx_ir.syntax.nodes import Module
 from pyptx_sim.arguments import does_nothing, pack_arguments
@@ -51,6 +52,7 @@ Checks: TypeAlias = "str | Iterable[str]"
 STEP_LIMIT = 5_000_000
 
 
+@with_present_keywords
 def run(
     ptx: str | Module | Sequence[str | Module],
     launch: Launch | Sequence[Launch] | None = None,

@@ -31,5 +31,5 @@ def unknown_name(kernel: str, name: str, known: Sequence[str]) -> KeywordError:
     """Return the error for an unknown keyword of a kernel's call; `known` are the valid ones."""
     from pyptx_dsl.python_habits import CALL_KEYWORDS
 
-    help = CALL_KEYWORDS.get(name) or close(name, known, ("seed", "checks", "trace", "late", "out"))
+    help = CALL_KEYWORDS.get(name) or close(name, known, ("seed", "checks", "trace", "delay_async", "out"))
     return KeywordError(f"{kernel} has no dimension, template or raw parameter {name!r}", help=help)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from pyptx_ir.deprecated import moved_names
 from pyptx_ir.plugins.errors import MissingPluginError, PluginError
 from pyptx_ir.plugins.marker import hookimpl
 from pyptx_ir.plugins.rows import Command, Diagnosis, DoctorCheck, LaunchAttribute, Runtime, SugarRule
@@ -26,6 +23,3 @@ __all__ = [
     "find_target",
     "hookimpl",
 ]
-
-if not TYPE_CHECKING:
-    __getattr__ = moved_names(__name__, {"Examination": "pyptx_ir.plugins.rows.DoctorCheck"})

@@ -158,12 +158,3 @@ class HookSpecs:
     def pyptx_doctor_checks(self) -> Sequence[DoctorCheck]:
         """Return checks of `pyptx doctor`."""
         raise NotImplementedError
-
-    @hookspec(
-        warn_on_impl=DeprecationWarning(
-            "pyptx_examinations is deprecated and will be removed in the next release; use pyptx_doctor_checks"
-        )
-    )
-    def pyptx_examinations(self) -> Sequence[DoctorCheck]:
-        """Return checks of `pyptx doctor`, as `pyptx_doctor_checks` does. Deprecated."""
-        raise NotImplementedError

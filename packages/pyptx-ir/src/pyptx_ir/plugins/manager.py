@@ -225,8 +225,7 @@ class Plugins:
 
     def doctor_checks(self) -> tuple[DoctorCheck, ...]:
         """Return the checks of `pyptx doctor` of the loaded plugins; the doctor also reports plugins that failed."""
-        found = (*self._loaded_rows("pyptx_doctor_checks"), *self._loaded_rows("pyptx_examinations"))
-        return cast("tuple[DoctorCheck, ...]", found)
+        return cast("tuple[DoctorCheck, ...]", self._loaded_rows("pyptx_doctor_checks"))
 
     def register(self, plugin: object, name: str) -> None:
         """Add a plugin object, such as a module of a notebook, to the discovered plugins.

@@ -59,7 +59,6 @@ ROWS: dict[str, tuple[type, str]] = {
     "pyptx_sugar_rules": (SugarRule, "name"),
     "pyptx_advice": (Advice, "pattern"),
     "pyptx_doctor_checks": (DoctorCheck, "name"),
-    "pyptx_examinations": (DoctorCheck, "name"),
 }
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from pyptx_ir.deprecated import moved_names
 from pyptx_ir.values import Value, value
 
 if TYPE_CHECKING:
@@ -388,13 +387,3 @@ class DoctorCheck(Value):
 
     name: str
     run: Callable[[], Sequence[Diagnosis]]
-
-
-if not TYPE_CHECKING:
-    __getattr__ = moved_names(
-        __name__,
-        {
-            "Examination": "pyptx_ir.plugins.rows.DoctorCheck",
-            "Semantics": "pyptx_ir.plugins.semantics.Semantics",
-        },
-    )

@@ -10,6 +10,7 @@ Names imported under `if TYPE_CHECKING` are for annotations only. Besides this p
 
 from typing import TYPE_CHECKING
 
+from pyptx_ir.renamed import missing_attribute
 from pyptx_sim.extension.descriptor import Descriptor
 from pyptx_sim.extension.group import WARP, WARPGROUP, GroupKind
 from pyptx_sim.extension.item import MBARRIER_BYTES, AsyncIssue
@@ -106,4 +107,4 @@ if not TYPE_CHECKING:
             from pyptx_sim.checks.race.races import RaceChecker
 
             return RaceChecker
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise missing_attribute(__name__, name)

@@ -1,0 +1,61 @@
+"""Former public names, for the errors about them. This table is removed with the first release."""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+NAMES: Final = {
+    "AsyncItem": "AsyncIssue",
+    "Claim": "Rewrite",
+    "Claims": "AsyncRegisters",
+    "Examination": "DoctorCheck",
+    "Judge": "RegisterChecker",
+    "Mapped": "WithDescriptor",
+    "ProductError": "MmaError",
+    "Step": "InstructionSemantics",
+    "Touch": "AsyncAccess",
+    "Turn": "ExecutionContext",
+    "Uninitialised": "Uninitialized",
+    "Withdrawn": "RejectedRewrite",
+    "Work": "AsyncOperations",
+    "compressed": "compress",
+    "decompressed": "decompress",
+    "in_pieces": "text_body",
+    "written": "formatted",
+}
+KEYWORDS: Final = {
+    "any_form": "closest_form",
+    "dependent": "programmatic_dependent",
+    "dry": "keep_arrays",
+    "fresh": "uninitialized",
+    "hint": "help",
+    "late": "delay_async",
+    "lead": "leading",
+    "observer": "checker",
+    "spelling": "text",
+}
+
+
+def missing_attribute(module: str, name: str) -> AttributeError:
+    """Return the error for a name that a module lacks; it states the present name of a renamed one."""
+    now = f"; {name} is now {NAMES[name]}" if name in NAMES else ""
+    return AttributeError(f"module {module!r} has no attribute {name!r}{now}")
+
+
+def with_present_keywords(function: Callable[P, R]) -> Callable[P, R]:
+    """Return `function` with a TypeError for renamed keywords that states the present ones."""
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        for old in kwargs.keys() & KEYWORDS.keys():
+            raise TypeError(f"{function.__name__}() has no keyword {old!r}; {old}= is now {KEYWORDS[old]}=")
+        return function(*args, **kwargs)
+
+    return call
