@@ -17,7 +17,7 @@ else:
     __getattr__, __dir__ = late_names(
         __name__,
         {
-            "Claim": "plan",
+            "Rewrite": "plan",
             "Plan": "plan",
             "ProofError": "errors",
             "RuleError": "errors",
