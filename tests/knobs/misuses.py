@@ -206,7 +206,7 @@ DIRECTIVES = (
     of_module("m.data(b8, 1)  # <-", "ControlFlowError", "no section is open", "m.section"),
     of_module('m.formatted(leading="ret;")  # <-', "OperandError", "must be whitespace and comments"),
     of_module('m.formatted(text=\'.pragma "b";\')\nm.pragma("nounroll")  # <-', "SpellingError", "another statement"),
-    of_module('m.formatted(leading=" ")\nm.written(lead=" ")  # <-', "ControlFlowError", "no statement follows"),
+    of_module('m.formatted(leading=" ")\nm.formatted(leading=" ")  # <-', "ControlFlowError", "no statement follows"),
     of_module("m.formatted(text='.pragma \"b\";')\nm.ptx()  # <-", "ControlFlowError", "no statement follows"),
     of_module(
         'm.entry("k")(lambda: None)\nm.empty()\nm.entry("open")  # <-\nm.module()', "ControlFlowError", "no body"
@@ -282,7 +282,7 @@ WRITTEN = (
     in_body("ptx.formatted(text=5)  # <-", "OperandError", "must be a string, got 5"),
     in_body('ptx.formatted(text="ret.uni;")\nptx.ret()  # <-', "SpellingError", "the statement is: ret;"),
     in_body('ptx.formatted(text="ret;")\nptx.open_scope()  # <-', "ControlFlowError", "only the leading trivia"),
-    in_body('ptx.formatted(leading=" ")\nptx.written(lead=" ")  # <-', "ControlFlowError", "no statement follows"),
+    in_body('ptx.formatted(leading=" ")\nptx.formatted(leading=" ")  # <-', "ControlFlowError", "no statement follows"),
     in_body(
         "with ptx.expr(temps=r[0]):  # <-\n    r[1] = r[2] + 1", "OperandError", "must be a list", "with the comma"
     ),

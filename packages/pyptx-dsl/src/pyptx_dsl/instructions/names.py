@@ -26,7 +26,7 @@ MODULES: dict[str, str] = {
     "control_flow.branches": "bra brkpt elif_ else_ exit if_ label pmevent ret trap",
     "control_flow.predicated": "predicated",
     "instructions.convert": "cvt cvt_pack mov",
-    "instructions.directives": "close_scope comment directive empty open_scope written",
+    "instructions.directives": "close_scope comment directive empty formatted open_scope",
     "instructions.expressions": "expr pipe scope",
     "instructions.fences": "fence membar nanosleep",
     "instructions.floating": "copysign cos ex2 lg2 rcp rsqrt sin sqrt tanh testp",

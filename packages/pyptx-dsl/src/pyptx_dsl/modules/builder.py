@@ -98,7 +98,7 @@ class ModuleBuilder:
 
         `style` formats every statement without explicit formatting: a style derived from a text
         (`pyptx_ir.syntax.style.learn`), or the name of a known one, such as `"nvcc"`. Explicit formatting is kept: of
-        `written` and `comment`, `tail=` and `brace=`, and the text of `ptx.raw`. Raises OperandError for an invalid
+        `formatted` and `comment`, `tail=` and `brace=`, and the text of `ptx.raw`. Raises OperandError for an invalid
         style.
         """
         return text_of(self.module(), self._style if style is None else chosen_style(style))
