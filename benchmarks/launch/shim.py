@@ -12,7 +12,7 @@ from benchmarks.launch.subjects import COUNT, null_driver
 if TYPE_CHECKING:
     from benchmarks.launch.rounds import Calls
 
-    from pyptx_launch import Launcher, LaunchPlan
+    from pyptx_launch import Launcher, Plan
 
 
 def shim(repeat: int, _device: str) -> list[dict[str, Any]]:
@@ -26,17 +26,17 @@ def shim(repeat: int, _device: str) -> list[dict[str, Any]]:
     return measure(calls, lambda: None, 500, 10 * repeat)  # as in torch_on_null.py
 
 
-def plan_of_three() -> LaunchPlan:
+def plan_of_three() -> Plan:
     """Return a launch plan with three pointers."""
-    from pyptx_launch import LaunchPlan, Module, Pointer
+    from pyptx_launch import Plan, Module, Pointer
 
     parameters = ", ".join(f".param .u64 p{number}" for number in range(3))
     text = f".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k({parameters}) {{ ret; }}\n"
     rows = tuple(map(Pointer, range(3)))
-    return LaunchPlan(Module(text.encode()), "k", grid=(32, 1, 1), block=(128, 1, 1), parameters=rows)
+    return Plan(Module(text.encode()), "k", grid=(32, 1, 1), block=(128, 1, 1), parameters=rows)
 
 
-def launcher_calls(plan: LaunchPlan) -> Calls:
+def launcher_calls(plan: Plan) -> Calls:
     """Return calls of launchers that query torch more and more, and of one that makes all queries in Python."""
     import torch
 
@@ -63,7 +63,7 @@ def launcher_calls(plan: LaunchPlan) -> Calls:
     }
 
 
-def launcher(plan: LaunchPlan, **options: Any) -> Launcher:  # noqa: ANN401 - Launcher's
+def launcher(plan: Plan, **options: Any) -> Launcher:  # noqa: ANN401 - Launcher's
     """Return a launcher with a cached launch of two tensors and an output."""
     import torch
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from pyptx_launch import LaunchPlan, Map, MapPointer, Module, Pointer, Scalar, TensorMap
+from pyptx_launch import Plan, Map, MapPointer, Module, Pointer, Scalar, TensorMap
 
 from .driver import device
 from .kernels import Entry, scale, tile
@@ -30,9 +30,9 @@ def plan_of(
     cluster: int = 1,
     shared_bytes: int = 0,
     attributes: tuple[tuple[int, bytes], ...] = (),
-) -> LaunchPlan:
+) -> Plan:
     """Return a plan with `blocks` CTAs of `threads` threads."""
-    return LaunchPlan(
+    return Plan(
         module_of(entry),
         entry.name,
         grid=(blocks, 1, 1),
@@ -44,20 +44,20 @@ def plan_of(
     )
 
 
-def scale_plan(count: int, kind: str = "f32") -> LaunchPlan:
+def scale_plan(count: int, kind: str = "f32") -> Plan:
     """Return the plan for y[i] = x[i] * factor, for `count` elements."""
     parameters = (Pointer(0), Pointer(1), Scalar(kind, "factor", 2.0), Scalar("u32", "n", count))
     return plan_of(scale(kind), *parameters, blocks=-(-count // THREADS), threads=THREADS)
 
 
-def tile_plan(map_: TensorMap, slot: str = "value") -> LaunchPlan:
+def tile_plan(map_: TensorMap, slot: str = "value") -> Plan:
     """Return the plan that copies a matrix by TMA, box by box, in the layout of shared memory."""
     (rows, columns), (height, width) = map_.shape, map_.box
     size = map_.strides[-1] * height * width
     kind = Map if slot == "value" else MapPointer
     scalars = (Scalar("u32", "width", width), Scalar("u32", "height", height), Scalar("u32", "bytes", size))
     entry = tile(slot)
-    return LaunchPlan(
+    return Plan(
         module_of(entry),
         entry.name,
         grid=(-(-columns // width), -(-rows // height), 1),

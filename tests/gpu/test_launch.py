@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from pyptx_ir.toolchain import assemble
-from pyptx_launch import LaunchPlan, Module, Pointer, Scalar, TensorMap, driver, plan_for
+from pyptx_launch import Plan, Module, Pointer, Scalar, TensorMap, driver, plan_for
 
 from .driver import Device, Handle
 from .kernels import ADD, CLUSTER, COOPERATIVE, FIRST, LOCAL, SECOND, SHARED, SPIN, constant, scale
@@ -34,7 +34,7 @@ def floats(count: int, kind: str = "f32", seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(count).astype(f"f{int(kind[1:]) // 8}")
 
 
-def results(gpu: Device, plan: LaunchPlan, x: np.ndarray, stream: int = 0, **scalars: float) -> np.ndarray:
+def results(gpu: Device, plan: Plan, x: np.ndarray, stream: int = 0, **scalars: float) -> np.ndarray:
     """Run y = x * factor and return y, whose memory contained NaN before."""
     px, py = gpu.upload(x), gpu.upload(np.full_like(x, np.nan))
     plan.launch((px, py), stream, 0, scalars)
@@ -64,7 +64,7 @@ def test_a_cubin_and_ptx_give_the_same(gpu: Device) -> None:
     x, entry = floats(1000), scale("f32")
     image = assemble(entry.ptx(gpu.target), gpu.target).cubin
     parameters = (Pointer(0), Pointer(1), Scalar("f32", "factor", 2.0), Scalar("u32", "n", 1000))
-    compiled = LaunchPlan(Module(image), "scale", grid=(8, 1, 1), block=(THREADS, 1, 1), parameters=parameters)
+    compiled = Plan(Module(image), "scale", grid=(8, 1, 1), block=(THREADS, 1, 1), parameters=parameters)
     assert (results(gpu, compiled, x) == results(gpu, scale_plan(1000), x)).all()
 
 
@@ -160,7 +160,7 @@ def test_a_plan_may_be_launched_first_under_capture(gpu: Device) -> None:
     stream, place = gpu.stream(), gpu.upload(np.zeros(1, np.uint32))
     image = constant(77).ptx(gpu.target).encode()
     with gpu.capturing(stream) as graph:
-        plan = LaunchPlan(Module(image), "constant", grid=(1, 1, 1), block=(1, 1, 1), parameters=(Pointer(0),))
+        plan = Plan(Module(image), "constant", grid=(1, 1, 1), block=(1, 1, 1), parameters=(Pointer(0),))
         plan.launch((place,), stream, 0)
     assert gpu.download(place, np.zeros(1, np.uint32)) == 0
     graph.replay(stream)
@@ -323,7 +323,7 @@ def test_specialisations_that_are_dropped_leave_nothing_behind(gpu: Device, slot
     for number in range(rounds):
         pointers = (out,) if slot == "value" else (x, out)
         if slot == "value":
-            plan = LaunchPlan(Module(image), "constant", grid=(1, 1, 1), block=(1, 1, 1), parameters=(Pointer(0),))
+            plan = Plan(Module(image), "constant", grid=(1, 1, 1), block=(1, 1, 1), parameters=(Pointer(0),))
         else:
             plan = tile_plan(TensorMap.dense("f32", (8, 8), (8, 8)), slot)
         plan.launch(pointers, 0, 0)

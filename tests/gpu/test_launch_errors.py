@@ -17,7 +17,7 @@ from pyptx_launch import (
     CompileError,
     DriverError,
     LaunchError,
-    LaunchPlan,
+    Plan,
     Module,
     Pointer,
     Scalar,
@@ -49,13 +49,13 @@ def a_good_launch_works_afterwards(gpu: Device) -> Iterator[None]:
     assert gpu.download(place, np.zeros(1, np.uint32)) == 5
 
 
-def launched(plan: LaunchPlan, *pointers: int) -> None:
+def launched(plan: Plan, *pointers: int) -> None:
     plan.launch(pointers, 0, 0)
 
 
-def prepared(image: bytes, entry: str) -> LaunchPlan:
+def prepared(image: bytes, entry: str) -> Plan:
     """Return a plan; the driver may examine the image only when a plan first looks up its entry."""
-    return LaunchPlan(Module(image), entry, grid=(1, 1, 1), block=(1, 1, 1), parameters=(Pointer(0),))
+    return Plan(Module(image), entry, grid=(1, 1, 1), block=(1, 1, 1), parameters=(Pointer(0),))
 
 
 # --- images -----------------------------------------------------------------------------------------
@@ -66,7 +66,7 @@ def test_code_for_another_architecture_is_refused_with_what_to_do(gpu: Device) -
     other = "sm_80" if gpu.capability[0] != 8 else "sm_90"
     image = assemble(constant(1).ptx(other), other).cubin
     with pytest.raises(DriverError, match="compile for this device's capability") as caught:
-        launched(LaunchPlan(Module(image), "constant", grid=(1, 1, 1), block=(1, 1, 1), parameters=(Pointer(0),)), 0)
+        launched(Plan(Module(image), "constant", grid=(1, 1, 1), block=(1, 1, 1), parameters=(Pointer(0),)), 0)
     assert caught.value.name == "CUDA_ERROR_NO_BINARY_FOR_GPU"
 
 
@@ -98,7 +98,7 @@ def test_a_damaged_cubin_is_refused(gpu: Device) -> None:
 def test_an_entry_that_is_not_there_is_named(gpu: Device) -> None:
     module = Module(constant(1).ptx(gpu.target).encode())
     with pytest.raises(DriverError, match="other") as caught:
-        LaunchPlan(module, "other", grid=(1, 1, 1), block=(1, 1, 1))
+        Plan(module, "other", grid=(1, 1, 1), block=(1, 1, 1))
     assert caught.value.name == "CUDA_ERROR_NOT_FOUND"
 
 
@@ -109,9 +109,9 @@ def test_parameters_are_held_against_those_of_the_entry(gpu: Device) -> None:
     module = Module(constant(1).ptx(gpu.target).encode())
     shape = {"grid": (1, 1, 1), "block": (1, 1, 1)}
     with pytest.raises(LaunchError, match="1 parameters, and the plan 2"):
-        LaunchPlan(module, "constant", **shape, parameters=(Pointer(0), Pointer(1)))
+        Plan(module, "constant", **shape, parameters=(Pointer(0), Pointer(1)))
     with pytest.raises(LaunchError, match="parameter 0 has 8 bytes"):
-        LaunchPlan(module, "constant", **shape, parameters=(Scalar("u32", "n", 1),))
+        Plan(module, "constant", **shape, parameters=(Scalar("u32", "n", 1),))
 
 
 def test_one_byte_of_shared_memory_more_than_a_block_may_have_is_refused(gpu: Device) -> None:  # noqa: ARG001 - opens it

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from pyptx_launch import LaunchPlan, Module, Pointer, Scalar
+from pyptx_launch import Plan, Module, Pointer, Scalar
 from pyptx_launch.retired import MANY, RETIRED
 
 from .kernels import SPIN, constant
@@ -22,10 +22,10 @@ ONE = (1, 1, 1)
 MILLISECOND = 1_000_000
 
 
-def own_plan(gpu: Device, *, nanoseconds: int) -> LaunchPlan:
+def own_plan(gpu: Device, *, nanoseconds: int) -> Plan:
     """Return a plan with its own module: spin, then out[0] = value."""
     parameters = (Pointer(0), Scalar("u32", "value"), Scalar("u64", "nanoseconds", nanoseconds))
-    return LaunchPlan(Module(SPIN.ptx(gpu.target).encode()), SPIN.name, grid=ONE, block=ONE, parameters=parameters)
+    return Plan(Module(SPIN.ptx(gpu.target).encode()), SPIN.name, grid=ONE, block=ONE, parameters=parameters)
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from pyptx_launch import LaunchPlan, Module, Pointer, Scalar, TensorMap
+from pyptx_launch import Plan, Module, Pointer, Scalar, TensorMap
 
 from .driver import DriverError, Handle
 from .kernels import ADD, SPIN, constant, many
@@ -268,7 +268,7 @@ def test_the_first_launch_of_code_breaks_no_capture_of_its_own_stream_or_of_anot
     def work() -> None:  # loads and launches in a thread without a capture, while another thread captures
         gpu.current()
         shape: Any = {"grid": (1, 1, 1), "block": (1, 1, 1)}
-        LaunchPlan(Module(image), "constant", **shape, parameters=(Pointer(0),)).launch((place,), elsewhere, 0)
+        Plan(Module(image), "constant", **shape, parameters=(Pointer(0),)).launch((place,), elsewhere, 0)
 
     begin(gpu, stream, mode)
     tile_plan(TensorMap.dense("u32", array.shape, (16, 32)), slot).launch((source, target), stream, 0)
@@ -304,7 +304,7 @@ def test_a_graph_reads_what_lies_at_its_addresses_after_memory_was_given_back_an
     assert (gpu.download(py, x) == 2 * (x + 1)).all()
 
 
-def copies(gpu: Device, plan: LaunchPlan, arrays: Sequence[np.ndarray], stream: int, rounds: int = 1) -> None:
+def copies(gpu: Device, plan: Plan, arrays: Sequence[np.ndarray], stream: int, rounds: int = 1) -> None:
     """Copy each array with a plan for its tensor map, without waiting between copies; check the results."""
     tiles = np.zeros((2, 16 * 32 * 4), np.uint8)
     sources = [gpu.upload(array) for array in arrays]
@@ -320,7 +320,7 @@ def copies(gpu: Device, plan: LaunchPlan, arrays: Sequence[np.ndarray], stream: 
         gpu.free(place)
 
 
-def map_plan(slot: str) -> LaunchPlan:
+def map_plan(slot: str) -> Plan:
     return tile_plan(TensorMap.dense("u32", (32, 32), (16, 32), swizzle="128B"), slot)
 
 

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from pyptx_launch import DriverError, LaunchPlan, Map, MapPointer, Module, Pointer, TensorMap
+from pyptx_launch import DriverError, Plan, Map, MapPointer, Module, Pointer, TensorMap
 
 from .images import MAP, POINTER, image
 
@@ -16,9 +16,9 @@ KINDS = ("primary", "own", "green")
 CAPACITY, CHUNK = 256, 64  # maps per tensor map pool, and per allocation of it
 
 
-def plan_of(*parameters) -> LaunchPlan:
+def plan_of(*parameters) -> Plan:
     declared = [MAP if isinstance(each, Map) else POINTER for each in parameters]
-    return LaunchPlan(Module(image(*declared)), "k", grid=(4, 1, 1), block=(128, 1, 1), parameters=parameters)
+    return Plan(Module(image(*declared)), "k", grid=(4, 1, 1), block=(128, 1, 1), parameters=parameters)
 
 
 @pytest.mark.parametrize("kind", KINDS)

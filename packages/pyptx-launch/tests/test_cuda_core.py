@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from pyptx_launch import LaunchError, LaunchPlan, Module, Pointer, Scalar
+from pyptx_launch import LaunchError, Plan, Module, Pointer, Scalar
 
 from .images import POINTER, image, ptxas, scalar
 
@@ -17,7 +17,7 @@ ONE = (1, 1, 1)
 
 
 def plan_of(*parameters):
-    return LaunchPlan(Module(image(*(POINTER for _ in parameters))), "k", grid=ONE, block=ONE, parameters=parameters)
+    return Plan(Module(image(*(POINTER for _ in parameters))), "k", grid=ONE, block=ONE, parameters=parameters)
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_what_tells_no_address_is_refused(null, pointers):
 
 def test_a_wrong_scalar_is_still_the_error_that_it_was(null):
     module = Module(image(POINTER, scalar("f32")))
-    plan = LaunchPlan(module, "k", grid=ONE, block=ONE, parameters=(Pointer(0), Scalar("f32", "a")))
+    plan = Plan(module, "k", grid=ONE, block=ONE, parameters=(Pointer(0), Scalar("f32", "a")))
     with pytest.raises(TypeError, match="must be real number, not str"):
         plan.launch((0x70,), 0, 0, ("1",))
     assert null.launches() == []

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pyptx_launch import DriverError, LaunchPlan, Module, Pointer, Scalar
+from pyptx_launch import DriverError, Plan, Module, Pointer, Scalar
 
 from .host_driver.simulated import Request
 from .images import POINTER as DECLARED
@@ -50,7 +50,7 @@ class Driver:
         self.library.null_driver_on_launch(self.answer)
         module = Module(image(DECLARED, scalar("u32")))
         parameters = (Pointer(0), Scalar("u32", "value"))
-        self.plan = LaunchPlan(module, "k", grid=(2, 1, 1), block=(32, 1, 1), parameters=parameters)
+        self.plan = Plan(module, "k", grid=(2, 1, 1), block=(32, 1, 1), parameters=parameters)
 
     def _run(self, request: Any) -> int:
         asked = request.contents
@@ -275,7 +275,7 @@ def test_a_stream_that_was_destroyed_or_never_made_is_no_handle(driver):
     ids=["cooperative", "cluster", "unknown"],
 )
 def test_launches_that_no_device_takes_are_refused(asked, error):
-    plan = LaunchPlan(Module(image()), "k", grid=(1 << 20, 1, 1), block=(1024, 1, 1), **asked)
+    plan = Plan(Module(image()), "k", grid=(1 << 20, 1, 1), block=(1024, 1, 1), **asked)
     with pytest.raises(DriverError) as caught:
         plan.launch((), 0, 0)
     assert caught.value.code == error

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pyptx_launch import DriverError, Launcher, LaunchError, LaunchPlan, Module, Pointer, Scalar, Signature
+from pyptx_launch import DriverError, Launcher, LaunchError, Plan, Module, Pointer, Scalar, Signature
 
 from .images import POINTER, image, scalar
 
@@ -36,11 +36,11 @@ class Missed(list):
         return "missed"
 
 
-def plan_of(tensors: int, *scalars: Scalar) -> LaunchPlan:
+def plan_of(tensors: int, *scalars: Scalar) -> Plan:
     """Return a plan of `tensors` pointers, followed by scalars."""
     declared = [POINTER] * tensors + [scalar(each.type) for each in scalars]
     parameters = (*map(Pointer, range(tensors)), *scalars)
-    return LaunchPlan(Module(image(*declared)), "k", grid=ONE, block=(32, 1, 1), parameters=parameters)
+    return Plan(Module(image(*declared)), "k", grid=ONE, block=(32, 1, 1), parameters=parameters)
 
 
 def launcher_of(torch, *, scalars=(), keywords=(), inputs=None, outputs=None, **options):

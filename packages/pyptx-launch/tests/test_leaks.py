@@ -12,7 +12,7 @@ import pytest
 from pyptx_launch import (
     DriverError,
     Launcher,
-    LaunchPlan,
+    Plan,
     Map,
     MapPointer,
     Module,
@@ -50,7 +50,7 @@ def test_launches_leave_nothing(null):
     null.record(on=False)
     declared = (POINTER, MAP, POINTER, scalar("f32"))
     parameters = (Pointer(0), Map(0, TILE), MapPointer(0, TILE), Scalar("f32", "a"))
-    plan = LaunchPlan(Module(image(*declared)), "k", grid=ONE, block=ONE, parameters=parameters)
+    plan = Plan(Module(image(*declared)), "k", grid=ONE, block=ONE, parameters=parameters)
     pointers, scalars = (0x1000,), {"a": 1.5}
     counts = [sys.getrefcount(each) for each in (plan, pointers, scalars)]
     assert grown(lambda: plan.launch(pointers, 0, 0, scalars)) < 300_000
@@ -59,7 +59,7 @@ def test_launches_leave_nothing(null):
 
 def test_launches_that_fail_leave_nothing(null):
     null.record(on=False)
-    plan = LaunchPlan(Module(image()), "k", grid=ONE, block=ONE)
+    plan = Plan(Module(image()), "k", grid=ONE, block=ONE)
 
     def fail() -> None:
         null.fail("cuLaunchKernelEx", 1)
@@ -75,7 +75,7 @@ def test_modules_and_plans_leave_nothing(null):
     live = null.live()
 
     def make() -> None:
-        plan = LaunchPlan(
+        plan = Plan(
             Module(text),
             "k",
             grid=ONE,
@@ -96,7 +96,7 @@ def test_calls_of_a_launcher_leave_nothing(null):
     null.record(on=False)
     one: Any = Signature((4, 8), device=(1, 0))
     parameters = (Pointer(0), Pointer(1), Scalar("f32", "a"))
-    plan = LaunchPlan(Module(image(POINTER, POINTER, scalar("f32"))), "k", grid=ONE, block=ONE, parameters=parameters)
+    plan = Plan(Module(image(POINTER, POINTER, scalar("f32"))), "k", grid=ONE, block=ONE, parameters=parameters)
     launcher = Launcher(lambda *_, **__: None, types=(torch.Tensor,), scalars=("a",))
     launcher.add(plan, (one,), (one,))
     x, y, other = torch.ones(4, 8), torch.ones(4, 8), torch.ones(3)
@@ -118,7 +118,7 @@ def test_launchers_leave_nothing(null):
 
     null.record(on=False)
     one: Any = Signature((4, 8), device=(1, 0))
-    plan = LaunchPlan(Module(image(POINTER)), "k", grid=ONE, block=ONE, parameters=(Pointer(0),))
+    plan = Plan(Module(image(POINTER)), "k", grid=ONE, block=ONE, parameters=(Pointer(0),))
 
     def make() -> None:
         launcher = Launcher(print, types=(torch.Tensor,), guards=(lambda: False,), scalars=("a",))

@@ -17,7 +17,7 @@ from pyptx_launch import (
     DriverError,
     DriverMissingError,
     LaunchError,
-    LaunchPlan,
+    Plan,
     Module,
     driver,
     libcuda,
@@ -92,7 +92,7 @@ def test_the_drivers_compiler_says_what_is_wrong():
 def test_a_module_is_unloaded_once_its_last_plan_is_gone(null):
     before = null.live()["libraries"]
     module = Module(image())
-    plans = [LaunchPlan(module, "k", grid=ONE, block=ONE) for _ in range(2)]
+    plans = [Plan(module, "k", grid=ONE, block=ONE) for _ in range(2)]
     del module
     for plan in plans:
         plan.launch((), 0, 0)
@@ -113,7 +113,7 @@ CODES = {
 
 @pytest.mark.parametrize("name", CODES)
 def test_an_error_of_the_driver_has_name_meaning_and_hint_and_the_next_launch_works(null, name):
-    plan = LaunchPlan(Module(image()), "k", grid=ONE, block=ONE)
+    plan = Plan(Module(image()), "k", grid=ONE, block=ONE)
     null.fail("cuLaunchKernelEx", CODES[name])
     with pytest.raises(DriverError) as raised:
         plan.launch((), 0, 0)
@@ -126,7 +126,7 @@ def test_an_error_of_the_driver_has_name_meaning_and_hint_and_the_next_launch_wo
 
 
 def test_an_error_that_nobody_knows_is_told_all_the_same(null):
-    plan = LaunchPlan(Module(image()), "k", grid=ONE, block=ONE)
+    plan = Plan(Module(image()), "k", grid=ONE, block=ONE)
     null.fail("cuLaunchKernelEx", 12345)
     with pytest.raises(DriverError, match=r"CUDA_ERROR_UNKNOWN \(12345\): unknown to this driver$"):
         plan.launch((), 0, 0)
@@ -143,7 +143,7 @@ CALLS = (
 
 @pytest.mark.parametrize("call", [*CALLS[1:], "cuKernelSetAttribute"])
 def test_a_failure_on_the_way_to_a_launch_is_raised_and_leaves_the_plan_usable(null, call):
-    plan = LaunchPlan(Module(image()), "k", grid=ONE, block=ONE, shared_bytes=100_000)
+    plan = Plan(Module(image()), "k", grid=ONE, block=ONE, shared_bytes=100_000)
     null.fail(call, 2)
     with pytest.raises(DriverError, match=f"{call} failed with CUDA_ERROR_OUT_OF_MEMORY"):
         plan.launch((), 0, 0)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pyptx_launch import (
     DriverError,
     LaunchError,
-    LaunchPlan,
+    Plan,
     Map,
     MapPointer,
     Module,
@@ -43,7 +43,7 @@ def plan_of(*parameters, declared=None, **shape):
         {Pointer: POINTER, MapPointer: POINTER, Map: MAP}.get(type(each)) or scalar(each.type) for each in parameters
     ]
     shape = {"grid": ONE, "block": (32, 1, 1)} | shape
-    return LaunchPlan(Module(image(*told)), "k", parameters=parameters, **shape)
+    return Plan(Module(image(*told)), "k", parameters=parameters, **shape)
 
 
 def launched(null, plan, pointers=(), scalars=()):
@@ -62,7 +62,7 @@ def bf16(value: float) -> bytes:
 def test_grid_block_cluster_shared_stream_and_attributes_reach_the_driver(null):
     module = Module(image(POINTER))
     attributes = ((2, struct.pack("<i", 1)), (8, struct.pack("<i", -3)))
-    plan = LaunchPlan(
+    plan = Plan(
         module,
         "k",
         grid=(6, 4, 2),
@@ -246,7 +246,7 @@ def test_shared_memory_is_raised_to_what_the_device_has_and_no_plan_lowers_it(nu
     module = Module(image())
     null.set(static_shared=1000)
     small, large, plain = (
-        LaunchPlan(module, "k", grid=ONE, block=ONE, shared_bytes=count) for count in (60_000, 200_000, 40_000)
+        Plan(module, "k", grid=ONE, block=ONE, shared_bytes=count) for count in (60_000, 200_000, 40_000)
     )
     for plan in (large, small, plain, large):
         plan.launch((), 0, 0)
@@ -283,8 +283,8 @@ BAD_SHAPES = [
 def test_impossible_plans_are_refused_by_name(changes, message):
     module = Module(image())
     with pytest.raises(LaunchError, match=message):
-        LaunchPlan(module, "k", **{"grid": ONE, "block": ONE} | changes)
-    LaunchPlan(module, "k", grid=ONE, block=ONE).launch((), 0, 0)
+        Plan(module, "k", **{"grid": ONE, "block": ONE} | changes)
+    Plan(module, "k", grid=ONE, block=ONE).launch((), 0, 0)
 
 
 BAD_ON_DEVICE = [

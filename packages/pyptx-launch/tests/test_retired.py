@@ -11,7 +11,7 @@ import weakref
 
 import pytest
 
-from pyptx_launch import DriverError, LaunchPlan, Module
+from pyptx_launch import DriverError, Plan, Module
 from pyptx_launch.retired import MANY, RETIRED
 
 from .images import image
@@ -24,7 +24,7 @@ def launched_and_gone(count: int, device: int = 0) -> None:
     """Load, launch and drop `count` modules."""
     modules = [Module(image()) for _ in range(count)]  # load all before dropping one: loading unloads retired modules
     for module in modules:
-        LaunchPlan(module, "k", grid=ONE, block=ONE).launch((), 0, device)
+        Plan(module, "k", grid=ONE, block=ONE).launch((), 0, device)
     del module, modules
     gc.collect()
 
@@ -63,7 +63,7 @@ def test_a_module_that_dies_is_not_unloaded_under_its_kernels(empty):
 def test_a_garbage_collection_asks_the_driver_for_nothing(empty):
     modules = [Module(image()) for _ in range(3 * MANY)]
     for module in modules:
-        LaunchPlan(module, "k", grid=ONE, block=ONE).launch((), 0, 0)
+        Plan(module, "k", grid=ONE, block=ONE).launch((), 0, 0)
     empty.take()
     del module, modules
     gc.collect()

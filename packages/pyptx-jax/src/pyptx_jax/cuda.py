@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 from pyptx_dsl.errors import KeywordError
 from pyptx_dsl.kernels.images import image_of
 from pyptx_dsl.once import OncePerKey
-from pyptx_launch import LaunchPlan, Module, driver, plan_for
+from pyptx_launch import Plan, Module, driver, plan_for
 
 if TYPE_CHECKING:
     from pyptx_jax.records import Origin
 
 
-def plan_of(origin: Origin) -> LaunchPlan:
+def plan_of(origin: Origin) -> Plan:
     """Return the plan of a traced kernel for any device of this machine; raise KeywordError for traced numbers.
 
     XLA compiles a program before the device is known. On a machine with several generations of GPUs, the code is

@@ -12,7 +12,7 @@ from pyptx_launch import xla
 if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import Input, Output
     from pyptx_jax.records import Origin
-    from pyptx_launch import LaunchPlan
+    from pyptx_launch import Plan
 
 
 def resolve(platform: str, record: bytes) -> xla.Launch:
@@ -28,7 +28,7 @@ def resolve(platform: str, record: bytes) -> xla.Launch:
         return _launch(origin, plan=plan_of(origin))
 
 
-def _launch(origin: Origin, *, plan: LaunchPlan | None = None, run: xla.Run | None = None) -> xla.Launch:
+def _launch(origin: Origin, *, plan: Plan | None = None, run: xla.Run | None = None) -> xla.Launch:
     special = origin.special
     items = [*map(_item, special.inputs), *(xla.Item(0, each.nbytes) for each in origin.operands)]
     return xla.Launch([*items, *map(_item, special.outputs)], len(items), special.mutated, plan=plan, run=run)

@@ -5,7 +5,7 @@ from pyptx_launch.errors import CompileError, DriverError, DriverMissingError, L
 from pyptx_launch.launchers import Launcher, Signature
 from pyptx_launch.modules import Attributes, Module
 from pyptx_launch.parameters import Map, MapPointer, Pointer, Scalar
-from pyptx_launch.plans import LaunchPlan, plan_for
+from pyptx_launch.plans import Plan, plan_for
 from pyptx_launch.tensor_map_rules import Im2col
 from pyptx_launch.tensor_maps import TensorMap
 
@@ -18,7 +18,7 @@ __all__ = [
     "DriverMissingError",
     "Im2col",
     "LaunchError",
-    "LaunchPlan",
+    "Plan",
     "Launcher",
     "Map",
     "MapPointer",

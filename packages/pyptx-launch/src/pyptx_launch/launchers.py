@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from pyptx_launch.plans import LaunchPlan
+    from pyptx_launch.plans import Plan
 
 MAX_TENSORS: Final = _shim.MAX_TENSORS
 """Maximum number of tensors per call; a call with more is a miss."""
@@ -157,7 +157,7 @@ def _new(
 
 def _add(
     self: Launcher,
-    plan: LaunchPlan,
+    plan: Plan,
     inputs: Sequence[Signature],
     outputs: Sequence[Signature],
     *,
@@ -192,7 +192,7 @@ def _add(
 
 
 def _check_addition(
-    plan: LaunchPlan,
+    plan: Plan,
     inputs: Sequence[Signature],
     outputs: Sequence[Signature],
     mutated: Sequence[int],
@@ -216,14 +216,14 @@ def _forget(self: Launcher) -> None:
     _shim.forget_plans(self)
 
 
-def _fixed_position(name: str, keywords: Sequence[str], plan: LaunchPlan) -> int:
+def _fixed_position(name: str, keywords: Sequence[str], plan: Plan) -> int:
     """Return the index of a fixed keyword."""
     if name not in keywords:
         raise LaunchError(f"{plan.entry}: unknown fixed keyword {name!r} of the launcher")
     return keywords.index(name)
 
 
-def _position(name: str, keywords: Sequence[str], plan: LaunchPlan) -> int:
+def _position(name: str, keywords: Sequence[str], plan: Plan) -> int:
     """Return the index of the keyword that sets a scalar of the plan; -1 if the scalar keeps its own value."""
     if name in keywords:
         return keywords.index(name)
@@ -291,7 +291,7 @@ if TYPE_CHECKING:
 
         def add(
             self,
-            plan: LaunchPlan,
+            plan: Plan,
             inputs: Sequence[Signature],
             outputs: Sequence[Signature],
             *,

@@ -98,7 +98,7 @@ class SpecializationLike(Protocol):
         ...
 
 
-class LaunchPlan(_shim.Plan):
+class Plan(_shim.Plan):
     """Prepare a launch of `entry`: its shape, parameters and launch attributes.
 
     `grid` counts CTAs (not clusters) and must be divisible by the cluster. `attributes` are CUlaunchAttribute numbers
@@ -230,7 +230,7 @@ def _packed(entry: str, cluster: Extents, attributes: Sequence[tuple[int, bytes]
     return b"".join(struct.pack("=i4x64s", number, value) for number, value in (*attributes, *sizes))
 
 
-def plan_for(specialization: SpecializationLike, module: Module, multiprocessors: int | None = None) -> LaunchPlan:
+def plan_for(specialization: SpecializationLike, module: Module, multiprocessors: int | None = None) -> Plan:
     """Return the plan of a traced kernel; its scalars default to the values of the trace.
 
     `multiprocessors` is the number of SMs of the device that launches it, from which the number of CTAs of a persistent
@@ -238,7 +238,7 @@ def plan_for(specialization: SpecializationLike, module: Module, multiprocessors
     """
     if multiprocessors is None:
         multiprocessors = min(each.multiprocessors for each in driver.devices())
-    return LaunchPlan(
+    return Plan(
         module,
         specialization.entry,
         grid=specialization.grid_on(multiprocessors),

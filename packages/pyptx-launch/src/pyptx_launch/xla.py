@@ -15,7 +15,7 @@ from pyptx_launch import _shim
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pyptx_launch.plans import LaunchPlan
+    from pyptx_launch.plans import Plan
 
 if not hasattr(_shim, "XlaLaunch"):
     raise ImportError(
@@ -66,7 +66,7 @@ class Launch(_shim.XlaLaunch):
         inputs: int,
         mutated: Sequence[int] = (),
         *,
-        plan: LaunchPlan | None,
+        plan: Plan | None,
         run: Run | None,
     ) -> None:
         """Launch `plan` on a GPU, or call `run` on a CPU with the memory of inputs and outputs.

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
     from pyptx_ir.plugins.rows import Output, Specialization
-    from pyptx_launch import LaunchPlan
+    from pyptx_launch import Plan
     from pyptx_torch.device_types import DeviceType
     from pyptx_torch.operators import Operator
 
@@ -51,7 +51,7 @@ class Ready:
     `plan` is None if an array is empty and there is nothing to launch.
     """
 
-    plan: LaunchPlan | None
+    plan: Plan | None
     outputs: tuple[Output, ...]
     alignments: tuple[int, ...]
 
@@ -175,7 +175,7 @@ class Plans:
         return ready
 
     def _fast_for(
-        self, plan: LaunchPlan, ready: Ready, inputs: Sequence[torch.Tensor], fixed: Mapping[str, object], ordinal: int
+        self, plan: Plan, ready: Ready, inputs: Sequence[torch.Tensor], fixed: Mapping[str, object], ordinal: int
     ) -> _Fast | None:
         """Return the plan's data for launchers; None if it takes no tensor, or more than MAX_TENSORS."""
         if not 0 < len(inputs) + len(ready.outputs) <= MAX_TENSORS:
@@ -228,7 +228,7 @@ class Plans:
 class _Fast:
     """A plan for launchers: its inputs and outputs, a prototype of each output, and the values of fixed keywords."""
 
-    plan: LaunchPlan
+    plan: Plan
     inputs: tuple[Signature, ...]
     outputs: tuple[Signature, ...]
     like: tuple[torch.Tensor, ...]

@@ -131,7 +131,7 @@ def _check_registers(options: RangeOptions, *, exact: bool) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class RangePlan:
+class Plan:
     """A loop with checked arguments: registers of the counter's type, or numbers in its range."""
 
     dtype: PtxType
@@ -186,13 +186,13 @@ class RangePlan:
 
 def _plan(
     trace: Trace, start: object, stop: object, step: object, options: RangeOptions, *, exact: bool
-) -> RangePlan | None:
+) -> Plan | None:
     """Check the arguments; None for a loop without iterations, unless it is exact."""
     values = [_value(name, value) for name, value in (("start", start), ("stop", stop), ("step", step))]
     dtype = _counted_in(options, [value for value in values if isinstance(value, Reg)])
     if isinstance(values[2], int) and values[2] == 0:
         raise OperandError("ptx.range_ with a step of 0 would never end", help="use ptx.loop for an endless loop")
-    plan = RangePlan(dtype, *values)
+    plan = Plan(dtype, *values)
     if plan.is_counted and not exact and not range(*[v for v in values if isinstance(v, int)]):
         return None
     for name, value in zip(("start", "stop", "step"), values, strict=True):
@@ -205,7 +205,7 @@ def _plan(
             )
     if exact:
         return plan
-    return RangePlan(dtype, values[0], *[_fitted(trace, value, dtype) for value in values[1:]])
+    return Plan(dtype, values[0], *[_fitted(trace, value, dtype) for value in values[1:]])
 
 
 def _counted_in(options: RangeOptions, registers: list[Reg]) -> PtxType:
@@ -280,7 +280,7 @@ def _move(trace: Trace, into: Reg, value: Reg | int, dtype: PtxType) -> None:
 # --- the loop ---------------------------------------------------------------------------------------
 
 
-def _run(trace: Trace, plan: RangePlan, options: RangeOptions, form: Spelt | None, promise: int) -> Iterator[Reg]:
+def _run(trace: Trace, plan: Plan, options: RangeOptions, form: Spelt | None, promise: int) -> Iterator[Reg]:
     """Emit the head, yield the counter, emit the tail; after a Python `break` emit only the labels."""
     trace.unopened.pop(promise, None)
     counter = trace.fresh(plan.dtype) if options.counter is None else options.counter
@@ -317,7 +317,7 @@ def _run(trace: Trace, plan: RangePlan, options: RangeOptions, form: Spelt | Non
             frame.define_end()
 
 
-def _may_be_skipped(plan: RangePlan, form: Spelt | None) -> bool:
+def _may_be_skipped(plan: Plan, form: Spelt | None) -> bool:
     """Return whether the body may run zero times."""
     return not plan.is_counted if form is None else form.place == "top"
 
@@ -338,13 +338,13 @@ class Direction:
     size: Reg
 
 
-def _start(trace: Trace, plan: RangePlan, counter: Reg) -> None:
+def _start(trace: Trace, plan: Plan, counter: Reg) -> None:
     """Move the start to the counter, unless they are the same register."""
     if plan.start is not counter:
         _move(trace, counter, plan.start, plan.dtype)
 
 
-def _enter(trace: Trace, plan: RangePlan, counter: Reg, frame: LoopFrame, options: RangeOptions) -> Direction | None:
+def _enter(trace: Trace, plan: Plan, counter: Reg, frame: LoopFrame, options: RangeOptions) -> Direction | None:
     """Branch around the loop if it has no iteration."""
     if isinstance(plan.step, Reg):
         return _enter_by_register(trace, plan, plan.step, counter, frame, options)
@@ -357,7 +357,7 @@ def _enter(trace: Trace, plan: RangePlan, counter: Reg, frame: LoopFrame, option
 
 
 def _enter_by_register(
-    trace: Trace, plan: RangePlan, step: Reg, counter: Reg, frame: LoopFrame, options: RangeOptions
+    trace: Trace, plan: Plan, step: Reg, counter: Reg, frame: LoopFrame, options: RangeOptions
 ) -> Direction | None:
     some = options.predicate(trace)
     if not plan.signed:
@@ -376,9 +376,7 @@ def _enter_by_register(
     return Direction(up, size)
 
 
-def _step(
-    trace: Trace, plan: RangePlan, counter: Reg, top: str, direction: Direction | None, options: RangeOptions
-) -> None:
+def _step(trace: Trace, plan: Plan, counter: Reg, top: str, direction: Direction | None, options: RangeOptions) -> None:
     """Advance the counter and branch back while it is before `stop`."""
     more = options.predicate(trace)
     if isinstance(plan.step, int) and plan.stays_inside:

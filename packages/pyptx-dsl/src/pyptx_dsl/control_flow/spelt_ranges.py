@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pyptx_dsl.control_flow.frames import LoopFrame
-    from pyptx_dsl.control_flow.ranges import RangePlan
+    from pyptx_dsl.control_flow.ranges import Plan
     from pyptx_dsl.tracing.trace import Trace
 
 __all__ = ["Spelt", "TestPlace", "spelt"]
@@ -42,7 +42,7 @@ _PARTS = frozenset({"mov", "add", "sub", *_INVERSE})
 class Spelt:
     """Instructions of a counted loop, and the predicate of its test."""
 
-    plan: RangePlan
+    plan: Plan
     words: Mapping[str, tuple[str, ...]]
     test: tuple[str, ...]
     place: TestPlace
@@ -78,7 +78,7 @@ class Spelt:
 
 
 def spelt(
-    trace: Trace, plan: RangePlan, spelling: str, place: TestPlace, predicate: Reg | None, *, uniform: bool | None
+    trace: Trace, plan: Plan, spelling: str, place: TestPlace, predicate: Reg | None, *, uniform: bool | None
 ) -> Spelt:
     """Return the instructions of a planned loop; raise OperandError for a test that is not that of Python's `range`."""
     if place not in {"bottom", "top"}:
@@ -101,7 +101,7 @@ def spelt(
 
 
 def _relation(
-    plan: RangePlan, words: Mapping[str, tuple[str, ...]], place: TestPlace, predicate: Reg | None
+    plan: Plan, words: Mapping[str, tuple[str, ...]], place: TestPlace, predicate: Reg | None
 ) -> tuple[str, tuple[str, ...]]:
     """Return the relation under which the loop continues, and the `setp`."""
     leaves = (place == "top") != isinstance(predicate, NegPred)
@@ -114,7 +114,7 @@ def _relation(
     return onward, ("setp", _INVERSE[onward] if leaves else onward, plan.word)
 
 
-def _judge(plan: RangePlan, relation: str, place: TestPlace, test: str) -> None:
+def _judge(plan: Plan, relation: str, place: TestPlace, test: str) -> None:
     """Raise OperandError for a loop with another number of iterations than Python's."""
     step = plan.step
     if relation not in {"lt", "gt", "ne"} or (isinstance(step, int) and relation == ("gt" if step > 0 else "lt")):
