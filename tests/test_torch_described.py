@@ -154,7 +154,7 @@ def launched(source: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> t
     (folder / "my_kernel.py").write_text(ptx_to_python(source, sugar=True), encoding="ascii")
     runpy.run_path(str(folder / "my_kernel.py"), run_name="__main__")
     said = capsys.readouterr().out
-    lines = said.partition("\nTo launch ")[2].partition("\n")[2].partition("\nWith numbers")[0]
+    lines = said.partition("\nTo launch ")[2].partition("\n")[2].partition("\nThe simulator runs")[0]
     shown: list[list[bytes]] = []
     names: dict[str, object] = {"print": lambda *arrays: shown.append([bits(each) for each in arrays])}
     exec(textwrap.dedent(lines), names)  # noqa: S102  lines for users to copy

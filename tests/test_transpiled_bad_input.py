@@ -53,7 +53,7 @@ def _written(tmp_path: Path, data: bytes, told: pytest.CaptureFixture[str], *opt
     code, error = run([str(source), "-o", str(output), *options]), told.readouterr().err
     if code == 0:
         assert not error or (
-            error.startswith(f"pyptx transpile: {source}") and " written with unchecked=True: " in error
+            error.startswith(f"pyptx transpile: {source}") and " emitted with unchecked=True: " in error
         )
         assert error.count("\n") == bool(error)
         module = runpy.run_path(str(output), run_name="printed")["module"]

@@ -28,7 +28,7 @@ def shim(repeat: int, _device: str) -> list[dict[str, Any]]:
 
 def plan_of_three() -> Plan:
     """Return a launch plan with three pointers."""
-    from pyptx_launch import Plan, Module, Pointer
+    from pyptx_launch import Module, Plan, Pointer
 
     parameters = ", ".join(f".param .u64 p{number}" for number in range(3))
     text = f".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k({parameters}) {{ ret; }}\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from pyptx_launch import Plan, Map, MapPointer, Module, Pointer, Scalar, TensorMap
+from pyptx_launch import Map, MapPointer, Module, Plan, Pointer, Scalar, TensorMap
 
 from .driver import device
 from .kernels import Entry, scale, tile

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from pyptx_ir.toolchain import assemble
-from pyptx_launch import Plan, Module, Pointer, Scalar, TensorMap, driver, plan_for
+from pyptx_launch import Module, Plan, Pointer, Scalar, TensorMap, driver, plan_for
 
 from .driver import Device, Handle
 from .kernels import ADD, CLUSTER, COOPERATIVE, FIRST, LOCAL, SECOND, SHARED, SPIN, constant, scale

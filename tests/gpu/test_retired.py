@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from pyptx_launch import Plan, Module, Pointer, Scalar
+from pyptx_launch import Module, Plan, Pointer, Scalar
 from pyptx_launch.retired import MANY, RETIRED
 
 from .kernels import SPIN, constant

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from pyptx_launch import Plan, Module, Pointer, Scalar, TensorMap
+from pyptx_launch import Module, Plan, Pointer, Scalar, TensorMap
 
 from .driver import DriverError, Handle
 from .kernels import ADD, SPIN, constant, many

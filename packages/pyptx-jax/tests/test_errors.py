@@ -237,7 +237,7 @@ def test_a_call_with_other_arrays_than_its_record_is_refused() -> None:
         ([result], [X[0], X]),
         ([jax.ShapeDtypeStruct((2, 64), jnp.float32)], [jnp.stack([X] * 3), jnp.stack([X] * 2)]),
     ):
-        with pytest.raises(jax.errors.JaxRuntimeError, match="not made by pyptx, or it is damaged"):
+        with pytest.raises(jax.errors.JaxRuntimeError, match="invalid or damaged pyptx program"):
             jax.block_until_ready(call(results, *arrays))
     np.testing.assert_array_equal(product(X, X), X * X)
 

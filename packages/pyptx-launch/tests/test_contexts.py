@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from pyptx_launch import DriverError, Plan, Map, MapPointer, Module, Pointer, TensorMap
+from pyptx_launch import DriverError, Map, MapPointer, Module, Plan, Pointer, TensorMap
 
 from .images import MAP, POINTER, image
 

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from pyptx_launch import LaunchError, Plan, Module, Pointer, Scalar
+from pyptx_launch import LaunchError, Module, Plan, Pointer, Scalar
 
 from .images import POINTER, image, ptxas, scalar
 

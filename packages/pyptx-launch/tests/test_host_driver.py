@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pyptx_launch import DriverError, Plan, Module, Pointer, Scalar
+from pyptx_launch import DriverError, Module, Plan, Pointer, Scalar
 
 from .host_driver.simulated import Request
 from .images import POINTER as DECLARED

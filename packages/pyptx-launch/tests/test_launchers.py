@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pyptx_launch import DriverError, Launcher, LaunchError, Plan, Module, Pointer, Scalar, Signature
+from pyptx_launch import DriverError, Launcher, LaunchError, Module, Plan, Pointer, Scalar, Signature
 
 from .images import POINTER, image, scalar
 

@@ -12,10 +12,10 @@ import pytest
 from pyptx_launch import (
     DriverError,
     Launcher,
-    Plan,
     Map,
     MapPointer,
     Module,
+    Plan,
     Pointer,
     Scalar,
     Signature,

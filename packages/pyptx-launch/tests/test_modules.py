@@ -17,8 +17,8 @@ from pyptx_launch import (
     DriverError,
     DriverMissingError,
     LaunchError,
-    Plan,
     Module,
+    Plan,
     driver,
     libcuda,
 )

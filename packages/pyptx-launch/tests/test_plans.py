@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from pyptx_launch import (
     DriverError,
     LaunchError,
-    Plan,
     Map,
     MapPointer,
     Module,
+    Plan,
     Pointer,
     Scalar,
     TensorMap,

@@ -11,7 +11,7 @@ import weakref
 
 import pytest
 
-from pyptx_launch import DriverError, Plan, Module
+from pyptx_launch import DriverError, Module, Plan
 from pyptx_launch.retired import MANY, RETIRED
 
 from .images import image

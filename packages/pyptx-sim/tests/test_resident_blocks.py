@@ -60,7 +60,7 @@ def test_a_room_that_is_no_number_of_blocks_is_refused(room: Any) -> None:
 @pytest.mark.parametrize("grid", [4.0, (2.0, 1), (), (1, 1, 1, 1), "4"])
 def test_a_grid_that_is_no_number_of_blocks_is_refused(grid: Any) -> None:
     """A usual mistake: grid=n / 128, which is a float."""
-    with pytest.raises(LaunchError, match="grid is"):
+    with pytest.raises(LaunchError, match="grid must be"):
         execute(NUMBERED, np.zeros(4, np.uint32), grid=grid)
 
 

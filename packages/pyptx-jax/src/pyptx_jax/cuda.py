@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pyptx_dsl.errors import KeywordError
 from pyptx_dsl.kernels.images import image_of
 from pyptx_dsl.once import OncePerKey
-from pyptx_launch import Plan, Module, driver, plan_for
+from pyptx_launch import Module, Plan, driver, plan_for
 
 if TYPE_CHECKING:
     from pyptx_jax.records import Origin
