@@ -37,7 +37,6 @@ from pyptx_sim.observer import AccessKind, AsyncAccess, AsyncOperations, Observe
 from pyptx_sim.operation import Operation
 
 if TYPE_CHECKING:
-    from pyptx_sim.checks.race.races import RaceChecker as RaceChecker
     from pyptx_sim.instructions.compiling.carrying import Carried as Carried
     from pyptx_sim.instructions.compiling.operands import Operands as Operands
     from pyptx_sim.instructions.compiling.registers import Reader as Reader
@@ -81,7 +80,6 @@ __all__ = [
     "Operation",
     "Origin",
     "Proxy",
-    "RaceChecker",
     "RegisterChecker",
     "Rule",
     "Severity",
@@ -102,9 +100,5 @@ __all__ = [
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """Import the race checker at first use: it uses this interface itself."""
-        if name == "RaceChecker":
-            from pyptx_sim.checks.race.races import RaceChecker
-
-            return RaceChecker
+        """Raise AttributeError with the present name of a renamed one."""
         raise missing_attribute(__name__, name)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from acme_arch.sim.vault import LINE, VAULT, WORD
+from pyptx_sim.checks import RaceChecker
 from pyptx_sim.extension import (
     AsyncAccess,
     AsyncIssue,
@@ -20,7 +21,6 @@ from pyptx_sim.extension import (
     InstructionSemantics,
     Layout,
     Proxy,
-    RaceChecker,
     Rule,
 )
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.extension import InstructionSemantics, RaceChecker, Rule, Space
+from pyptx_sim.checks import RaceChecker
+from pyptx_sim.extension import InstructionSemantics, Rule, Space
 
 if TYPE_CHECKING:
     from pyptx_sim.extension import Action, ExecutionContext, Operands, Stall, Terminator, Wave
