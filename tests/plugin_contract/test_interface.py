@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 FOLDERS = [*ROOT.glob("packages/pyptx-arch-*/src/*/sim"), *ROOT.glob("tests/plugin_contract/*/src/*/sim")]
 FILES = [path for folder in FOLDERS for path in folder.rglob("*.py")]
-# Modules allowed besides the interface: numerics, PTX types as dtypes, and errors. Also for annotations.
-OFFERED = ("extension", "numerics", "types", "errors")
+# Modules allowed besides the interface: the race checker, numerics, PTX types as dtypes, errors. Also for annotations.
+OFFERED = ("extension", "checks.RaceChecker", "numerics", "types", "errors")
 # Attributes of `Wave`, `ExecutionContext` and arenas that lead to internal objects and arrays of the machine.
 INTERNAL = frozenset(
     {"_lanes", "_splits", "data", "engine", "frames", "defined", "machine", "mbarriers", "memories", "splits"}
