@@ -113,7 +113,7 @@ def write(folder: Path, case: Case, made: Compiled) -> None:
     np.savez(folder / "arrays.npz", **made.parameters.arrays)
     launches = [_launch(case, made)]
     if case.behind and made.behind:
-        launches = [_launch(case.behind, made.behind), launches[0] | {"dependent": True}]
+        launches = [_launch(case.behind, made.behind), launches[0] | {"programmatic_dependent": True}]
     (folder / "launch.json").write_text(json.dumps(launches, indent=1, default=str), encoding="utf-8")
 
 
