@@ -11,7 +11,7 @@ from tools.shares import share
 import pyptx_sim
 from pyptx_ir.toolchain import assemble
 
-from .gpu import golden, products
+from .gpu import golden, mma
 from .gpu.instructions import RECORDED, Recorded
 from .gpu.kernels import ENTRIES, Entry
 from .gpu.probes import BLOCK, padded, probe, width
@@ -50,36 +50,34 @@ def test_every_kernel_of_the_launch_tests_assembles(entry: Entry, target: str) -
 
 @pytest.mark.ptxas
 def test_every_product_of_a_warp_assembles_and_the_simulator_is_within_its_bound() -> None:
-    probes = [(product, product.probe(HOPPER)) for product in products.warp_products(HOPPER)]
+    probes = [(product, product.probe(HOPPER)) for product in mma.warp_products(HOPPER)]
     first, *rest = [text.replace(" probe(", f" probe{i}(") for i, (_, text) in enumerate(probes)]
     assert assemble(first + "".join(text[text.index(".visible") :] for text in rest), HOPPER).cubin[:4] == b"\x7fELF"
     for product, text in share(probes, 7):
         d = product.empty()
         args = [*product.operands, d]
-        pyptx_sim.run(text, entry="probe", grid=1, block=products.LANES, args=args, checks="none")
+        pyptx_sim.run(text, entry="probe", grid=1, block=mma.LANES, args=args, checks="none")
         product.check(d)
 
 
 def test_products_of_warps_and_warpgroups_are_all_those_of_the_simulators_tests() -> None:
-    names = [product.name for product in products.every_product()]
+    names = [product.name for product in mma.every_product()]
     assert len(set(names)) == len(names)
-    left_out = set(names) - {product.name for product in products.warp_products(HOPPER)}
+    left_out = set(names) - {product.name for product in mma.warp_products(HOPPER)}
     newer = (".kind::f8f6f4", ".f16.e4m3", ".f16.e5m2")  # not on sm_90a
     assert all(any(word in name for word in newer) or ".aligned" not in name for name in left_out), left_out
-    grouped = products.group_products()
-    assert sorted(map(str, products.group_tests.cases())) == sorted(
-        str(each) for held in grouped.values() for each in held
-    )
+    grouped = mma.group_products()
+    assert sorted(map(str, mma.group_tests.cases())) == sorted(str(each) for held in grouped.values() for each in held)
     for held in grouped.values():
-        edges = [min(products.columns_of(held)), max(products.columns_of(held))]
+        edges = [min(mma.columns_of(held)), max(mma.columns_of(held))]
         assert {case.columns for case in held[:2]} <= set(edges)
 
 
 def test_a_product_beyond_its_bound_is_seen() -> None:
-    product = next(each for each in products.warp_products(HOPPER) if each.name.endswith("f32.bf16.bf16.f32"))
+    product = next(each for each in mma.warp_products(HOPPER) if each.name.endswith("f32.bf16.bf16.f32"))
     d = product.empty()
     args = [*product.operands, d]
-    pyptx_sim.run(product.probe(HOPPER), entry="probe", grid=1, block=products.LANES, args=args, checks="none")
+    pyptx_sim.run(product.probe(HOPPER), entry="probe", grid=1, block=mma.LANES, args=args, checks="none")
     product.check(d)
     d.view(np.float32)[1, 5] *= 1 + 2.0**-10
     with pytest.raises(AssertionError):

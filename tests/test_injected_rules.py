@@ -134,11 +134,11 @@ def test_wrong_rewrites_are_withdrawn_at_their_sites_and_no_others() -> None:
         mutant = Mutant(sites(path, chance), chance)
         done = transpile(decode(path.read_bytes()), mutant.rules(), name=path.name, unchecked=refused(path))
         wrong = {(rule, start) for rule, start, _ in mutant.injected}
-        withdrawn = {(one.rule, one.place) for one in done.rejected}
+        rejected = {(one.rule, one.place) for one in done.rejected}
         # Without a wrong call, its function may have too few calls: then all of them are dropped, wrong or right.
         dropped = {(one.rule, one.place) for one in done.dropped}
-        assert withdrawn <= wrong <= withdrawn | dropped, (path.name, done.rejected, wrong - withdrawn)
-        assert not dropped or "function" in {rule for rule, _ in withdrawn}, path.name
+        assert rejected <= wrong <= rejected | dropped, (path.name, done.rejected, wrong - rejected)
+        assert not dropped or "function" in {rule for rule, _ in rejected}, path.name
         assert encode(module_of(done.text).ptx()) == path.read_bytes(), path.name
         injected += len(mutant.injected)
     assert injected >= LEAST

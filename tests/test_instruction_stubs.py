@@ -23,7 +23,7 @@ PARTS = {part.module: part for part in parts(ROWS)}
 STUBS = write_stubs(ROWS)
 ARCHITECTURES = [module for module in STUBS if module != CORE]
 
-Place = tuple[str, str]  # a module and a class in it; the class is "" for methods
+StubClass = tuple[str, str]  # a module and a class in it; the class is "" for methods
 
 
 def statements(module: str) -> Iterator[tuple[str, ast.stmt]]:
@@ -32,10 +32,10 @@ def statements(module: str) -> Iterator[tuple[str, ast.stmt]]:
         yield from ((node.name, each) for each in node.body) if isinstance(node, ast.ClassDef) else (("", node),)
 
 
-def read() -> dict[Place, dict[str, Place]]:
+def read() -> dict[StubClass, dict[str, StubClass]]:
     """Return the members of each class and each module, each with the location of the member's class."""
-    found: dict[Place, dict[str, Place]] = {}
-    imported: list[tuple[Place, str, Place]] = []
+    found: dict[StubClass, dict[str, StubClass]] = {}
+    imported: list[tuple[StubClass, str, StubClass]] = []
     for module in STUBS:
         for owner, node in statements(module):
             members = found.setdefault((module, owner), {})
@@ -54,7 +54,7 @@ def read() -> dict[Place, dict[str, Place]]:
 MEMBERS = read()
 
 
-def differences(state: State, place: Place, seen: set[tuple[int, Place]]) -> Iterator[str]:
+def differences(state: State, place: StubClass, seen: set[tuple[int, StubClass]]) -> Iterator[str]:
     """Yield the differences between the attribute paths of a class and the opcodes of the rows of all packages."""
     if (id(state), place) in seen:
         return
@@ -72,7 +72,7 @@ def differences(state: State, place: Place, seen: set[tuple[int, Place]]) -> Ite
 
 def test_together_they_have_every_spelling_of_every_row_and_no_other() -> None:
     root = spellings(row for rows in ROWS.values() for row in rows)
-    seen: set[tuple[int, Place]] = set()
+    seen: set[tuple[int, StubClass]] = set()
     assert list(differences(root, (CORE, "Instructions"), seen)) == []
     assert len(seen) > len(MEMBERS)
 

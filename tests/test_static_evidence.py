@@ -6,7 +6,7 @@ import re
 
 import pytest
 from tools.sass_loops import loop_of
-from tools.static_evidence import OURS, PAGE, PROBLEMS, PRODUCTS, ROOT, Others, Shown, Tile, page
+from tools.static_evidence import OURS, PAGE, PROBLEMS, PRODUCTS, ROOT, ListedKernel, Others, Tile, page
 
 from pyptx_arch_blackwell.descriptors import InstructionDescriptor
 from pyptx_ir.toolchain import assemble, disassemble
@@ -18,13 +18,13 @@ EACH = pytest.mark.parametrize("shown", TILED, ids=lambda shown: shown.name)
 DEPTH = 16  # K of a bf16 MMA
 
 
-def tile_of(shown: Shown) -> Tile:
+def tile_of(shown: ListedKernel) -> Tile:
     assert shown.tile is not None
     return shown.tile
 
 
 @EACH
-def test_products_are_of_the_tile(shown: Shown) -> None:
+def test_products_are_of_the_tile(shown: ListedKernel) -> None:
     tile, text = tile_of(shown), shown.row.specialise().text
     products = re.findall(r"tcgen05\.mma\.cta_group::(\d)\.kind::f16 \[[^]]*\], %rd\d+, %rd\d+, (\d+)", text)
     assert {int(blocks) for blocks, _ in products} == {tile.blocks}
@@ -34,7 +34,7 @@ def test_products_are_of_the_tile(shown: Shown) -> None:
 
 
 @EACH
-def test_each_stage_expects_the_bytes_of_a_step_and_the_ring_is_in_shared_memory(shown: Shown) -> None:
+def test_each_stage_expects_the_bytes_of_a_step_and_the_ring_is_in_shared_memory(shown: ListedKernel) -> None:
     tile, special = tile_of(shown), shown.row.specialise()
     expected = {int(each) for each in re.findall(r"arrive\.expect_tx\S* [^;]*?, (\d+);", special.text)}
     assert tile.fetched // tile.blocks in expected
@@ -44,7 +44,7 @@ def test_each_stage_expects_the_bytes_of_a_step_and_the_ring_is_in_shared_memory
 
 @EACH
 @pytest.mark.ptxas
-def test_a_turn_of_the_loop_is_one_step(shown: Shown) -> None:
+def test_a_turn_of_the_loop_is_one_step(shown: ListedKernel) -> None:
     special = shown.row.specialise()
     loop = loop_of(disassemble(assemble(special.text, special.target).cubin), PRODUCTS)
     assert loop is not None

@@ -75,7 +75,7 @@ class Tile:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ListedKernel:
     """A kernel on the page: `name` is that of a file in examples/, or of another compiler's kernel."""
 
     name: str
@@ -94,8 +94,8 @@ class Problem:
     """A problem that several kernels solve."""
 
     title: str
-    ours: tuple[Shown, ...]
-    others: tuple[Shown, ...]
+    ours: tuple[ListedKernel, ...]
+    others: tuple[ListedKernel, ...]
     attention: bool = False
 
 
@@ -103,30 +103,35 @@ PROBLEMS = (
     Problem(
         "Products in bf16, 8192 × 8192 × 8192",
         (
-            Shown("blackwell/gemm_simple_blackwell", "one thread does it all", Tile(128, 128, 64, 1)),
-            Shown("blackwell/gemm_pipelined_blackwell", "a ring, warps with roles", Tile(128, 256, 64, 4)),
-            Shown("blackwell/gemm_2sm_blackwell", "pairs of blocks", Tile(256, 256, 64, 4, 2)),
-            Shown("blackwell/gemm_highperf_blackwell", "persistent, two accumulators", Tile(256, 256, 64, 6, 2)),
-            Shown("blackwell/gemm_persistent_blackwell", "tiles taken as they come", Tile(256, 256, 64, 6, 2)),
-            Shown("blackwell/gemm_multicast_blackwell", "two pairs share B by multicast", Tile(256, 256, 64, 6, 2)),
+            ListedKernel("blackwell/gemm_simple_blackwell", "one thread does it all", Tile(128, 128, 64, 1)),
+            ListedKernel("blackwell/gemm_pipelined_blackwell", "a ring, warps with roles", Tile(128, 256, 64, 4)),
+            ListedKernel("blackwell/gemm_2sm_blackwell", "pairs of blocks", Tile(256, 256, 64, 4, 2)),
+            ListedKernel("blackwell/gemm_highperf_blackwell", "persistent, two accumulators", Tile(256, 256, 64, 6, 2)),
+            ListedKernel("blackwell/gemm_persistent_blackwell", "tiles taken as they come", Tile(256, 256, 64, 6, 2)),
+            ListedKernel(
+                "blackwell/gemm_multicast_blackwell", "two pairs share B by multicast", Tile(256, 256, 64, 6, 2)
+            ),
         ),
         (
-            Shown("cutlass-matmul", "CollectiveBuilder, 1 SM", Tile(128, 256, 64, 4)),
-            Shown("cutlass-matmul-of-pairs", "CollectiveBuilder, 2 SM", Tile(256, 256, 64, 6, 2)),
-            Shown("triton-matmul", "persistent, `warp_specialize`", Tile(128, 256, 64, 3)),
-            Shown("cutedsl-matmul-of-pairs", "pairs, a tile for each", Tile(256, 256, 64, 6, 2)),
-            Shown("older-matmul-of-pairs", "`build_gemm_2sm`"),
+            ListedKernel("cutlass-matmul", "CollectiveBuilder, 1 SM", Tile(128, 256, 64, 4)),
+            ListedKernel("cutlass-matmul-of-pairs", "CollectiveBuilder, 2 SM", Tile(256, 256, 64, 6, 2)),
+            ListedKernel("triton-matmul", "persistent, `warp_specialize`", Tile(128, 256, 64, 3)),
+            ListedKernel("cutedsl-matmul-of-pairs", "pairs, a tile for each", Tile(256, 256, 64, 6, 2)),
+            ListedKernel("older-matmul-of-pairs", "`build_gemm_2sm`"),
         ),
     ),
     Problem(
         "Attention, forward, heads of 128",
         (
-            Shown(
+            ListedKernel(
                 *("blackwell/flash_attention_blackwell", "two softmax warpgroups and one that corrects; causal"),
                 built_with="head_dim=128",
             ),
         ),
-        (Shown("cutlass-attention-128", "example 77, persistent"), Shown("triton-attention", "`warp_specialize`")),
+        (
+            ListedKernel("cutlass-attention-128", "example 77, persistent"),
+            ListedKernel("triton-attention", "`warp_specialize`"),
+        ),
         attention=True,
     ),
 )
@@ -215,7 +220,7 @@ class Others:
         return cls(rows, dt.datetime.now(dt.UTC).date().isoformat())
 
 
-def _of_ours(shown: Shown, problem: Problem) -> tuple[str, ...]:
+def _of_ours(shown: ListedKernel, problem: Problem) -> tuple[str, ...]:
     text = shown.row.specialise().text
     return (*Counted(text).cells(attention=problem.attention), f"`{digest(text)}`")
 
@@ -236,7 +241,7 @@ def _tables(problem: Problem, ours: dict[str, tuple[str, ...]], others: Others) 
         yield from ("", line(TILE_HEAD), line(("---",) * 3 + ("---:",) * (len(TILE_HEAD) - 3)), *map(line, tiled))
 
 
-def _named(shown: Shown) -> str:
+def _named(shown: ListedKernel) -> str:
     return f"[{shown.title}](kernel-resources.md) `{shown.name.rpartition('/')[2]}`"
 
 

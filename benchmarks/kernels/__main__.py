@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.kernels import report
+from benchmarks.kernels.dry_run import rehearse_all
 from benchmarks.kernels.gpu import Cuda
-from benchmarks.kernels.rehearsal import rehearse_all
 from benchmarks.kernels.results import save
 from benchmarks.kernels.runner import examine_all, subjects, where
 

@@ -35,7 +35,7 @@ from pyptx.types import PtxType, b32, bf16, bf16x2, f16, f16x2, f32, s32, u32
 if TYPE_CHECKING:
     from pyptx.reg import Reg
 
-    Place = tuple[Reg | int, Reg | int]  # a row and a column
+    Origin = tuple[Reg | int, Reg | int]  # a row and a column
 
 SHAPE = (16, 8, 16)  # M, N and K of one mma.sync
 CHUNK = 8  # elements per 16 bytes, the size of a copy, of a row of ldmatrix and of a store
@@ -78,7 +78,7 @@ class Ring:
     """
 
     def __init__(
-        self, layout: SharedTile, thread: Reg, threads: int, pointer: Reg, shape: tuple[int, int], origin: Place
+        self, layout: SharedTile, thread: Reg, threads: int, pointer: Reg, shape: tuple[int, int], origin: Origin
     ) -> None:
         """Allocate the ring; the first tile starts at `origin`, a row and a column, of the matrix at `pointer`."""
         self.layout, self.tile = layout, smem.tile(layout)
@@ -194,7 +194,7 @@ def choose_tile(block: Reg, rows: int, columns: int) -> tuple[Reg, Reg]:
 
 
 def store_tile(
-    ring: Ring, thread: Reg, threads: int, pointer: Reg, shape: tuple[int, int], origin: Place, rows: int
+    ring: Ring, thread: Reg, threads: int, pointer: Reg, shape: tuple[int, int], origin: Origin, rows: int
 ) -> None:
     """Store the tile that `Warp.park` wrote, coalesced, one chunk per lane; elements outside C are skipped."""
     layout = ring.layout

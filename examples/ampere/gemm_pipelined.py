@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg, RegArray
 
     Sums = list[list[list[Reg]]]  # of a warp: rows and columns of fragments, elements per lane
-    Place = tuple[Reg | int, Reg | int]  # a row and a column
+    Origin = tuple[Reg | int, Reg | int]  # a row and a column
 
 SHAPE = (16, 8, 16)  # M, N and K of one mma.sync
 CHUNK = 8  # elements per 16 bytes, the size of a copy and of a row of ldmatrix
@@ -56,7 +56,7 @@ class Ring:
     and `columns` are the numbers of rows and columns of the matrix from that chunk on.
     """
 
-    def __init__(self, layout: SharedTile, thread: Reg, pointer: Reg, shape: tuple[int, int], origin: Place) -> None:
+    def __init__(self, layout: SharedTile, thread: Reg, pointer: Reg, shape: tuple[int, int], origin: Origin) -> None:
         """Allocate the ring; the first tile starts at `origin`, a row and a column, of the matrix at `pointer`."""
         self.layout, self.tile = layout, smem.tile(layout)
         across = layout.shape[1] // CHUNK
@@ -105,7 +105,7 @@ def load_fragments(places: list[object], *, trans: bool = False) -> list[RegArra
     return fragments
 
 
-def store(pointer: Reg, shape: tuple[int, int], origin: Place, sums: Sums, lane: Reg, dtype: PtxType) -> None:
+def store(pointer: Reg, shape: tuple[int, int], origin: Origin, sums: Sums, lane: Reg, dtype: PtxType) -> None:
     """Round a warp's accumulators and store the elements inside C; a lane holds two adjacent ones of a row, 4 bytes."""
     place = ptx.mma.fragment(shape=SHAPE, operand="c", dtype=f32)
     row, column = origin[0] + place.row(lane, 0), origin[1] + place.column(lane, 0)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyptx.smem import SharedAlloc
 
     Sums = list[list[list[Reg]]]  # of a warp: rows and columns of fragments, elements per lane
-    Place = tuple[Reg | int, Reg | int]  # a row and a column
+    Origin = tuple[Reg | int, Reg | int]  # a row and a column
 
 SHAPE = (16, 8, 16)  # M, N and K of one mma.sync
 TILE, STEP = 64, 32  # rows and columns of C per CTA; columns of A and rows of B per step
@@ -42,7 +42,7 @@ THREADS = (TILE // WARP) ** 2 * 32
 PADDING = 8  # elements after each row in shared memory: 16 bytes
 
 
-def load(thread: Reg, pointer: Reg, shape: tuple[int, int], origin: Place, tile: SharedAlloc) -> None:
+def load(thread: Reg, pointer: Reg, shape: tuple[int, int], origin: Origin, tile: SharedAlloc) -> None:
     """Copy the part of a matrix that starts at `origin` to a tile in shared memory; elements outside the matrix are 0.
 
     A thread moves 16 bytes at a time, or fewer if the row length is not a multiple of 8 elements.
@@ -70,7 +70,7 @@ def load_fragment(tile: SharedAlloc, row: Reg | int, column: Reg | int, lane: Re
     return fragment
 
 
-def store(pointer: Reg, shape: tuple[int, int], origin: Place, sums: Sums, lane: Reg, dtype: PtxType) -> None:
+def store(pointer: Reg, shape: tuple[int, int], origin: Origin, sums: Sums, lane: Reg, dtype: PtxType) -> None:
     """Round a warp's accumulators and store the elements inside C, at the positions of the fragment layout."""
     place = ptx.mma.fragment(shape=SHAPE, operand="c", dtype=f32)
     row, column = origin[0] + place.row(lane, 0), origin[1] + place.column(lane, 0)

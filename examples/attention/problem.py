@@ -76,7 +76,7 @@ def problem_of(q, k, scale: float | None, *, causal: bool) -> Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TilePosition:
     """Head, batch and first row of a tile, in 32-bit registers."""
 
     head: Reg

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from examples.attention.problem import Place, Problem, dealt, divided
+from examples.attention.problem import Problem, TilePosition, dealt, divided
 
 from pyptx import ptx, reg
 from pyptx.types import u32
@@ -30,7 +30,7 @@ def steps_of(queries: int) -> int:
     return blocks_of(queries) * (OWNED // TOGETHER)
 
 
-def told_of(problem: Problem, place: Place, array) -> Reg:
+def told_of(problem: Problem, place: TilePosition, array) -> Reg:
     """Return the address of the step of TOLD whose queries start at `place`."""
     (pointer,) = ptx.global_ptrs(array)
     line = (place.batch * problem.heads + place.head) * array.shape[2]
@@ -42,19 +42,19 @@ class Keys:
     """CTA that owns a tile of keys and iterates over the queries of each head that shares them."""
 
     problem: Problem
-    place: Place
+    place: TilePosition
     step: int  # rows per iteration
     owns = ("K", "V")
     passes = ("Q", "DOUT")
     gradients = ("DK", "DV")
 
-    def walk(self) -> Iterator[Place]:
+    def walk(self) -> Iterator[TilePosition]:
         """Emit a loop over the steps of queries that see some key, head by head; yield the position of each."""
         problem = self.problem
         for index in ptx.range_(problem.shared) if problem.shared > 1 else [0]:
             first = self.steps_before() * self.step if problem.causal else 0
             for row in ptx.range_(first, problem.queries, self.step):
-                yield Place(self.place.head * problem.shared + index, self.place.batch, row)
+                yield TilePosition(self.place.head * problem.shared + index, self.place.batch, row)
 
     def steps_before(self) -> Reg:
         """Return the number of steps whose queries see none of the keys, if causal."""
@@ -83,18 +83,18 @@ class Queries:
     """CTA that owns a tile of queries and iterates over the keys that they see."""
 
     problem: Problem
-    place: Place
+    place: TilePosition
     step: int  # rows per iteration
     owns = ("Q", "DOUT")
     passes = ("K", "V")
     gradients = ("DQ",)
 
-    def walk(self) -> Iterator[Place]:
+    def walk(self) -> Iterator[TilePosition]:
         """Emit a loop over the steps of keys that some query sees; yield the position of each."""
         head = divided(self.place.head, self.problem.shared)
         end = self.steps() * self.step
         for row in ptx.range_(0, end, self.step):
-            yield Place(head, self.place.batch, row)
+            yield TilePosition(head, self.place.batch, row)
 
     def steps(self) -> Reg | int:
         """Return the number of iterations of `walk`; at least one."""
@@ -123,7 +123,7 @@ def sides_of(problem: Problem, step: int) -> tuple[Reg, Keys, Queries]:
     owning_queries = problem.heads * blocks_of(problem.queries)
     block, batch = dealt(reg.from_(ptx.special.ctaid.x(), u32), owning_keys + owning_queries)
     head, row = dealt(block, problem.heads_of_keys)
-    keys = Place(head, batch, row * OWNED)
+    keys = TilePosition(head, batch, row * OWNED)
     head, row = dealt((block - owning_keys).max(0), problem.heads)
-    queries = Place(head, batch, ((blocks_of(problem.queries) - 1) - row) * OWNED)
+    queries = TilePosition(head, batch, ((blocks_of(problem.queries) - 1) - row) * OWNED)
     return block < owning_keys, Keys(problem, keys, step), Queries(problem, queries, step)

@@ -12,7 +12,7 @@ from pyptx import Tile, ptx, reg, smem
 from pyptx.types import bf16, u32
 
 if TYPE_CHECKING:
-    from examples.attention.problem import Place
+    from examples.attention.problem import TilePosition
 
     from pyptx import TensorSpec
     from pyptx.reg import Reg
@@ -55,7 +55,9 @@ def heads_tile(layout: SharedTile, sequence: str, heads: str) -> Tile:
     return Tile(*shape, bf16, layout=layout.tma_layout, tma_box=(1, rows, 1, columns))
 
 
-def boxes(layout: SharedTile, tiles: SharedAlloc, stage: Reg | int, place: Place) -> list[tuple[SharedSlice, tuple]]:
+def boxes(
+    layout: SharedTile, tiles: SharedAlloc, stage: Reg | int, place: TilePosition
+) -> list[tuple[SharedSlice, tuple]]:
     """Return the shared address and the coordinates, innermost first, of each TMA box of a stage."""
     panels = [(panel,) for panel in range(layout.boxes)] if layout.boxes > 1 else [()]
     stages = (stage,) if layout.stages > 1 else ()
@@ -71,13 +73,15 @@ def fetch_maps(*tensors: TensorSpec) -> None:
         ptx.inst.prefetch.tensormap(ptx.addr(tensor.tma_desc()))
 
 
-def load(layout: SharedTile, tiles: SharedAlloc, stage: Reg | int, tensor, place: Place, full: MbarrierRef) -> None:
+def load(
+    layout: SharedTile, tiles: SharedAlloc, stage: Reg | int, tensor, place: TilePosition, full: MbarrierRef
+) -> None:
     """Start the TMA loads of a stage from the rows at `place`; expect-tx for their bytes on `full` is already done."""
     for address, at in boxes(layout, tiles, stage, place):
         ptx.cp.async_.bulk.tensor_4d(dst=address, src=tensor, coord=at, mbar=full)
 
 
-def store(layout: SharedTile, tiles: SharedAlloc, stage: Reg | int, tensor, place: Place) -> None:
+def store(layout: SharedTile, tiles: SharedAlloc, stage: Reg | int, tensor, place: TilePosition) -> None:
     """Start the TMA stores of a stage to the rows at `place`, as one bulk group."""
     for address, at in boxes(layout, tiles, stage, place):
         ptx.cp.async_.bulk.tensor_4d.store(dst=tensor, src=address, coord=at)

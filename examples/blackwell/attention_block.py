@@ -13,7 +13,7 @@ from pyptx.types import bf16, f32, s32, u32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
-from examples.attention.problem import Place, Problem, dealt
+from examples.attention.problem import Problem, TilePosition, dealt
 from examples.attention.tiles import GROUP, Ring
 
 if TYPE_CHECKING:
@@ -90,10 +90,10 @@ class Work:
     """Queries of a CTA: two tiles from row `place.row`, and the number of steps over the keys."""
 
     problem: Problem
-    place: Place
+    place: TilePosition
     steps: Reg
 
-    def place_of(self, tile: Reg | int) -> Place:
+    def place_of(self, tile: Reg | int) -> TilePosition:
         """Return the position of a tile of the CTA."""
         return replace(self.place, row=self.place.row + tile * ROWS)
 
@@ -109,7 +109,7 @@ def work_of(problem: Problem) -> Work:
     head, block, batch = dealt(reg.from_(ptx.special.ctaid.x(), u32), problem.heads, blocks)
     if problem.causal:
         block = (blocks - 1) - block
-    place = Place(head, batch, block * (TILES * ROWS))
+    place = TilePosition(head, batch, block * (TILES * ROWS))
     return Work(problem, place, reg.scalar(s32, init=problem.steps(place.row + TILES * ROWS, KEYS)))
 
 

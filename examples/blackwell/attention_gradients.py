@@ -14,7 +14,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this fil
 
 from examples.attention.sides import OWNED, TOGETHER, TOLD_BYTES, Keys, Queries, told_of
 from examples.attention.tiles import GROUP, load
-from examples.blackwell.attention_products import accumulate, multiply
+from examples.blackwell.attention_mma import accumulate, multiply
 
 if TYPE_CHECKING:
     from pyptx.reg import Reg

@@ -44,7 +44,7 @@ from pyptx.types import f32, u32
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
 from examples.attention import float64
-from examples.attention.problem import Place, divided, problem_of
+from examples.attention.problem import TilePosition, divided, problem_of
 from examples.attention.tiles import fetch_maps, heads_tile, load
 from examples.blackwell.attention_block import (
     COLUMNS,
@@ -66,7 +66,7 @@ from examples.blackwell.attention_block import (
     work_of,
 )
 from examples.blackwell.attention_correction import Correction
-from examples.blackwell.attention_products import accumulate, multiply
+from examples.blackwell.attention_mma import accumulate, multiply
 from examples.blackwell.attention_softmax import Softmax
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def fetch(work: Work, memory: Memory, arrays) -> None:
         for ring, array in ((memory.k, k), (memory.v, v)):
             ptx.mbarrier.wait(ring.empty[stage], phase)
             ptx.mbarrier.arrive_expect_tx(ring.full[stage], ring.layout.stage_bytes)
-            load(ring.layout, ring.tiles, stage, array, Place(head, work.place.batch, row), ring.full[stage])
+            load(ring.layout, ring.tiles, stage, array, TilePosition(head, work.place.batch, row), ring.full[stage])
 
 
 # --- the multiply warp ------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 - `gemm_mxfp8`: A and B in e4m3, a scale factor in ue8m0, a power of two, for every 32 elements of K;
 - `gemm_nvfp4`: A and B in e2m1, two to a byte, the first in the low half, a scale factor in ue4m3 for every 16.
 
-Ring and epilogue are those of `warp_products.py`, and so are the fragments: elements of 4, 8 or 16 bits are all rows of
+Ring and epilogue are those of `warp_mma.py`, and so are the fragments: elements of 4, 8 or 16 bits are all rows of
 32 bytes. New are the scale factors. They are row-major, one row for each row of A and of B. A lane loads them from
 global memory to registers, for the next stage while it computes the current one. A stage is short enough that one load,
 of 4 or 16 bytes, covers its scale factors of a row.
@@ -34,8 +34,8 @@ from pyptx.types import PtxType, b8, b32, e2m1, e4m3, f32, ue4m3, ue8m0
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
-from examples.blackwell import warp_products
-from examples.blackwell.warp_products import BM, DEPTH, STAGES, STEP, WM, WN, Block, Ring, Rows, Warp
+from examples.blackwell import warp_mma
+from examples.blackwell.warp_mma import BM, DEPTH, STAGES, STEP, WM, WN, Block, Ring, Rows, Warp
 
 if TYPE_CHECKING:
     from pyptx.reg import Reg
@@ -167,15 +167,15 @@ def multiply(form: Format, a, b, sa, sb, c) -> None:
         for target, source, row in ((ring.a, a, block.row), (ring.b, b, block.column)):
             load(dst=target[stage], src=source, coord=(step * DEPTH, row), mbar=barrier)
 
-    with ptx.if_((block.warp == warp_products.PRODUCER) & ptx.elect_sync()):
+    with ptx.if_((block.warp == warp_mma.PRODUCER) & ptx.elect_sync()):
         ring.produce(steps, fetch)
-    with ptx.if_(block.warp < warp_products.CONSUMERS):
+    with ptx.if_(block.warp < warp_mma.CONSUMERS):
         scales = (
             Scales(form, sa, block.row + warp.row, warp.lane, WM),
             Scales(form, sb, block.column + warp.column, warp.lane, WN),
         )
         consume(form, warp, ring, scales, steps)
-    warp_products.store(ring, c, block, lambda: warp.park(ring))
+    warp_mma.store(ring, c, block, lambda: warp.park(ring))
     ptx.ret()
 
 
@@ -186,9 +186,9 @@ def build(form: Format):
 
     @kernel(
         in_specs=(*factors, *scales),
-        out_specs=(warp_products.C.tma_tile("M", "N"),),
-        grid=warp_products.blocks,
-        block=warp_products.THREADS,
+        out_specs=(warp_mma.C.tma_tile("M", "N"),),
+        grid=warp_mma.blocks,
+        block=warp_mma.THREADS,
         arch="sm_120a",
     )
     def gemm(a, b, sa, sb, c) -> None:

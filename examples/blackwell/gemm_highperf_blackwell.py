@@ -44,8 +44,8 @@ from pyptx.types import PtxType, b32, bf16, f32, u32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
+from examples.blackwell.accumulators import VECTOR, chunks
 from examples.blackwell.rings import Ring, first_of_pair
-from examples.blackwell.sums import VECTOR, chunks
 from examples.rounding import round_pairs
 from examples.tile_order import place
 

@@ -35,7 +35,7 @@ from pyptx.types import bf16, f32, u32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
-from examples.blackwell import sums
+from examples.blackwell import accumulators
 
 if TYPE_CHECKING:
     from pyptx.reg import Reg
@@ -118,7 +118,7 @@ def gemm(a, b, c):
         with ptx.if_(warp < PRODUCER):
             ptx.mbarrier.wait(done[0], 0)
             ptx.tcgen05.fence_after_thread_sync()
-            sums.store(t, c, warp, row + ptx.special.tid.x(), column)
+            accumulators.store(t, c, warp, row + ptx.special.tid.x(), column)
     ptx.ret()
 
 

@@ -28,7 +28,7 @@ from pyptx.types import bf16, f32, u32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
-from examples.blackwell import sums
+from examples.blackwell import accumulators
 
 if TYPE_CHECKING:
     from pyptx.reg import Reg
@@ -91,7 +91,7 @@ def gemm(a, b, c):
             produce_and_multiply(t, (a, b), tiles, barriers, row, column)
         ptx.bar.sync()  # the accumulators are complete
         ptx.tcgen05.fence_after_thread_sync()
-        sums.store(t, c, warp, row + ptx.special.tid.x(), column)
+        accumulators.store(t, c, warp, row + ptx.special.tid.x(), column)
     ptx.ret()
 
 

@@ -1,6 +1,6 @@
 """GEMM for consumer Blackwell (sm_120): `C = A · B` in bf16, with `mma.sync` on tiles that TMA loads.
 
-Structure of `warp_products.py`: a ring of three stages, a warp that fills it, eight that compute 64 x 32 of C each. For
+Structure of `warp_mma.py`: a ring of three stages, a warp that fills it, eight that compute 64 x 32 of C each. For
 16 of K, a warp loads A with four ldmatrix and B with two (transposed), and issues 16 mma.sync.
 
 A is M x K, B is K x N, C is M x N, in bf16 and row-major; N and K are multiples of 8.
@@ -22,8 +22,8 @@ from pyptx.types import bf16, f32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
-from examples.blackwell import warp_products
-from examples.blackwell.warp_products import BM, BN, DEPTH, STAGES, STEP, WM, WN, Block, Columns, Ring, Rows, Warp
+from examples.blackwell import warp_mma
+from examples.blackwell.warp_mma import BM, BN, DEPTH, STAGES, STEP, WM, WN, Block, Columns, Ring, Rows, Warp
 
 BK = DEPTH // bf16.bytes
 SHAPE = (16, 8, STEP // bf16.bytes)
@@ -49,9 +49,9 @@ def consume(warp: Warp, ring: Ring, steps: int) -> None:
 
 @kernel(
     in_specs=(A.tma_tile("M", "K"), B.tma_tile("K", "N")),
-    out_specs=(warp_products.C.tma_tile("M", "N"),),
-    grid=lambda M, N, K: warp_products.blocks(M, N),
-    block=warp_products.THREADS,
+    out_specs=(warp_mma.C.tma_tile("M", "N"),),
+    grid=lambda M, N, K: warp_mma.blocks(M, N),
+    block=warp_mma.THREADS,
     arch="sm_120a",
 )
 def gemm(a, b, c):
@@ -66,11 +66,11 @@ def gemm(a, b, c):
             at = (block.column + panel * B.box_columns, step * BK)
             load(dst=ring.b[stage, panel], src=b, coord=at, mbar=barrier)
 
-    with ptx.if_((block.warp == warp_products.PRODUCER) & ptx.elect_sync()):
+    with ptx.if_((block.warp == warp_mma.PRODUCER) & ptx.elect_sync()):
         ring.produce(steps, fetch)
-    with ptx.if_(block.warp < warp_products.CONSUMERS):
+    with ptx.if_(block.warp < warp_mma.CONSUMERS):
         consume(warp, ring, steps)
-    warp_products.store(ring, c, block, lambda: warp.park(ring))
+    warp_mma.store(ring, c, block, lambda: warp.park(ring))
     ptx.ret()
 
 

@@ -32,8 +32,8 @@ from pyptx.types import b32, bf16, s32, u32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
+from examples.blackwell.accumulators import VECTOR
 from examples.blackwell.gemm_highperf_blackwell import BM, COLUMNS, HALF, PAIR, ROWS, Block, Corner, Gemm
-from examples.blackwell.sums import VECTOR
 from examples.tile_order import place
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from pyptx.reg import Reg
 
-Place = TypeVar("Place", int, "Reg", "NDArray[np.int64]")
+Index = TypeVar("Index", int, "Reg", "NDArray[np.int64]")
 
 ROWS = 128  # rows whose scale factors share 512 bytes
 WORD = 4  # contiguous scale factors of a row, one byte each
@@ -46,7 +46,7 @@ def tile(rows: str, words: str, box: tuple[int, int] = (1, 1)) -> Tile:
     return Tile(rows, words, WORDS, b32, tma_box=(*box, WORDS), tma_promotion="256B")
 
 
-def offset(row: Place, block: Place, words: int) -> Place:
+def offset(row: Index, block: Index, words: int) -> Index:
     """Return the byte offset of the scale factor of a block of a row; `words` is the number of words per row."""
     line, column = row & 31, (row >> 5) & 3
     return ((row >> 7) * words + (block >> 2)) * BYTES + line * 16 + column * WORD + (block & 3)

@@ -28,7 +28,7 @@ from examples.rounding import round_pairs
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from examples.attention.problem import Place, Problem
+    from examples.attention.problem import Problem, TilePosition
     from examples.hopper.attention_parts import Softmax
     from examples.hopper.attention_plans import Plan
 
@@ -130,7 +130,12 @@ def weighted(chunks: Sequence[Sequence[Reg]], weights: Sequence[Sequence[Reg]]) 
 
 
 def store_columns(
-    place: Place, problem: Problem, column: Reg, chunks: Sequence[Sequence[Reg]], array, others: Reg | None = None
+    place: TilePosition,
+    problem: Problem,
+    column: Reg,
+    chunks: Sequence[Sequence[Reg]],
+    array,
+    others: Reg | None = None,
 ) -> None:
     """Round chunks to bf16 and store them from a column on, to row `place.row` and the row 8 below, if these exist.
 

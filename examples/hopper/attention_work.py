@@ -13,7 +13,7 @@ from pyptx.types import s32, u32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # for running a file that imports this as a script
 
-from examples.attention.problem import Place, Problem, dealt, divided
+from examples.attention.problem import Problem, TilePosition, dealt, divided
 from examples.attention.tiles import Ring, load
 from examples.hopper.attention_plans import ROWS, Plan
 
@@ -30,7 +30,7 @@ class Work:
 
     plan: Plan
     problem: Problem
-    place: Place
+    place: TilePosition
     first: Reg | int
     behind: Reg
 
@@ -49,7 +49,7 @@ def work_of(plan: Plan, problem: Problem) -> Work:
     head, block, batch = dealt(reg.from_(number, u32), problem.heads, blocks)
     if problem.causal:
         block = (blocks - 1) - block
-    place = Place(head, batch, block * plan.rows)
+    place = TilePosition(head, batch, block * plan.rows)
     steps = reg.scalar(s32, init=problem.steps(place.row + plan.rows, plan.keys))
     if plan.splits == 1:
         return Work(plan, problem, place, 0, steps)
@@ -72,7 +72,7 @@ class QueryTiles:
         """Emit mbarrier.init, in one thread."""
         ptx.mbarrier.init(self.full, 1)
 
-    def fetch(self, place: Place, tensor) -> None:
+    def fetch(self, place: TilePosition, tensor) -> None:
         """Start the TMA loads of Q for all consumers."""
         ptx.mbarrier.arrive_expect_tx(self.full, self.plan.q.bytes)
         for consumer in range(self.plan.consumers):
@@ -110,7 +110,7 @@ class Producer:
         ring, (stage, phase) = self.rings[which], self.turns[which].advance()
         ptx.mbarrier.wait(ring.empty[stage], phase)
         ptx.mbarrier.arrive_expect_tx(ring.full[stage], ring.layout.stage_bytes)
-        place = Place(divided(work.place.head, work.problem.shared), work.place.batch, row)
+        place = TilePosition(divided(work.place.head, work.problem.shared), work.place.batch, row)
         load(ring.layout, ring.tiles, stage, self.tensors[1 + which], place, ring.full[stage])
 
 

@@ -49,7 +49,7 @@ from examples.rounding import round_pairs
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from examples.attention.problem import Place
+    from examples.attention.problem import TilePosition
 
     from pyptx.kernel import Kernel
     from pyptx.reg import Reg, RegArray
@@ -114,7 +114,7 @@ class Consumer:
             self.step(place)
         ptx.wgmma.wait_group(0)
 
-    def step(self, place: Place) -> None:
+    def step(self, place: TilePosition) -> None:
         """Multiply the owned tiles with those of the stage, and accumulate the gradients."""
         memory, (stage, phase) = self.memory, self.turn.advance()
         self.multiply(self.scores, 0, stage, phase)

@@ -32,7 +32,7 @@ from pyptx.types import b32, bf16, f32, u32
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # for running this file as a script
 
 from examples.attention import float64
-from examples.attention.problem import Place, Problem, dealt, divided, problem_of
+from examples.attention.problem import Problem, TilePosition, dealt, divided, problem_of
 from examples.attention.quads import QUAD
 from examples.attention.sides import OWNED, Keys, blocks_of, steps_of
 from examples.attention.tiles import GROUP, fetch_maps, heads_tile, thread_of_group
@@ -120,7 +120,7 @@ class FusedConsumer(Consumer):
         super().run()
         ptx.bar.sync(BOTH, CONSUMERS * GROUP)
 
-    def step(self, place: Place) -> None:
+    def step(self, place: TilePosition) -> None:
         """Multiply keys with queries, accumulate the gradients of keys and values, and add to that of queries."""
         memory, (stage, phase) = self.memory, self.turn.advance()
         self.multiply(self.scores, 0, stage, phase)
@@ -174,7 +174,7 @@ class FusedConsumer(Consumer):
         ptx.wgmma.commit_group()
         ptx.inst.xor.b32(self.second, self.second, 1)
 
-    def add(self, place: Place) -> None:
+    def add(self, place: TilePosition) -> None:
         """Add to SUMS of the step's queries by `red.add`."""
         line = (place.batch * self.side.problem.heads + place.head) * self.array.shape[2] + divided(place.row, STEP)
         here = sums_of(self.array, line, self.number, thread_of_group())
@@ -186,7 +186,7 @@ class FusedConsumer(Consumer):
 def keys_of(problem: Problem) -> Keys:
     """Return the keys that this CTA owns; those seen by most queries come first."""
     head, row, batch = dealt(reg.from_(ptx.special.ctaid.x(), u32), problem.heads_of_keys, blocks_of(problem.keys))
-    return Keys(problem, Place(head, batch, row * OWNED), STEP)
+    return Keys(problem, TilePosition(head, batch, row * OWNED), STEP)
 
 
 def fused_of(head_dim: int) -> Kernel[tuple[Tile, Tile]]:

@@ -23,7 +23,7 @@ NUMBERS = 2  # values per reduction, at most
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class VectorPosition:
     """Position of a vector in a row: the `step`-th of this thread, `offset` bytes after the start of the thread's part.
 
     In an emitted loop `offset` is a register and `step` is always 0. `inside` is the predicate that the vector is in
@@ -42,7 +42,7 @@ class Place:
 class Source(Protocol):
     """Source of a row's elements: a vector at each position."""
 
-    def at(self, place: Place) -> Sequence[Reg]:
+    def at(self, place: VectorPosition) -> Sequence[Reg]:
         """Return the elements at `place` as numbers; the caller must not write to them."""
 
 
@@ -52,7 +52,7 @@ class Held:
 
     vectors: Sequence[Sequence[Reg]]
 
-    def at(self, place: Place) -> Sequence[Reg]:
+    def at(self, place: VectorPosition) -> Sequence[Reg]:
         """Return the registers; nothing is emitted."""
         return self.vectors[place.step]
 
@@ -64,7 +64,7 @@ class Staged:
     vector: Vector
     start: Reg
 
-    def at(self, place: Place) -> Sequence[Reg]:
+    def at(self, place: VectorPosition) -> Sequence[Reg]:
         """Load the vector."""
         return self.vector.load(place.behind(self.start), space="shared")
 
@@ -76,7 +76,7 @@ class Columns:
     vector: Vector
     pointer: Reg
 
-    def at(self, place: Place) -> Sequence[Reg]:
+    def at(self, place: VectorPosition) -> Sequence[Reg]:
         """Load the vector; elements past the end of the row are 0."""
         return self.vector.load(place.behind(self.pointer), place.inside, nc=True)
 
@@ -88,7 +88,7 @@ class WithDescriptor:
     source: Source
     function: Callable[[Reg], Reg]
 
-    def at(self, place: Place) -> Sequence[Reg]:
+    def at(self, place: VectorPosition) -> Sequence[Reg]:
         """Compute the vector."""
         return [self.function(value) for value in self.source.at(place)]
 
@@ -132,13 +132,13 @@ class Row:
         """Return the number of vectors in this CTA's slice."""
         return (self.plan.vectors - self.rank * self.plan.slice).min(self.plan.slice)
 
-    def _held_places(self) -> tuple[Place, ...]:
+    def _held_places(self) -> tuple[VectorPosition, ...]:
         """Return the positions of this thread's vectors, each with a predicate if it may be past the end of the row."""
         places = []
         for first in range(0, self.plan.slice, self.plan.lanes):
             doubtful = first + self.plan.lanes > self._sure
             inside = self.lane + first < self.limit if doubtful else None
-            places.append(Place(first // self.plan.lanes, first * self.vector.bytes, inside))
+            places.append(VectorPosition(first // self.plan.lanes, first * self.vector.bytes, inside))
         return tuple(places)
 
     def pointer(self, array: TensorSpec) -> Reg:
@@ -200,14 +200,14 @@ class Row:
         for place in self.places():
             yield (place, *(source.at(place) for source in sources))
 
-    def places(self) -> Iterator[Place]:
+    def places(self) -> Iterator[VectorPosition]:
         """Iterate over the positions of this thread's vectors."""
         if self.plan.shared:
             for index in ptx.range_(self.lane, self.limit, self.plan.lanes):
-                yield Place(0, index * self.vector.bytes)
+                yield VectorPosition(0, index * self.vector.bytes)
         yield from self._places
 
-    def store(self, pointer: Reg, place: Place, values: Sequence[Reg]) -> None:
+    def store(self, pointer: Reg, place: VectorPosition, values: Sequence[Reg]) -> None:
         """Store a vector of results at `place`."""
         self.vector.store(place.behind(pointer), values, inside=place.inside)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .tensor_products import PRELUDE
+from .tcgen05_mma import PRELUDE
 
 MOVED = (
     PRELUDE

@@ -71,7 +71,7 @@ def rewritten(tree: Any, name: Callable[[str], str], literal: Callable[[str], st
 
 
 def _with_fields(tree: Any, name: Callable[[str], str], literal: Callable[[str], str]) -> Any:
-    trivia = {"lead", "raw", "head", "close_lead"}
+    trivia = {"leading_trivia", "raw", "head", "closing_trivia"}
     changes = {one.name: rewritten(getattr(tree, one.name), name, literal) for one in fields(tree) if one.compare}
     if isinstance(tree, n.Label | n.Declarator | n.Parameter | n.Function) and tree.name not in ("", "_"):
         changes["name"] = name(tree.name)

@@ -21,7 +21,7 @@ from tools.shares import full
 from pyptx_ir.syntax import decode, parse
 from pyptx_sim import Uninitialized, WithDescriptor, run
 
-from .compiled import attention, blocks, clang, cute, floats, hopper, integers, maps, products
+from .compiled import attention, blocks, clang, cute, floats, hopper, integers, maps, mma
 from .compiled.problem import Fresh, Near, Problem, Row
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ ROWS: tuple[Row, ...] = (
     *integers.ROWS,
     *floats.ROWS,
     *clang.ROWS,
-    *products.ROWS,
+    *mma.ROWS,
     *hopper.ROWS,
     *attention.ROWS,
     *cute.ROWS,

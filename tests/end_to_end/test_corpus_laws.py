@@ -17,7 +17,7 @@ from tests.corpus_modules import BY_HAND, CORPUS
 from tools.shares import at_most
 
 from pyptx_ir.syntax import decode, emit, encode, evolve, parse, positions, spell, walk
-from pyptx_ir.syntax.nodes import Block, Function, Instruction, Module, Section, Statement, lead_of
+from pyptx_ir.syntax.nodes import Block, Function, Instruction, Module, Section, Statement, trivia_of
 from pyptx_ir.syntax.parser import _parse
 from pyptx_ir.syntax.source import Source
 
@@ -88,8 +88,8 @@ def test_the_careful_parser_alone_makes_the_same_tree(folder: str) -> None:
         careful, errors = _parse(Source(decode(data)), fast=False)
         assert not errors, name
         assert careful == tree, name
-        owned = [(node.lead, node.raw) for node in walk(tree)]
-        assert [(node.lead, node.raw) for node in walk(careful)] == owned, name
+        owned = [(node.leading_trivia, node.raw) for node in walk(tree)]
+        assert [(node.leading_trivia, node.raw) for node in walk(careful)] == owned, name
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
@@ -113,7 +113,7 @@ def check_locality(text: str, tree: Module, node: Instruction, span: Span) -> No
     """Check that editing one instruction leaves the surrounding text unchanged."""
     edited = evolve(node, opcode=("edited", *node.opcode))
     after = emit(replace(tree, body=tuple(swapped(one, node, edited) for one in tree.body)))
-    assert after == text[: span.start - len(lead_of(node))] + lead_of(edited) + spell(edited) + text[span.end :]
+    assert after == text[: span.start - len(trivia_of(node))] + trivia_of(edited) + spell(edited) + text[span.end :]
 
 
 def swapped(node: Statement, old: Instruction, new: Instruction) -> Statement:

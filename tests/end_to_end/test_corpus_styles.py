@@ -115,9 +115,9 @@ def test_no_style_is_canonical_spelling(folder: str) -> None:
 def test_a_style_is_a_small_literal(folder: str) -> None:
     for name, text in some(folder, 4):
         style = learn(parse(text))
-        leads, gaps, asm = map(ast.literal_eval, map(repr, (style.leads, style.gaps, style.asm)))
-        assert Style(leads, gaps, asm) == style, name
-        assert len(style.leads) + sum(map(len, style.gaps.values())) < 120, name
+        trivia, gaps, asm = map(ast.literal_eval, map(repr, (style.trivia, style.gaps, style.asm)))
+        assert Style(trivia, gaps, asm) == style, name
+        assert len(style.trivia) + sum(map(len, style.gaps.values())) < 120, name
         assert sum(map(len, style.asm)) < len(text) * 2 / 5 + 200, name  # large if mostly inline assembly
 
 

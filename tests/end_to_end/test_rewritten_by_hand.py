@@ -24,7 +24,7 @@ def statements(function: nodes.Function) -> list[str]:
     """Return the statements of a body after its parameter loads, each with its preceding comments."""
     assert function.body is not None
     kept = (node for node in function.body.body if isinstance(node, nodes.Instruction | nodes.Label))
-    lines = [line for node in kept for line in (*re.findall(r"//.*", node.lead), spell(node))]
+    lines = [line for node in kept for line in (*re.findall(r"//.*", node.leading_trivia), spell(node))]
     return [line for line in lines if not line.startswith("ld.param")]
 
 

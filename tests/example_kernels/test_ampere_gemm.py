@@ -35,7 +35,7 @@ DTYPES = {
 
 
 @dataclass(frozen=True)
-class Step:
+class GemmVersion:
     """A version of the GEMM: builder, divisor of K and N (`unit`), MMAs and copies in its main loop."""
 
     name: str
@@ -53,11 +53,11 @@ SMALL = {"m": 128, "n": 64, "k": 32, "stages": 4}
 WIDE = {"m": 128, "n": 128, "k": 64, "stages": 3}
 highperf = gemm_highperf_ampere.build_gemm_highperf
 LADDER = (
-    Step("simple", gemm_simple.build_gemm, unit=1, products=2 * 8, copies=0),
-    Step("pipelined", gemm_pipelined.build_gemm_pipelined, unit=8, products=2 * 32, copies=8),
-    Step("highperf", highperf, unit=8, products=2 * 32, copies=6),
-    Step("highperf 128x64", highperf, unit=8, products=2 * 32, copies=12, options=SMALL),
-    Step("highperf 128x128x64", highperf, unit=8, products=4 * 32, copies=16, options=WIDE),
+    GemmVersion("simple", gemm_simple.build_gemm, unit=1, products=2 * 8, copies=0),
+    GemmVersion("pipelined", gemm_pipelined.build_gemm_pipelined, unit=8, products=2 * 32, copies=8),
+    GemmVersion("highperf", highperf, unit=8, products=2 * 32, copies=6),
+    GemmVersion("highperf 128x64", highperf, unit=8, products=2 * 32, copies=12, options=SMALL),
+    GemmVersion("highperf 128x128x64", highperf, unit=8, products=4 * 32, copies=16, options=WIDE),
 )
 # M, and N and K in multiples of `unit`: less than a tile, edges in each dimension, more than a tile in each.
 SIZES = ((1, 1, 1), (7, 3, 5), (65, 9, 17), (129, 17, 4), (260, 33, 13), (256, 32, 32))
@@ -73,10 +73,10 @@ each_step = pytest.mark.parametrize("step", full(LADDER, default=LADDER[:3]), id
 @pytest.mark.parametrize(
     ("step", "dtype", "size", "schedule"),
     full(list(product(LADDER, DTYPES, SIZES, SCHEDULES)), default=SHARE),
-    ids=lambda value: value.name if isinstance(value, Step) else str(value),
+    ids=lambda value: value.name if isinstance(value, GemmVersion) else str(value),
 )
 def test_a_product_equals_float64_and_is_clean_under_every_schedule(
-    step: Step, dtype: str, size: tuple[int, int, int], schedule: dict[str, Any]
+    step: GemmVersion, dtype: str, size: tuple[int, int, int], schedule: dict[str, Any]
 ) -> None:
     m, n, k = size[0], size[1] * step.unit, size[2] * step.unit
     declared, stored, rounding = DTYPES[dtype]
@@ -93,7 +93,7 @@ def test_a_product_equals_float64_and_is_clean_under_every_schedule(
 
 @pytest.mark.parametrize("step", full(LADDER, default=(LADDER[0], LADDER[3])), ids=lambda step: step.name)
 def test_ldmatrix_never_waits_for_a_bank_and_nothing_else_does_where_tiles_are_swizzled(
-    step: Step, monkeypatch: pytest.MonkeyPatch
+    step: GemmVersion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a, b = (np.random.default_rng(0).standard_normal(shape).astype(np.float16) for shape in ((80, 64), (64, 72)))
     found = conflicts(monkeypatch, step.kernel(dtype=f16), a, b)
@@ -123,19 +123,19 @@ def test_every_tile_is_taken_once_by_columns_of_a_group(rows: int, columns: int)
 
 
 @each_step
-def test_the_text_does_not_grow_with_the_problem(step: Step) -> None:
+def test_the_text_does_not_grow_with_the_problem(step: GemmVersion) -> None:
     texts = [step.kernel().ptx(M=size, N=size, K=size) for size in (64, 16384)]
     assert texts[0].count("\n") == texts[1].count("\n")
 
 
 @pytest.mark.parametrize("step", [step for step in LADDER if step.unit > 1], ids=lambda step: step.name)
-def test_rows_that_are_no_multiples_of_16_bytes_are_refused(step: Step) -> None:
+def test_rows_that_are_no_multiples_of_16_bytes_are_refused(step: GemmVersion) -> None:
     with pytest.raises(ValueError, match="multiples of 8 for K and N, not 12 and 64: see gemm_simple"):
         step.kernel().ptx(M=64, N=64, K=12)
 
 
 @pytest.mark.parametrize("step", LADDER[:3], ids=lambda step: step.name)
-def test_arrays_that_wide_copies_cannot_reach_are_refused(step: Step) -> None:
+def test_arrays_that_wide_copies_cannot_reach_are_refused(step: GemmVersion) -> None:
     arrays = [np.zeros((64, 64), ml_dtypes.bfloat16) for _ in range(3)]
     for index, name in enumerate("ABC" if step.unit > 1 else "AB"):  # the first version stores single elements
         a, b, out = (misplaced(array) if index == place else array for place, array in enumerate(arrays))
@@ -153,7 +153,7 @@ def test_a_config_that_the_kernel_cannot_cut_is_refused(wrong: dict[str, int]) -
 @pytest.mark.ptxas
 @pytest.mark.parametrize("step", full(LADDER, default=LADDER[2:3]), ids=lambda step: step.name)
 @pytest.mark.parametrize("target", full(["sm_80", "sm_86", "sm_89", "sm_90a"], default=["sm_80"]))
-def test_the_main_loop_holds_its_products_and_copies_and_nothing_spills(step: Step, target: str) -> None:
+def test_the_main_loop_holds_its_products_and_copies_and_nothing_spills(step: GemmVersion, target: str) -> None:
     assembly = assemble(step.kernel(arch=target).ptx(M=512, N=512, K=512), target)
     (resources,) = assembly.resources.values()
     assert resources.spills == resources.local == 0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from benchmarks.kernels import gpu
 from benchmarks.kernels.case import Case, late, normal
-from benchmarks.kernels.rehearsal import rehearse, rehearse_all
+from benchmarks.kernels.dry_run import rehearse, rehearse_all
 from benchmarks.kernels.results import COPY, OURS
 from benchmarks.kernels.runner import examine, examine_all
 

@@ -10,7 +10,7 @@
 
 Compilers are installed on the first run: 9 GB, which the corpus shares. An interrupted run continues: outcomes of
 kernels are reused until the simulator changes. Exits with 1 if a compiler cannot be installed, if a kernel is wrong,
-does not compile or has a finding that `judgements.py` does not list, or if a fault listed there is no longer found.
+does not compile or has a finding that `accepted_findings.py` does not list, or if a listed one is no longer found.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .judgements import stale, unlisted
+from .accepted_findings import stale, unlisted
 from .languages import COMPILERS, LANGUAGES, ROOT, compiled
 from .libraries import LIBRARIES, ran
 from .report import PAGE, page, summary, summary_of_operators

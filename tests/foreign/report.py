@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING
 
-from .judgements import KNOWN, fitting
+from .accepted_findings import ACCEPTED, fitting
 from .languages import COMPILERS, LANGUAGES, ROOT
 from .libraries import LIBRARIES, triton
 from .running import FEWER, SCHEDULES
@@ -124,7 +124,7 @@ def _operators(outcomes: Mapping[str, Outcome]) -> str:
 def _reasons(outcomes: Mapping[str, Outcome]) -> str:
     found = [fitting(name, fault) for name, outcome in outcomes.items() for fault in outcome.faults]
     lines = ["## What is found, and why", "", "| what | verdict | reason |", "|---|---|---|"]
-    for row in KNOWN:
+    for row in ACCEPTED:
         if row in found:
             rules = ", ".join(f"`{rule}`" for rule in sorted(row.rules))
             lines.append(f"| {rules} | {_BY[row.verdict]} | {row.reason} |")

@@ -14,7 +14,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from .judgements import KNOWN, fitting, stale, unlisted
+from .accepted_findings import ACCEPTED, fitting, stale, unlisted
 from .languages import COMPILERS, COMPILING, LANGUAGES, SOURCES, Compiler, compiled, newest
 from .libraries import LIBRARIES
 from .report import PAGE, page, summary
@@ -143,19 +143,19 @@ def test_what_is_listed_is_known_and_what_is_not_found_any_more_is_stale() -> No
 
 def test_a_wrong_result_is_listed_only_where_a_race_explains_it() -> None:
     """A kernel may also be listed if its modules are rejected, as by a linker (`ProgramError`)."""
-    for row in KNOWN:
+    for row in ACCEPTED:
         accused = [rule for rule in row.rules if Fault(rule, "").of_a_rule]
         assert accused or row.verdict == "lacks" or row.rules == {"ProgramError"}, row
 
 
 def test_a_kernel_may_be_absent_only_by_what_its_compiler_lacks() -> None:
-    for row in KNOWN:
+    for row in ACCEPTED:
         assert (row.rules == {"refused"}) == (row.verdict == "lacks"), row
         assert "refused" not in row.rules or len(row.rules) == 1, row
 
 
 def test_every_row_is_about_a_compiler_and_a_source() -> None:
-    for pattern in (pattern for row in KNOWN for pattern in row.kernels):
+    for pattern in (pattern for row in ACCEPTED for pattern in row.kernels):
         name, source, _ = pattern.split("/")
         languages = {each.language for each in COMPILERS if fnmatch(each.name, name)}
         libraries = [each for each in LIBRARIES if fnmatch(each.name, name)]

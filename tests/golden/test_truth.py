@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from tests.gpu import edges, products, simulated
+from tests.gpu import edges, mma, simulated
 from tests.gpu.copies import COPIES, Copy
 from tests.gpu.golden import held, read
 from tests.gpu.instructions import RECORDED, Recorded
@@ -15,7 +15,7 @@ from tests.gpu.questions import CHAINS, QUESTIONS
 from tools.shares import share
 
 if TYPE_CHECKING:
-    from tests.gpu.products import WarpProduct
+    from tests.gpu.mma import WarpProduct
 
 pytestmark = pytest.mark.scaled
 
@@ -23,14 +23,14 @@ TARGET, OF_WARPGROUPS = "sm_90", "sm_90a"
 TRUTH = read(Path(__file__).with_name("truth_sm_90.json"))
 # What has come since is compared when it has been recorded.
 INSTRUCTIONS = [row for row in RECORDED if row.opcode in TRUTH]
-WARP_PRODUCTS = [each.of(TRUTH) for each in products.warp_products(OF_WARPGROUPS) if each.name in TRUTH]
+WARP_PRODUCTS = [each.of(TRUTH) for each in mma.warp_products(OF_WARPGROUPS) if each.name in TRUTH]
 EDGES = [each for each in edges.warp_products(OF_WARPGROUPS) if each.name in TRUTH]
 GROUP_EDGES = [each for name, each in edges.group_products().items() if name in TRUTH]
 RECORDED_COPIES = [case for case in COPIES.values() if case.name in TRUTH]
 # A run of the recorder takes what there is time for, of each form the smallest and the largest number of columns first.
 GROUP_PRODUCTS = {
     f"{form} {case}": case
-    for form, cases in products.group_products().items()
+    for form, cases in mma.group_products().items()
     for case in cases
     if f"{form} {case}" in TRUTH
 }
@@ -48,7 +48,7 @@ def test_what_is_recorded_is_known_and_nothing_of_it_is_left_out() -> None:
     of_edges = {product.name for product in (*EDGES, *GROUP_EDGES)}
     asked = {name for name in (*QUESTIONS, *CHAINS) if name in TRUTH}
     assert set(TRUTH) == names | of_edges | {case.name for case in RECORDED_COPIES} | set(GROUP_PRODUCTS) | asked
-    for form, cases in products.group_products().items():
+    for form, cases in mma.group_products().items():
         assert all(f"{form} {case}" in TRUTH for case in cases[:2])
 
 

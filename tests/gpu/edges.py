@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import products
+from . import mma
 
 if TYPE_CHECKING:
-    from .products import WarpProduct
+    from .mma import WarpProduct
 
 KINDS = ("extremes", "specials")
 SEED = 5
@@ -56,9 +56,9 @@ def patterns(random: np.random.Generator, element: str, shape: tuple[int, ...], 
 
 def registers(random: np.random.Generator, fragment: Any, element: str, kind: str) -> np.ndarray:
     """Return a warp's registers of a matrix with such elements, `[register, lane]`."""
-    held = np.zeros((fragment.registers, products.LANES), np.uint64)
+    held = np.zeros((fragment.registers, mma.LANES), np.uint64)
     bits = patterns(random, element, (fragment.products, fragment.rows, fragment.columns), kind)
-    for lane, register, shift, place in products.reference.layout(fragment):
+    for lane, register, shift, place in mma.reference.layout(fragment):
         held[register, lane] |= bits[place] << np.uint64(shift)
     return held.astype(np.uint64 if fragment.width == 64 else np.uint32)
 
@@ -66,7 +66,7 @@ def registers(random: np.random.Generator, fragment: Any, element: str, kind: st
 @cache
 def warp_products(target: str) -> tuple[WarpProduct, ...]:
     """Return the dense floating-point warp-level MMAs of a target, with both kinds of operands."""
-    dense = (each for each in products.warp_products(target) if each.opcode.startswith("mma") and not each.tail)
+    dense = (each for each in mma.warp_products(target) if each.opcode.startswith("mma") and not each.tail)
     return tuple(of_edges(each, kind) for each in dense if set(each.types) <= set(BITS) for kind in KINDS)
 
 
@@ -91,7 +91,7 @@ class GroupProduct:
 def group_products() -> dict[str, GroupProduct]:
     """Return dense floating-point wgmma cases with 8 columns and A in registers, one of each combination of types."""
     found = dict[str, GroupProduct]()
-    for form, cases in products.group_products().items():
+    for form, cases in mma.group_products().items():
         narrow = (each for each in cases if each.columns == COLUMNS and each.a is None and each.selector is None)
         case = next(narrow, None)
         if case and {case.form.d, case.form.a} <= set(BITS):
@@ -103,7 +103,7 @@ def group_products() -> dict[str, GroupProduct]:
 
 def group_of_edges(name: str, case: Any, kind: str) -> GroupProduct:
     """Return a wgmma with operands of a kind."""
-    tests, random = products.group_tests, np.random.default_rng(SEED)
+    tests, random = mma.group_tests, np.random.default_rng(SEED)
 
     def draw(element: str, rows: int, columns: int) -> np.ndarray:
         return patterns(random, element, (rows, columns), kind).astype(STORED[element])

@@ -9,14 +9,14 @@ import numpy as np
 import pyptx_sim
 from pyptx_ir.plugins.rows import TensorMap
 
-from . import products
+from . import mma
 from .kernels import tile
 from .probes import BLOCK, padded, probe, width
 
 if TYPE_CHECKING:
     from .copies import Copy
     from .instructions import Recorded
-    from .products import WarpProduct
+    from .mma import WarpProduct
 
 FLOATS = {"f32": np.float32, "f64": np.float64, "f16": np.float16}
 PAYLOADS = "f64"  # accumulator type with unmodeled NaN payloads: the hardware keeps low bits of an operand
@@ -36,14 +36,14 @@ def warp_product(product: WarpProduct, target: str) -> np.ndarray:
     d = product.empty()
     args = [*product.operands, d]
     text = product.probe(target)
-    pyptx_sim.run(text, entry="probe", grid=1, block=products.LANES, args=args, checks="none", numerics="exact")
+    pyptx_sim.run(text, entry="probe", grid=1, block=mma.LANES, args=args, checks="none", numerics="exact")
     return d
 
 
 def group_product(case: Any, given: tuple[np.ndarray, ...] | None = None) -> np.ndarray:
     """Return the registers of D of a wgmma case, with exact numerics, for the inputs of the case or for `given`."""
-    given = given or products.group_tests.problem_of(case, products.SEED).given
-    (found,) = products.group_tests.kernel_of(case).simulate(*given, checks="none", numerics="exact").outputs
+    given = given or mma.group_tests.problem_of(case, mma.SEED).given
+    (found,) = mma.group_tests.kernel_of(case).simulate(*given, checks="none", numerics="exact").outputs
     return np.asarray(found).reshape(given[3].shape)
 
 

@@ -38,7 +38,7 @@ _NUMBER = re.compile(r"\d+")
 
 
 @dataclass(frozen=True)
-class Shown:
+class ExampleCase:
     """An example kernel. The first word of `name` is its file; `kernel` returns it, given the file's module.
 
     `case`, given the module, returns the arguments and the expected values. These are compared with the outputs and, if
@@ -88,7 +88,7 @@ class Shown:
         return float(away) if np.isfinite(away) else np.inf
 
 
-def tried(subject: Shown) -> Iterator[Mutant]:
+def tried(subject: ExampleCase) -> Iterator[Mutant]:
     """Yield the mutants to test, at most `subject.most` per operator, evenly distributed."""
     by_operator: dict[str, list[Mutant]] = {}
     for mutant in unlike(subject):
@@ -98,7 +98,7 @@ def tried(subject: Shown) -> Iterator[Mutant]:
         yield from (found[(2 * place + 1) * len(found) // (2 * count)] for place in range(count))
 
 
-def unlike(subject: Shown) -> Iterator[Mutant]:
+def unlike(subject: ExampleCase) -> Iterator[Mutant]:
     """Yield the mutants of a kernel, one of each group of similar mutants."""
     shapes = [_NUMBER.sub("#", line) for line in emit(subject.module).splitlines()]
     seen: set[tuple[str, ...]] = set()
@@ -271,59 +271,59 @@ SINGLE = {"dtype": np.float32}
 KERNELS = {
     subject.name: subject
     for subject in (
-        Shown("ampere/vector_add", called("vector_add"), of((700,), (700,), **SINGLE)),
-        Shown("ampere/transpose", called("transpose"), of((64, 96), **SINGLE), tolerance=0),
-        Shown("ampere/reduce", called("reduce_sum"), _sum, tolerance=1e-5),
-        Shown("ampere/gemm_simple", called("gemm"), product(70, 66, 50)),
-        Shown("ampere/gemm_pipelined", called("gemm_pipelined"), product(136, 136, 168)),
-        Shown("ampere/gemm_highperf_ampere", called("gemm_highperf"), product(136, 264, 168)),
-        Shown("hopper/gemm_simple_hopper", called("gemm"), product(72, 72, 136)),
-        Shown("hopper/gemm_pipelined_hopper", called("gemm"), product(136, 136, 392)),
-        Shown("hopper/gemm_warp_specialised", called("gemm"), product(136, 264, 328)),
-        Shown("hopper/gemm_highperf_hopper", built("build_gemm", **NARROW), product(264, 264, 200)),
-        Shown("hopper/gemm_narrow_hopper", built("build_gemm", splits=2, stages=2), product(10, 72, 456)),
-        Shown("hopper/gemm_fp8_hopper", built("build_gemm", **FEW), _fp8),
-        Shown("hopper/grouped_gemm", built("build_grouped_gemm", **NARROW), _grouped),
-        Shown("hopper/flash_attention", built("kernel_for", 64, 1), _attention(136, 712, 64), tolerance=2e-2, most=3),
-        Shown("hopper/flash_attention clusters", lambda file: file.variant(64, 3, stages=2), _attention(136, 1480, 64),
+        ExampleCase("ampere/vector_add", called("vector_add"), of((700,), (700,), **SINGLE)),
+        ExampleCase("ampere/transpose", called("transpose"), of((64, 96), **SINGLE), tolerance=0),
+        ExampleCase("ampere/reduce", called("reduce_sum"), _sum, tolerance=1e-5),
+        ExampleCase("ampere/gemm_simple", called("gemm"), product(70, 66, 50)),
+        ExampleCase("ampere/gemm_pipelined", called("gemm_pipelined"), product(136, 136, 168)),
+        ExampleCase("ampere/gemm_highperf_ampere", called("gemm_highperf"), product(136, 264, 168)),
+        ExampleCase("hopper/gemm_simple_hopper", called("gemm"), product(72, 72, 136)),
+        ExampleCase("hopper/gemm_pipelined_hopper", called("gemm"), product(136, 136, 392)),
+        ExampleCase("hopper/gemm_warp_specialised", called("gemm"), product(136, 264, 328)),
+        ExampleCase("hopper/gemm_highperf_hopper", built("build_gemm", **NARROW), product(264, 264, 200)),
+        ExampleCase("hopper/gemm_narrow_hopper", built("build_gemm", splits=2, stages=2), product(10, 72, 456)),
+        ExampleCase("hopper/gemm_fp8_hopper", built("build_gemm", **FEW), _fp8),
+        ExampleCase("hopper/grouped_gemm", built("build_grouped_gemm", **NARROW), _grouped),
+        ExampleCase("hopper/flash_attention", built("kernel_for", 64, 1), _attention(136, 712, 64), tolerance=2e-2, most=3),
+        ExampleCase("hopper/flash_attention clusters", lambda file: file.variant(64, 3, stages=2), _attention(136, 1480, 64),
               tolerance=2e-2, most=2),
-        Shown("hopper/flash_attention_backward", lambda file: file.BACKWARD[64], _gradients(136, 264, 64),
+        ExampleCase("hopper/flash_attention_backward", lambda file: file.BACKWARD[64], _gradients(136, 264, 64),
               tolerance=2e-2),
-        Shown("hopper/flash_attention_backward_fused", lambda file: file.FUSED[64], _fused_gradients(72, 136, 64),
+        ExampleCase("hopper/flash_attention_backward_fused", lambda file: file.FUSED[64], _fused_gradients(72, 136, 64),
               tolerance=2e-2, most=1),
-        Shown("hopper/rms_norm", built("rms_norm_for", 520), of((5, 520), (520,), **SINGLE)),
-        Shown("hopper/layer_norm", built("layer_norm_for", 520), of((5, 520), (520,), (520,), **SINGLE)),
-        Shown("hopper/softmax", built("softmax_for", 520), of((5, 520), **SINGLE)),
-        Shown("hopper/swiglu", called("swiglu"), of((3, 1096), (3, 1096), **SINGLE)),
-        Shown("hopper/rms_norm_backward", built("rms_norm_gradients_for", 264), _norm_gradients,
+        ExampleCase("hopper/rms_norm", built("rms_norm_for", 520), of((5, 520), (520,), **SINGLE)),
+        ExampleCase("hopper/layer_norm", built("layer_norm_for", 520), of((5, 520), (520,), (520,), **SINGLE)),
+        ExampleCase("hopper/softmax", built("softmax_for", 520), of((5, 520), **SINGLE)),
+        ExampleCase("hopper/swiglu", called("swiglu"), of((3, 1096), (3, 1096), **SINGLE)),
+        ExampleCase("hopper/rms_norm_backward", built("rms_norm_gradients_for", 264), _norm_gradients,
               keywords={"P": 1}),
-        Shown("hopper/rms_norm_backward sums", built("column_sums_for"), _column_sums),
-        Shown("blackwell/gemm_simple_blackwell", called("gemm"), product(136, 136, 136)),
-        Shown("blackwell/gemm_pipelined_blackwell", called("gemm"), product(136, 264, 392)),
-        Shown("blackwell/gemm_2sm_blackwell", called("gemm"), product(264, 264, 392)),
-        Shown("blackwell/gemm_highperf_blackwell", built("build_gemm", **NARROW), product(264, 392, 200)),
-        Shown("blackwell/gemm_persistent_blackwell", built("build_gemm", stages=2, block_n=128),
+        ExampleCase("hopper/rms_norm_backward sums", built("column_sums_for"), _column_sums),
+        ExampleCase("blackwell/gemm_simple_blackwell", called("gemm"), product(136, 136, 136)),
+        ExampleCase("blackwell/gemm_pipelined_blackwell", called("gemm"), product(136, 264, 392)),
+        ExampleCase("blackwell/gemm_2sm_blackwell", called("gemm"), product(264, 264, 392)),
+        ExampleCase("blackwell/gemm_highperf_blackwell", built("build_gemm", **NARROW), product(264, 392, 200)),
+        ExampleCase("blackwell/gemm_persistent_blackwell", built("build_gemm", stages=2, block_n=128),
               product(264, 392, 200)),
-        Shown("blackwell/gemm_multicast_blackwell", built("build_gemm", stages=2, blocks=4), product(520, 264, 200)),
-        Shown("blackwell/flash_attention_blackwell", lambda file: file.flash_attention_of(file.Plan(64, stages=2)),
+        ExampleCase("blackwell/gemm_multicast_blackwell", built("build_gemm", stages=2, blocks=4), product(520, 264, 200)),
+        ExampleCase("blackwell/flash_attention_blackwell", lambda file: file.flash_attention_of(file.Plan(64, stages=2)),
               _attention(136, 264, 64, (1, 1), spread=8), tolerance=2e-2, most=1),
-        Shown("blackwell/flash_attention_backward_blackwell", lambda file: file.BACKWARD[128],
+        ExampleCase("blackwell/flash_attention_backward_blackwell", lambda file: file.BACKWARD[128],
               _gradients(136, 264, 128), tolerance=2e-2, most=1),
-        Shown("blackwell/gemm_fp8_blackwell", built("build_gemm", **NARROW), _scales_of_rows),
-        Shown("blackwell/gemm_mxfp8_blackwell", built("build_gemm", **NARROW), _quantised(288)),
-        Shown("blackwell/gemm_nvfp4_blackwell", built("build_gemm", **NARROW), _quantised(544)),
-        Shown("blackwell/grouped_gemm_blackwell", built("build_grouped_gemm", **NARROW), _ragged),
-        Shown("blackwell/gemm_sm120", called("gemm"), product(136, 136, 328)),
-        Shown("blackwell/gemm_blockscaled_sm120 mxfp8", called("gemm_mxfp8"), _block_scaled("MXFP8", 768)),
-        Shown("blackwell/gemm_blockscaled_sm120 nvfp4", called("gemm_nvfp4"), _block_scaled("NVFP4", 1536)),
-        Shown("blackwell/quantise", built("largest_of", bf16), _largest, tolerance=0, keywords={"P": 1}),
-        Shown("blackwell/quantise_mxfp8", built("mxfp8_of", bf16), _quantisable, tolerance=0,
+        ExampleCase("blackwell/gemm_fp8_blackwell", built("build_gemm", **NARROW), _scales_of_rows),
+        ExampleCase("blackwell/gemm_mxfp8_blackwell", built("build_gemm", **NARROW), _quantised(288)),
+        ExampleCase("blackwell/gemm_nvfp4_blackwell", built("build_gemm", **NARROW), _quantised(544)),
+        ExampleCase("blackwell/grouped_gemm_blackwell", built("build_grouped_gemm", **NARROW), _ragged),
+        ExampleCase("blackwell/gemm_sm120", called("gemm"), product(136, 136, 328)),
+        ExampleCase("blackwell/gemm_blockscaled_sm120 mxfp8", called("gemm_mxfp8"), _block_scaled("MXFP8", 768)),
+        ExampleCase("blackwell/gemm_blockscaled_sm120 nvfp4", called("gemm_nvfp4"), _block_scaled("NVFP4", 1536)),
+        ExampleCase("blackwell/quantise", built("largest_of", bf16), _largest, tolerance=0, keywords={"P": 1}),
+        ExampleCase("blackwell/quantise_mxfp8", built("mxfp8_of", bf16), _quantisable, tolerance=0,
               keywords={"R": 2, "C": 2}),
-        Shown("blackwell/quantise_nvfp4", built("nvfp4_of", bf16), _quantisable_below, tolerance=0,
+        ExampleCase("blackwell/quantise_nvfp4", built("nvfp4_of", bf16), _quantisable_below, tolerance=0,
               keywords={"H": 80, "R": 2, "C": 3}),
-        Shown("blackwell/rms_norm", built("rms_norm_for", 520), of((5, 520), (520,), **SINGLE)),
-        Shown("blackwell/layer_norm", built("layer_norm_for", 520), of((5, 520), (520,), (520,), **SINGLE)),
-        Shown("blackwell/softmax", built("softmax_for", 520), of((5, 520), **SINGLE)),
-        Shown("blackwell/swiglu", called("swiglu"), of((3, 1096), (3, 1096), **SINGLE)),
+        ExampleCase("blackwell/rms_norm", built("rms_norm_for", 520), of((5, 520), (520,), **SINGLE)),
+        ExampleCase("blackwell/layer_norm", built("layer_norm_for", 520), of((5, 520), (520,), (520,), **SINGLE)),
+        ExampleCase("blackwell/softmax", built("softmax_for", 520), of((5, 520), **SINGLE)),
+        ExampleCase("blackwell/swiglu", called("swiglu"), of((3, 1096), (3, 1096), **SINGLE)),
     )
 }  # fmt: skip

@@ -47,9 +47,9 @@ def main() -> int:
     wanted = {name: chapter for name, chapter in known.items() if not options.chapter or chapter in options.chapter}
     for tool in tools:
         steps = plan(tool, set(wanted), random.Random(options.seed), valid=options.valid, broken=options.broken)
-        for judge, cases in steps:
-            if not options.targets or judge.target in options.targets:
-                report.ask(judge, known, cases)
+        for assembler, cases in steps:
+            if not options.targets or assembler.target in options.targets:
+                report.ask(assembler, known, cases)
     if not options.chapter:
         unused = [pattern for pattern in (*stricter(), *laxer()) if not report.used[pattern]]
         sys.stdout.write("".join(f"listed, and not met in this run: {pattern}\n" for pattern in unused))

@@ -19,7 +19,7 @@ from pyptx_ir.plugins.targets import find_target
 from pyptx_ir.toolchain.finder import Tool, tool_version
 
 from .plan import targets_of
-from .ptxas import Judge
+from .ptxas import Assembler
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,21 +71,21 @@ def ask(tool: Tool, texts: Sequence[str]) -> tuple[HandWritten, ...]:
     """Check each instruction for every target, and for every version on the oldest target that accepts it."""
     homes: dict[str, list[str]] = {text: [] for text in texts}
     for target in targets_of(tool.newest_ptx):
-        for text in taken(Judge(tool, target.name, tool.newest_ptx), texts):
+        for text in taken(Assembler(tool, target.name, tool.newest_ptx), texts):
             homes[text].append(target.name)
     since = _first_versions(tool, {text: names for text, names in homes.items() if names})
     return tuple(HandWritten(text, since.get(text), _cover(tool, homes[text])) for text in texts)
 
 
-def taken(judge: Judge, texts: Sequence[str]) -> list[str]:
+def taken(assembler: Assembler, texts: Sequence[str]) -> list[str]:
     """Return the instructions that ptxas accepts; it performs some checks only if a file has no other errors."""
     found: list[str] = []
-    pending = [text for text, complaint in judge.judge(texts).items() if complaint is None]
+    pending = [text for text, complaint in assembler.verdicts(texts).items() if complaint is None]
     while pending:
-        verdicts = judge.judge(pending)
+        verdicts = assembler.verdicts(pending)
         first = next((index for index, text in enumerate(pending) if verdicts[text] is not None), len(pending))
         found += pending[:first]  # ptxas stops at the first fault, which may be that of another line
-        found += [text for text in pending[first : first + 1] if judge.alone(text) is None]
+        found += [text for text in pending[first : first + 1] if assembler.alone(text) is None]
         pending = pending[first + 1 :]
     return found
 
@@ -98,7 +98,7 @@ def _first_versions(tool: Tool, homes: dict[str, list[str]]) -> dict[str, tuple[
     for version in VERSIONS:
         for target in sorted({row.name for row in oldest.values() if row.since <= version}):
             pending = [text for text in homes if text not in found and oldest[text].name == target]
-            found |= dict.fromkeys(taken(Judge(tool, target, version), pending), version)
+            found |= dict.fromkeys(taken(Assembler(tool, target, version), pending), version)
     return found
 
 

@@ -29,7 +29,7 @@ from pyptx_ir.toolchain.runner import run
 from . import known_generated
 from .call_types import calls
 from .operands import statements
-from .ptxas import PROCESSES, Judge
+from .ptxas import PROCESSES, Assembler
 from .report import laxer, stricter
 from .section_lines import sections
 
@@ -71,20 +71,20 @@ class Case:
 
 def of_statements(tool: Tool, texts: Sequence[str]) -> list[Case]:
     """Check statements, many in a file, and each difference again in its own file."""
-    judge = Judge(tool, TARGET, VERSION)
+    assembler = Assembler(tool, TARGET, VERSION)
     parts = [texts[start : start + AT_ONCE] for start in range(0, len(texts), AT_ONCE)]
     theirs: dict[str, str | None] = {}
     with ThreadPoolExecutor(PROCESSES) as pool:
-        for said in pool.map(judge.judge, parts):
+        for said in pool.map(assembler.verdicts, parts):
             theirs |= said
-    ours = {text: _alone(judge, text) for text in texts}
+    ours = {text: _alone(assembler, text) for text in texts}
     asked = [text for text in texts if (ours[text] is None) != (theirs[text] is None)]
-    theirs |= {text: judge.alone(text) for text in asked}
+    theirs |= {text: assembler.alone(text) for text in asked}
     return [Case("operand", text, ours[text], theirs[text]) for text in texts]
 
 
-def _alone(judge: Judge, text: str) -> str | None:
-    return _complaint(judge.module([text]))
+def _alone(assembler: Assembler, text: str) -> str | None:
+    return _complaint(assembler.module([text]))
 
 
 def of_modules(tool: Tool, kind: str, texts: Sequence[str]) -> list[Case]:

@@ -1,6 +1,6 @@
 """Statements with a random operand of a grammar, mostly invalid PTX; a seed determines them.
 
-Registers and variables are those of `ptxas.Judge`.
+Registers and variables are those of `ptxas.Assembler`.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from pyptx_ir.plugins.manager import manager
 from pyptx_ir.plugins.targets import find_target
 
 from .cases import Case, cases_of
-from .ptxas import Judge
+from .ptxas import Assembler
 
 if TYPE_CHECKING:
     import random
@@ -43,7 +43,7 @@ def targets_of(newest: tuple[int, int]) -> list[TargetRow]:
 
 def plan(
     tool: Tool, chosen: set[str], chance: random.Random, *, valid: int, broken: int
-) -> Iterator[tuple[Judge, list[Case]]]:
+) -> Iterator[tuple[Assembler, list[Case]]]:
     """Yield each ptxas run with its cases.
 
     - All cases of a row run on some targets that have the instruction.
@@ -65,7 +65,7 @@ def plan(
         for home, share in zip(dict.fromkeys((homes[0], homes[-1], chance.choice(homes))), (0, 1, 2), strict=False):
             at_home.setdefault(home, []).extend(cases if share == 1 or len(homes) == 1 else cases[share::3])
         samples.append((row, homes[0], [case for case in cases if case.fault == "valid"][:2]))
-    yield from ((Judge(tool, home, newest), cases) for home, cases in at_home.items())
+    yield from ((Assembler(tool, home, newest), cases) for home, cases in at_home.items())
     yield from _everywhere(tool, targets, samples)
     yield from _before(tool, samples)
     yield from _with_code(tool, samples)
@@ -73,13 +73,15 @@ def plan(
 
 def _everywhere(
     tool: Tool, targets: list[TargetRow], samples: list[tuple[InstructionRow, str, list[Case]]]
-) -> Iterator[tuple[Judge, list[Case]]]:
+) -> Iterator[tuple[Assembler, list[Case]]]:
     for target in targets:
         cases = [Case(case.text, case.row, "target") for _, _, own in samples for case in own]
-        yield Judge(tool, target.name, tool.newest_ptx), cases
+        yield Assembler(tool, target.name, tool.newest_ptx), cases
 
 
-def _before(tool: Tool, samples: list[tuple[InstructionRow, str, list[Case]]]) -> Iterator[tuple[Judge, list[Case]]]:
+def _before(
+    tool: Tool, samples: list[tuple[InstructionRow, str, list[Case]]]
+) -> Iterator[tuple[Assembler, list[Case]]]:
     asked: dict[tuple[str, tuple[int, int]], list[Case]] = {}
     for row, home, own in samples:
         target = _oldest_home(row, home)
@@ -87,7 +89,7 @@ def _before(tool: Tool, samples: list[tuple[InstructionRow, str, list[Case]]]) -
             if version >= max(target.since, FIRST_MINOR_OF_TURING):
                 cases = [Case(case.text, case.row, "version") for case in own]
                 asked.setdefault((target.name, version), []).extend(cases)
-    yield from ((Judge(tool, target, version), cases) for (target, version), cases in asked.items())
+    yield from ((Assembler(tool, target, version), cases) for (target, version), cases in asked.items())
 
 
 def _oldest_home(row: InstructionRow, home: str) -> TargetRow:
@@ -107,8 +109,10 @@ def _before_version(version: tuple[int, int]) -> tuple[int, int]:
     return BEFORE.get(version, (major, minor - 1))
 
 
-def _with_code(tool: Tool, samples: list[tuple[InstructionRow, str, list[Case]]]) -> Iterator[tuple[Judge, list[Case]]]:
+def _with_code(
+    tool: Tool, samples: list[tuple[InstructionRow, str, list[Case]]]
+) -> Iterator[tuple[Assembler, list[Case]]]:
     asked: dict[str, list[Case]] = {}
     for _, home, own in samples:
         asked.setdefault(home, []).extend(Case(case.text, case.row, "code") for case in own[:1])
-    yield from ((Judge(tool, home, tool.newest_ptx, code=True), cases) for home, cases in asked.items())
+    yield from ((Assembler(tool, home, tool.newest_ptx, code=True), cases) for home, cases in asked.items())

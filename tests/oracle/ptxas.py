@@ -48,7 +48,7 @@ LISTS = "branches: .branchtargets done; prototype: .callprototype _ (); callees:
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
+class Assembler:
     """A ptxas for modules of one target and version; with `code`, it also generates (unoptimized) code.
 
     With `independent`, textures and samplers are separate variables (`.target …, texmode_independent`).
@@ -60,7 +60,7 @@ class Judge:
     code: bool = False
     independent: bool = False
 
-    def judge(self, instructions: Sequence[str]) -> dict[str, str | None]:
+    def verdicts(self, instructions: Sequence[str]) -> dict[str, str | None]:
         """Return the error of ptxas for each instruction, or None."""
         texts = list(dict.fromkeys(instructions))
         parts = [texts[start : start + AT_ONCE] for start in range(0, len(texts), AT_ONCE)]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .cases import Case
-    from .ptxas import Judge
+    from .ptxas import Assembler
 
 # Meanings of the symbols in forms.
 SYMBOLS: dict[str, str] = {
@@ -99,25 +99,25 @@ class Report:
         self.cells: dict[tuple[str, str], Tally] = {}
         self.used: Counter[str] = Counter()
 
-    def ask(self, judge: Judge, chapter_of: dict[str, str], cases: Sequence[Case]) -> None:
+    def ask(self, assembler: Assembler, chapter_of: dict[str, str], cases: Sequence[Case]) -> None:
         """Check `cases` with the table and ptxas, and count the results."""
-        theirs = judge.judge([case.text for case in cases])
-        ours = {case.text: opinion(case.text, judge.target, judge.version) for case in cases}
+        theirs = assembler.verdicts([case.text for case in cases])
+        ours = {case.text: opinion(case.text, assembler.target, assembler.version) for case in cases}
         # ptxas performs some checks only if a file has no other errors.
-        theirs |= judge.judge([text for text, mine in ours.items() if mine is None and theirs[text] is None])
+        theirs |= assembler.verdicts([text for text, mine in ours.items() if mine is None and theirs[text] is None])
         for case in cases:
             mine, other = ours[case.text], theirs[case.text]
             reason = ""
             if (mine is None) != (other is None):
                 reason = self._reason(case.text, mine, other)
-                other = other if reason else judge.alone(case.text)
+                other = other if reason else assembler.alone(case.text)
             cell = self.cells.setdefault((chapter_of[case.row.name], case.fault), Tally())
             if (mine is None) == (other is None):
                 cell.accepted += mine is None
                 cell.refused += mine is not None
                 continue
             reason = reason or self._reason(case.text, mine, other)
-            cell.differences.append(Difference(case.text, judge.target, judge.version, mine, other, reason))
+            cell.differences.append(Difference(case.text, assembler.target, assembler.version, mine, other, reason))
 
     def _reason(self, text: str, mine: str | None, theirs: str | None) -> str:
         line = f"{text} | {mine or ''} | {theirs or ''}"

@@ -17,7 +17,7 @@ from pyptx_ir.toolchain.finder import find_tool
 
 from .by_hand import FOLDER, NEWEST, VERSIONS, HandWritten, read, taken
 from .plan import targets_of
-from .ptxas import Judge
+from .ptxas import Assembler
 from .report import laxer, opinion, stricter
 
 if TYPE_CHECKING:
@@ -75,6 +75,6 @@ def test_what_stands_in_the_files_is_what_ptxas_says(target: str) -> None:
     # Each target gets a share of the forms, because ptxas is run again after each syntax error.
     shares = [form for path in PATHS for form in forms_of(path)][ASKED.index(target) :: 2 * len(ASKED)]
     forms = [form for form in shares if form.since is None or form.since <= ptxas.newest_ptx]
-    accepted = set(taken(Judge(ptxas, target, ptxas.newest_ptx), [form.text for form in forms]))
+    accepted = set(taken(Assembler(ptxas, target, ptxas.newest_ptx), [form.text for form in forms]))
     wrong = [form.text for form in forms if (form.text in accepted) != form.is_for(target, ptxas.newest_ptx)]
     assert wrong == []

@@ -10,7 +10,7 @@ from pyptx_ir.isa.kinds.textures import GEOMETRIES
 from pyptx_ir.toolchain.finder import find_tool
 
 from .by_hand import FOLDER, read
-from .ptxas import Judge
+from .ptxas import Assembler
 from .report import opinion
 
 pytestmark = [pytest.mark.no_cover, pytest.mark.ptxas]
@@ -33,13 +33,13 @@ def sampled() -> list[str]:
 
 def test_the_table_takes_a_sampler_beside_the_texture_where_ptxas_does() -> None:
     ptxas = find_tool("ptxas")
-    judge = Judge(ptxas, "sm_90", ptxas.newest_ptx, independent=True)
+    assembler = Assembler(ptxas, "sm_90", ptxas.newest_ptx, independent=True)
     forms = [*dict.fromkeys(sampled()), *QUERIES]
-    theirs = judge.judge(forms)
+    theirs = assembler.verdicts(forms)
     assert sum(said is None for said in theirs.values()) > 30 * len(GEOMETRIES)
     wrong = {
         form: (mine, theirs[form])
         for form in forms
-        if ((mine := opinion(form, judge.target, judge.version)) is None) != (theirs[form] is None)
+        if ((mine := opinion(form, assembler.target, assembler.version)) is None) != (theirs[form] is None)
     }
     assert wrong == {}

@@ -14,7 +14,7 @@ from pyptx_ir.toolchain.finder import find_tool
 from pyptx_ir.toolchain.runner import run
 
 from .plan import chapters, plan
-from .ptxas import Judge
+from .ptxas import Assembler
 from .report import Report, laxer, stricter
 
 pytestmark = [pytest.mark.no_cover, pytest.mark.ptxas]
@@ -24,8 +24,8 @@ def test_table_and_ptxas_agree_but_for_the_reviewed_list() -> None:
     report = Report()
     known = chapters()
     share = set(sorted(known)[::20])  # rows of every chapter
-    for judge, cases in plan(find_tool("ptxas"), share, random.Random(1), valid=6, broken=1):
-        report.ask(judge, known, cases)
+    for assembler, cases in plan(find_tool("ptxas"), share, random.Random(1), valid=6, broken=1):
+        report.ask(assembler, known, cases)
     assert sum(cell.accepted for cell in report.cells.values()) > 1200
     assert sum(cell.refused for cell in report.cells.values()) > 1000
     assert [str(difference) for difference in report.differences()] == []
@@ -41,7 +41,7 @@ def test_ptxas_takes_every_target_with_its_default_version() -> None:
     for target in TARGETS:
         if target.number < 75 or target.until or target.since > ptxas.newest_ptx:
             continue
-        verdict = Judge(ptxas, target.name, default_version(target)).alone("exit;")
+        verdict = Assembler(ptxas, target.name, default_version(target)).alone("exit;")
         if verdict:
             refused[target.name] = verdict
     assert not refused

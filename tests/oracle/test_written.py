@@ -15,7 +15,7 @@ from pyptx_ir.toolchain.finder import find_tool
 
 from .cases import Case
 from .plan import targets_of
-from .ptxas import Judge
+from .ptxas import Assembler
 from .report import Report
 from .written import GALLERY, forms_in, loaded, written_by_wrappers
 
@@ -47,9 +47,11 @@ def test_ptxas_accepts_what_we_write_on_exactly_the_targets_that_the_table_allow
     assert len(forms) > 1000, len(forms)
     ptxas, report = find_tool("ptxas"), Report()
     for turn, target in enumerate(targets_of(ptxas.newest_ptx)):
-        judge = Judge(ptxas, target.name, ptxas.newest_ptx)
+        assembler = Assembler(ptxas, target.name, ptxas.newest_ptx)
         report.ask(
-            judge, {WRITTEN.name: "written"}, [Case(form, WRITTEN, "written") for form in forms[turn % SHARE :: SHARE]]
+            assembler,
+            {WRITTEN.name: "written"},
+            [Case(form, WRITTEN, "written") for form in forms[turn % SHARE :: SHARE]],
         )
     (cell,) = report.cells.values()
     assert cell.accepted > 10_000 / SHARE

@@ -388,7 +388,7 @@ from pyptx_dsl.bundles import BundleError, record, restore
 from pyptx_dsl.bundles.c_interface import interface_of
 from pyptx_dsl.bundles.c_launch import launch_functions
 from pyptx_dsl.bundles.manifest import BundleEntry
-from pyptx_dsl.bundles.outline import outline_of
+from pyptx_dsl.bundles.kernel_signature import outline_of
 
 
 plain = json.loads(json.dumps(record(special)))

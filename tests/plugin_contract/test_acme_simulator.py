@@ -143,7 +143,7 @@ def go(text, warps=1, **options):
 
 a = np.arange(16).reshape(4, 4)
 """
-Found = dict[tuple[str, str], list[str]]
+FindingsOfKernels = dict[tuple[str, str], list[str]]
 SCHEDULES = ("", "seed=1", "seed=2", "seed=3", "delay_async=True")
 
 
@@ -199,7 +199,7 @@ ALONE = [
 
 
 @pytest.fixture(scope="module")
-def found(run_once: Run) -> Found:
+def found(run_once: Run) -> FindingsOfKernels:
     """Return the rules of the findings in kernels, by kernel text and options of the run."""
     asked = [(kernel, schedule) for kernel, _ in ORDERS for schedule in SCHEDULES[::2]]
     asked += [(kernel, "delay_async=True") for kernel, _ in FAULTS]
@@ -212,7 +212,9 @@ def found(run_once: Run) -> Found:
 
 
 @pytest.mark.parametrize(("kernel", "rules"), ORDERS)
-def test_fences_of_its_recipes_and_orders_of_its_words_are_judged(found: Found, kernel: str, rules: list[str]) -> None:
+def test_fences_of_its_recipes_and_orders_of_its_words_are_judged(
+    found: FindingsOfKernels, kernel: str, rules: list[str]
+) -> None:
     assert [found[kernel, schedule] for schedule in SCHEDULES[::2]] == [rules] * len(SCHEDULES[::2])
 
 
@@ -224,12 +226,14 @@ def test_what_it_says_of_recipes_and_orders(run: Run) -> None:
 
 
 @pytest.mark.parametrize(("kernel", "rules"), FAULTS)
-def test_each_fault_with_it_has_its_rule(found: Found, kernel: str, rules: list[str]) -> None:
+def test_each_fault_with_it_has_its_rule(found: FindingsOfKernels, kernel: str, rules: list[str]) -> None:
     assert set(found[kernel, "delay_async=True"]) >= set(rules)
 
 
 @pytest.mark.parametrize(("kernel", "rule"), ALONE)
-def test_a_rule_that_the_check_of_races_reports_can_be_asked_for_alone(found: Found, kernel: str, rule: str) -> None:
+def test_a_rule_that_the_check_of_races_reports_can_be_asked_for_alone(
+    found: FindingsOfKernels, kernel: str, rule: str
+) -> None:
     assert found[kernel, f"checks={rule!r}"] == [rule]
 
 

@@ -55,7 +55,7 @@ def printed(module: nodes.Module, *, unchecked: bool = False) -> Iterator[str]:
             case nodes.Section():
                 yield from section(node)
             case _:
-                yield lines(*said("m", node.lead, node.raw), f"m.{CALLS[type(node)](node)}")
+                yield lines(*said("m", node.leading_trivia, node.raw), f"m.{CALLS[type(node)](node)}")
 
 
 def lines(*given: str) -> str:
@@ -63,18 +63,22 @@ def lines(*given: str) -> str:
     return "".join([f"{line}\n" for line in given])
 
 
-def said(owner: str, lead: str | None, spelling: str | None = None) -> list[str]:
+def said(owner: str, leading_trivia: str | None, spelling: str | None = None) -> list[str]:
     """Return the line that sets the formatting of the next statement; none if its formatting is unset."""
-    if lead is None and spelling is None:
+    if leading_trivia is None and spelling is None:
         return []
-    return [call(f"{owner}.written", lead=lead, spelling=spelling)]
+    return [call(f"{owner}.written", leading_trivia=leading_trivia, spelling=spelling)]
 
 
 def section(node: nodes.Section) -> Iterator[str]:
     """Yield a debugging section."""
-    opening = said("m", node.lead, None if node.head is None else f".section{node.head}")
-    body = [line for each in node.body for line in (*said("m", each.lead, each.raw), f"m.{CALLS[type(each)](each)}")]
-    body += said("m", node.close_lead)
+    opening = said("m", node.leading_trivia, None if node.head is None else f".section{node.head}")
+    body = [
+        line
+        for each in node.body
+        for line in (*said("m", each.leading_trivia, each.raw), f"m.{CALLS[type(each)](each)}")
+    ]
+    body += said("m", node.closing_trivia)
     yield lines(*opening, f"with {call('m.section', node.name)}:", *[f"    {line}" for line in body or ["pass"]])
 
 
@@ -84,8 +88,8 @@ def definition(node: nodes.Function, block: nodes.Block) -> Iterator[str]:
     for number, part in enumerate(body.parts):
         yield lines(f"def part_{number}():", *part)
     yield lines(
-        *said("m", node.lead, node.raw),
-        f"@{header(f'm.{node.kind}', node.name, node=node, brace=block.lead)}",
+        *said("m", node.leading_trivia, node.raw),
+        f"@{header(f'm.{node.kind}', node.name, node=node, brace=block.leading_trivia)}",
         "def body():",
         *[f"    part_{number}()" for number in range(len(body.parts))],
         *body.lines,
@@ -108,7 +112,7 @@ class Body:
             if len(self.lines) >= PART:
                 self.parts.append(self.lines)
                 self.lines = []
-        self.add(*said("ptx", block.close_lead))
+        self.add(*said("ptx", block.closing_trivia))
 
     def add(self, *given: str) -> None:
         """Add lines at the current indentation."""
@@ -116,7 +120,7 @@ class Body:
 
     def statement(self, node: nodes.Statement) -> None:
         """Print a statement."""
-        self.add(*said("ptx", node.lead, node.raw))
+        self.add(*said("ptx", node.leading_trivia, node.raw))
         match node:
             case nodes.Block():
                 self.block(node)
@@ -135,7 +139,7 @@ class Body:
         self.indent += nested
         for inner in node.body:
             self.statement(inner)
-        self.add(*said("ptx", node.close_lead), "pass" if nested else "ptx.close_scope()")
+        self.add(*said("ptx", node.closing_trivia), "pass" if nested else "ptx.close_scope()")
         self.indent -= nested
         self.names = self.names.parents
 

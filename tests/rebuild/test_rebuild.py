@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.corpus_modules import BY_HAND, CORPUS, FOLDERS, refused
 from tests.wild.rebuilding import Rebuilt, rebuild, run
-from tests.wild.work import Work
+from tests.wild.work import PrintTask
 from tools.shares import at_most
 
 from pyptx_ir.syntax import decode, encode, nodes, parse, walk
@@ -39,7 +39,7 @@ def some(folder: str, turn: int) -> list[Path]:
 
 @cache
 def rebuilt(folder: str) -> dict[str, Rebuilt]:
-    work = [Work(path.read_bytes(), path.name, refused(path)) for path in some(folder, 1)]
+    work = [PrintTask(path.read_bytes(), path.name, refused(path)) for path in some(folder, 1)]
     return {one.name: rebuild(one) for one in work}
 
 

@@ -30,7 +30,7 @@ from .laws import Outcome, judge
 from .rebuilding import rebuild
 from .transpiling import hold, machine_code
 from .wheels import FetchError, Sample, fetch, take
-from .work import Work, chosen
+from .work import PrintTask, chosen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,7 +88,7 @@ def examine(requirement: str, options: argparse.Namespace) -> int:
         if not some:
             say("  nothing to rebuild or to transpile: no module is small enough")
             return faults + 1
-        work = [Work.of(one) for one in some]
+        work = [PrintTask.of(one) for one in some]
         faults += rebuildings(work, options.jobs) if "rebuilding" in parts else 0
         faults += transpilings(work, options.jobs) if "transpiling" in parts else 0
     return faults
@@ -127,7 +127,7 @@ def report(sample: Sample, parts: Sequence[str], keep: Path | None) -> int:
     return faults
 
 
-def rebuildings(work: Sequence[Work], jobs: int) -> int:
+def rebuildings(work: Sequence[PrintTask], jobs: int) -> int:
     """Rebuild modules from Python that calls only public names; print figures and return the number of faults."""
     with ProcessPoolExecutor(jobs) as pool:
         rebuilt = list(pool.map(rebuild, work))
@@ -142,7 +142,7 @@ def rebuildings(work: Sequence[Work], jobs: int) -> int:
     return len(work) - exact
 
 
-def transpilings(work: Sequence[Work], jobs: int) -> int:
+def transpilings(work: Sequence[PrintTask], jobs: int) -> int:
     """Transpile modules with and without rules; print figures and return the number of faults."""
     both = [(one, sugar) for one in work for sugar in (False, True)]
     with ProcessPoolExecutor(jobs) as pool:
@@ -154,9 +154,9 @@ def transpilings(work: Sequence[Work], jobs: int) -> int:
     for fault in faults:
         say(f"  {fault}")
     size, seconds = 2 * sum(len(one.text) for one in work) / 1e6, sum(one.seconds for one in outcomes)
-    withdrawn = sum(one.withdrawn for one in outcomes)
+    rejected = sum(one.rejected for one in outcomes)
     plain, sugared = (sum(one.sugar == sugar and not one.fault for one in outcomes) for sugar in (False, True))
-    rate = f"{withdrawn} claims withdrawn; {size / (seconds or 1e-9):.2f} MB/s, run and compared"
+    rate = f"{rejected} claims rejected; {size / (seconds or 1e-9):.2f} MB/s, run and compared"
     say(f"  {len(work)} modules transpiled: {plain} exact plain, {sugared} sugared; {rate}")
     return len(faults)
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax import nodes
     from pyptx_ir.syntax.style import Style
 
-    from .work import Work
+    from .work import PrintTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Rebuilt:
     seconds: float
 
 
-def rebuild(work: Work) -> Rebuilt:
+def rebuild(work: PrintTask) -> Rebuilt:
     """Check both properties of one module."""
     started = time.perf_counter()
     text, name = decode(work.text), work.name

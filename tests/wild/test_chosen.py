@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from .wheels import Found
+from .wheels import WheelModule
 from .work import LARGEST, MOST, chosen
 
 
-def of_sizes(*sizes: int) -> list[Found]:
-    return [Found("file", b" " * size, f"{at:064}") for at, size in enumerate(sizes)]
+def of_sizes(*sizes: int) -> list[WheelModule]:
+    return [WheelModule("file", b" " * size, f"{at:064}") for at, size in enumerate(sizes)]
 
 
 @pytest.mark.parametrize("count", [0, 1, MOST - 1, MOST, MOST + 1, 2 * MOST - 1, 5 * MOST + 3])

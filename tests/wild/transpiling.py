@@ -20,7 +20,7 @@ from pyptx_ir.toolchain import AssemblyError, ToolchainError, assemble
 from .laws import first_difference
 
 if TYPE_CHECKING:
-    from .work import Work
+    from .work import PrintTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +30,11 @@ class Transpiled:
     name: str
     sugar: bool
     fault: str
-    withdrawn: int
+    rejected: int
     seconds: float
 
 
-def hold(work: Work, sugar: bool) -> Transpiled:  # noqa: FBT001 - mapped over a pool, which passes by position
+def hold(work: PrintTask, sugar: bool) -> Transpiled:  # noqa: FBT001 - mapped over a pool, which passes by position
     """Transpile one module, run the printed Python, and compare its PTX with the source."""
     started = time.perf_counter()
     source = decode(work.text)

@@ -32,7 +32,7 @@ class FetchError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class WheelModule:
     """PTX module of a wheel: the file that contains it, its bytes, and their hash."""
 
     file: str
@@ -44,7 +44,7 @@ class Found:
 class Sample:
     """Modules taken from a wheel, out of `distinct` ones; `files` is the number of files with PTX."""
 
-    modules: tuple[Found, ...]
+    modules: tuple[WheelModule, ...]
     distinct: int
     files: int
 
@@ -73,7 +73,7 @@ def take(wheel: Path, limit: int | None) -> Sample:
 
     Members are unpacked one at a time into a temporary file and mapped, so that memory holds one text at a time.
     """
-    kept: dict[str, Found] = {}
+    kept: dict[str, WheelModule] = {}
     seen: set[str] = set()
     files: set[str] = set()
     for file, text in _texts(wheel):
@@ -82,7 +82,7 @@ def take(wheel: Path, limit: int | None) -> Sample:
         if digest in seen:
             continue
         seen.add(digest)
-        kept[digest] = Found(file, text, digest)
+        kept[digest] = WheelModule(file, text, digest)
         if limit is not None and len(kept) > limit:
             del kept[max(kept)]
     return Sample(tuple(kept[digest] for digest in sorted(kept)), len(seen), len(files))

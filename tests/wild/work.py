@@ -13,14 +13,14 @@ from .checks import check
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .wheels import Found
+    from .wheels import WheelModule
 
 MOST = 30
 LARGEST = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class PrintTask:
     """Module to print as Python; `unchecked` if check and ptxas reject it, or its target is retired."""
 
     text: bytes
@@ -28,14 +28,14 @@ class Work:
     unchecked: bool = False
 
     @classmethod
-    def of(cls, module: Found) -> Self:
+    def of(cls, module: WheelModule) -> Self:
         """Return the work for a module, after checking it."""
         name = f"{module.file}#{module.digest[:12]}"
         verdict = check(module.text, name)
         return cls(module.text, name, verdict.refused or verdict.retired)
 
 
-def chosen(modules: Sequence[Found]) -> list[Found]:
+def chosen(modules: Sequence[WheelModule]) -> list[WheelModule]:
     """Return the modules to print: all with at most `LARGEST` bytes; of more than `MOST`, that many, spread by size."""
     small = sorted((one for one in modules if len(one.text) <= LARGEST), key=lambda one: (len(one.text), one.digest))
     count = min(len(small), MOST)

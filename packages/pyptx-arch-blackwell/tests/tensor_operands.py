@@ -15,7 +15,7 @@ from .tensor_kernels import COLUMNS, LANES
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from .reference_products import Product
+    from .mma_reference import Product
 
     Array = NDArray[Any]
 

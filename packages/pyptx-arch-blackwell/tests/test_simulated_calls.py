@@ -1,7 +1,7 @@
 """Kernels of `ptx.tcgen05` calls, traced whole and run on the simulator, compute the manual's results.
 
 A kernel fills tensor memory and tiles through the calls, multiplies, and stores all of tensor memory. D is compared
-with the model of `product_bench`, and descriptors that calls make with those of `reference_products`.
+with the model of `mma_bench`, and descriptors that calls make with those of `mma_reference`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.shared_memory.tiles import SharedTile
 from pyptx_dsl.types import b32, from_name, u32
 
-from .product_bench import Bench
-from .reference_products import ROOMS, Mask, Product, Scales
+from .mma_bench import Bench
+from .mma_reference import ROOMS, Mask, Product, Scales
 from .tensor_images import Layout, Tiles
 from .tensor_kernels import LANES
 

@@ -10,8 +10,8 @@ import pytest
 
 from pyptx_sim import run
 
-from .product_bench import Bench
-from .reference_products import Product
+from .mma_bench import Bench
+from .mma_reference import Product
 from .tensor_images import Layout, Tiles, codes_of, row_bytes
 from .tensor_kernels import LANES, Issue, outcome
 

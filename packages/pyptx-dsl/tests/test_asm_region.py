@@ -64,8 +64,8 @@ def test_the_comments_are_leads_of_the_tree() -> None:
     (function,) = [node for node in module.body if isinstance(node, Function)]
     assert function.body is not None
     (instruction,) = [node for node in function.body.body if isinstance(node, Instruction)]
-    assert instruction.lead.endswith("// from here\n\t")
-    assert function.body.close_lead == "\n\t// to here\n"
+    assert instruction.leading_trivia.endswith("// from here\n\t")
+    assert function.body.closing_trivia == "\n\t// to here\n"
     assert emit(parse(emit(module))) == emit(module)
 
 

@@ -11,7 +11,7 @@ from pyptx_dsl import ptx, reg
 from pyptx_dsl.errors import CallError, OperandError
 from pyptx_dsl.modules.beginning import module
 from pyptx_dsl.modules.pieces import text_body
-from pyptx_dsl.modules.places import places_of
+from pyptx_dsl.modules.statement_locations import places_of
 from pyptx_dsl.types import b32, u64
 from pyptx_ir.errors import PyptxError
 

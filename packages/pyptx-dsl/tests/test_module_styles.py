@@ -16,7 +16,7 @@ from pyptx_ir.syntax.style import KNOWN, Style
 if TYPE_CHECKING:
     from pyptx_dsl.modules.builder import ModuleBuilder
 
-WIDE = Style(leads={"*": " ", "^ *": ""}, gaps={"Instruction": {"opcode %": "    "}})
+WIDE = Style(trivia={"*": " ", "^ *": ""}, gaps={"Instruction": {"opcode %": "    "}})
 
 
 def everything() -> ModuleBuilder:
@@ -65,8 +65,8 @@ def test_a_style_changes_white_space_alone(name: str) -> None:
 
 def test_a_style_gives_the_white_space_of_every_statement() -> None:
     tree = parse(everything().ptx(style=WIDE))
-    closing = {node.close_lead for node in walk(tree) if isinstance(node, nodes.Block | nodes.Section)}
-    assert {node.lead for node in walk(tree)} == {"", " "}
+    closing = {node.closing_trivia for node in walk(tree) if isinstance(node, nodes.Block | nodes.Section)}
+    assert {node.leading_trivia for node in walk(tree)} == {"", " "}
     assert closing | {tree.tail} == {" "}
 
 

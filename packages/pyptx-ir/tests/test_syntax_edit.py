@@ -35,8 +35,8 @@ def test_a_comment_mark_in_a_string_is_no_comment() -> None:
 
 def test_a_change_of_trivia_keeps_the_spelling() -> None:
     node = parse_instruction("ret ;")
-    assert emit(evolve(node, lead="\n")) == "\nret ;"
-    assert emit(evolve(node, lead="\n", guard=None)) == "\nret;"
+    assert emit(evolve(node, leading_trivia="\n")) == "\nret ;"
+    assert emit(evolve(node, leading_trivia="\n", guard=None)) == "\nret;"
 
 
 def test_a_new_body_keeps_the_header_of_its_function() -> None:
@@ -60,8 +60,8 @@ def test_a_renamed_section_drops_its_head_and_a_changed_line_only_itself() -> No
 
 
 def test_nodes_built_by_hand_are_text_at_once() -> None:
-    block = Block((Label("L", lead="\n"), Instruction(("bra",), ())), lead="\n")
-    tree = Module((Version(8, 0, lead=""), Function("entry", "k", (), lead="\n", body=block)))
+    block = Block((Label("L", leading_trivia="\n"), Instruction(("bra",), ())), leading_trivia="\n")
+    tree = Module((Version(8, 0, leading_trivia=""), Function("entry", "k", (), leading_trivia="\n", body=block)))
     assert emit(tree) == ".version 8.0\n.entry k()\n{\nL:\n\tbra;\n}\n"
     assert parse(emit(tree)) == tree
 
@@ -71,7 +71,7 @@ def test_nodes_and_operands_stay_frozen_though_the_parser_makes_them_fast() -> N
     with pytest.raises(FrozenInstanceError):
         node.opcode = ("sub",)
     with pytest.raises(FrozenInstanceError):
-        del node.lead
+        del node.leading_trivia
     with pytest.raises(FrozenInstanceError):
         node.operands[0].name = "%r2"
     assert type(node) is Instruction
@@ -103,8 +103,8 @@ def test_spelling_ignores_what_is_kept() -> None:
 def test_a_statement_is_rewritten_as_replace_would(text: str) -> None:
     (node,) = parse_statements(f"\n/* lead */ {text}")
     again = rewritten(node, "\n\n", "raw")
-    assert (again, type(again), again.lead, again.raw) == (node, type(node), "\n\n", "raw")
-    assert again == replace(node, lead="\n\n", raw="raw")
-    assert rewritten(node, None, None).lead is None
+    assert (again, type(again), again.leading_trivia, again.raw) == (node, type(node), "\n\n", "raw")
+    assert again == replace(node, leading_trivia="\n\n", raw="raw")
+    assert rewritten(node, None, None).leading_trivia is None
     with pytest.raises(FrozenInstanceError):
-        again.lead = ""  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]  frozen, as every node
+        again.leading_trivia = ""  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]  frozen, as every node

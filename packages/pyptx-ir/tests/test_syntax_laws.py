@@ -151,8 +151,8 @@ def same(one: Module, other: Module) -> None:
     assert one == other
     assert one.tail == other.tail
     for a, b in zip(walk(one), walk(other), strict=True):
-        assert (a.lead, a.raw) == (b.lead, b.raw)
-        assert getattr(a, "close_lead", "") == getattr(b, "close_lead", "")
+        assert (a.leading_trivia, a.raw) == (b.leading_trivia, b.raw)
+        assert getattr(a, "closing_trivia", "") == getattr(b, "closing_trivia", "")
         assert getattr(a, "head", "") == getattr(b, "head", "")
 
 
@@ -269,7 +269,7 @@ def test_spans_cut_out_the_statements(name: str) -> None:
     assert [node for node, _ in found] == list(walk(tree))
     for node, span in found:
         piece = text[span.start : span.end]
-        assert text[: span.start].endswith(node.lead)
+        assert text[: span.start].endswith(node.leading_trivia)
         if isinstance(node, Block | Section) or (isinstance(node, Function) and node.body is not None):
             assert piece[-1] == "}"
             assert piece.startswith(node.raw or ("{" if isinstance(node, Block) else ".section"))
@@ -285,9 +285,9 @@ def test_editing_one_node_changes_only_its_bytes(name: str) -> None:
     for node, span in random.Random(0).sample(found, min(len(found), 8)):
         edited = evolve(node, opcode=("edited", *node.opcode))
         after = emit(swap(tree, node, edited))
-        start = span.start - len(node.lead)
-        assert after == text[:start] + edited.lead + spell(edited) + text[span.end :]
-        assert edited.lead.startswith(node.lead)
+        start = span.start - len(node.leading_trivia)
+        assert after == text[:start] + edited.leading_trivia + spell(edited) + text[span.end :]
+        assert edited.leading_trivia.startswith(node.leading_trivia)
 
 
 def swap(tree: Module, old: Statement, new: Statement) -> Module:
@@ -309,7 +309,7 @@ def swap(tree: Module, old: Statement, new: Statement) -> Module:
 
 def test_no_node_keeps_the_source() -> None:
     text = NVCC * 20
-    longest = max(len(owned) for node in walk(parse(text)) for owned in (node.lead, node.raw or ""))
+    longest = max(len(owned) for node in walk(parse(text)) for owned in (node.leading_trivia, node.raw or ""))
     assert longest < 400
 
 

@@ -68,8 +68,8 @@ def test_a_style_is_what_is_most_frequent() -> None:
     assert style.gaps["Instruction"] == {"opcode %": " \t", "opcode w": " \t"}
     assert style.gaps["RegisterDeclaration"] == {". %": " \t"}
     assert style.gaps["call"] == {"opcode w": " "}
-    assert style.leads["{ *"] == " // callseq {call}, 0\n\t"
-    assert style.leads["} *"] == " // callseq {called}\n\t"
+    assert style.trivia["{ *"] == " // callseq {call}, 0\n\t"
+    assert style.trivia["} *"] == " // callseq {called}\n\t"
     assert style.asm == ("// begin inline asm\n\t{ add.s32 %a,%a,0; add.s32 %a,%a,0;}\n\t// end inline asm",)
 
 
@@ -85,7 +85,7 @@ def test_what_deviates_is_named_and_nothing_else_is_left() -> None:
 def test_a_tree_without_spellings_is_written_in_any_style() -> None:
     tree = parse(TEXT)
     style = learn(tree)
-    new = evolve(parse_instruction("xor.b32 %r7, %r6, -1;"), lead=None, raw=None)
+    new = evolve(parse_instruction("xor.b32 %r7, %r6, -1;"), leading_trivia=None, raw=None)
     function = tree.body[-1]
     assert isinstance(function, n.Function)
     assert function.body is not None
@@ -96,7 +96,7 @@ def test_a_tree_without_spellings_is_written_in_any_style() -> None:
 
 def test_a_lead_that_is_open_is_the_usual_one_without_a_style() -> None:
     block = n.Block((n.Instruction(("ret",)),))
-    module = n.Module((n.Version(8, 0, lead=""), n.Function("entry", "k", (), body=block)))
+    module = n.Module((n.Version(8, 0, leading_trivia=""), n.Function("entry", "k", (), body=block)))
     assert emit(module) == ".version 8.0\n\t.entry k()\n\t{\n\tret;\n}\n"
     assert emit(module, Style()) == emit(module)
     section = n.Section(".debug_str", (n.Label("x"),))
@@ -124,9 +124,9 @@ def test_canonical_layout_indents_by_depth() -> None:
 
 
 def test_a_style_joins_no_tokens_and_one_that_adds_some_is_refused() -> None:
-    assert parse(formatted(CROWDED, Style(leads={"*": ""}))) == parse(CROWDED)
+    assert parse(formatted(CROWDED, Style(trivia={"*": ""}))) == parse(CROWDED)
     with pytest.raises(FormattingError, match="more than whitespace"):
-        formatted(CROWDED, Style(leads={"*": "\nret;"}))
+        formatted(CROWDED, Style(trivia={"*": "\nret;"}))
 
 
 LLVM = """\
@@ -165,13 +165,13 @@ def deviating(text: str) -> list[tuple[str | None, str | None]]:
     tree = parse(text)
     style = learn(tree)
     assert emit(stripped(tree, style), style) == text
-    return [(one.lead, one.raw) for one in deviations(tree, style)]
+    return [(one.leading_trivia, one.raw) for one in deviations(tree, style)]
 
 
 def test_comments_that_repeat_what_is_around_are_rules_where_they_are_seen_once() -> None:
     style = learn(parse(LLVM))
-    assert style.leads["Loc *"] == "{margin}// {location}\n// %bb.{block}:\n\t"
-    assert style.leads["* Function"] == "\n\t// .globl\t{function}{margin}// -- Begin function {function}\n"
+    assert style.trivia["Loc *"] == "{margin}// {location}\n// %bb.{block}:\n\t"
+    assert style.trivia["* Function"] == "\n\t// .globl\t{function}{margin}// -- Begin function {function}\n"
 
 
 def test_what_compilers_count_goes_on_from_what_a_comment_says() -> None:
@@ -248,7 +248,7 @@ UNIT = """\
 def test_the_lines_of_debug_sections_are_explained() -> None:
     tree = parse(ABBREVIATIONS + UNIT)
     style = learn(tree)
-    assert style.leads["*"] == "{margin}// {remark}\n"
+    assert style.trivia["*"] == "{margin}// {remark}\n"
     assert not list(deviations(tree, style))
 
 

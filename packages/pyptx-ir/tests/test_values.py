@@ -15,7 +15,7 @@ from pyptx_ir.values import Unique, Value, value
 
 @value(kw_only=True)
 class Base(Value):
-    lead: str = field(default="", compare=False, repr=False)
+    leading_trivia: str = field(default="", compare=False, repr=False)
 
 
 @value
@@ -81,11 +81,11 @@ def test_a_signature_is_known_before_the_first_value_is_made() -> None:
 
 
 def test_a_value_is_made_as_its_fields_say() -> None:
-    one = Sum(1, lead=" ")
-    assert (one.left, one.right, one.notes, one.lead) == (1, 2, [], " ")
+    one = Sum(1, leading_trivia=" ")
+    assert (one.left, one.right, one.notes, one.leading_trivia) == (1, 2, [], " ")
     assert one.notes is not Sum(1).notes
     assert Sum(left=3, right=4, notes=["x"]).right == 4
-    assert list(inspect.signature(Sum.__init__).parameters) == ["self", "left", "right", "notes", "lead"]
+    assert list(inspect.signature(Sum.__init__).parameters) == ["self", "left", "right", "notes", "leading_trivia"]
 
 
 @pytest.mark.parametrize("wrong", [Sum, lambda: Sum(1, 2, [], ""), lambda: Sum(1, middle=2), lambda: Nothing(1)])
@@ -104,23 +104,23 @@ def test_a_value_cannot_be_changed() -> None:
 
 
 def test_values_are_equal_by_the_fields_that_count() -> None:
-    assert Base(lead="x") == Base(lead="y")
+    assert Base(leading_trivia="x") == Base(leading_trivia="y")
     assert Sum(1) == Sum(1, 2) != Sum(2)
     assert Base() != Nothing()
-    assert hash(Base(lead="x")) == hash(Base())
-    assert repr(Sum(1, lead="x")) == "Sum(left=1, right=2, notes=[])"
+    assert hash(Base(leading_trivia="x")) == hash(Base())
+    assert repr(Sum(1, leading_trivia="x")) == "Sum(left=1, right=2, notes=[])"
 
 
 def test_dataclasses_and_copies_know_values() -> None:
-    one = Sum(1, lead=" ")
+    one = Sum(1, leading_trivia=" ")
     assert is_dataclass(Sum)
-    assert [each.name for each in fields(Sum)] == ["lead", "left", "right", "notes"]
+    assert [each.name for each in fields(Sum)] == ["leading_trivia", "left", "right", "notes"]
     changed = replace(one, right=5)
-    assert (changed.left, changed.right, changed.lead) == (1, 5, " ")
+    assert (changed.left, changed.right, changed.leading_trivia) == (1, 5, " ")
     copies = (pickle.loads(pickle.dumps(one)), copy.copy(one), copy.deepcopy(one))  # noqa: S301 - our own bytes
     for made in copies:
         assert made == one
-        assert made.lead == " "
+        assert made.leading_trivia == " "
     match one:
         case Sum(left, right):
             assert (left, right) == (1, 2)
@@ -133,7 +133,7 @@ def test_a_plain_subclass_is_made_as_its_values_are() -> None:
 
     one = Tagged(1)
     assert type(one) is Tagged
-    assert (one.left, one.right, one.notes, one.lead) == (1, 2, ["tagged"], "")
+    assert (one.left, one.right, one.notes, one.leading_trivia) == (1, 2, ["tagged"], "")
     with pytest.raises(FrozenInstanceError):
         one.right = 3  # type: ignore[misc]  under test
 

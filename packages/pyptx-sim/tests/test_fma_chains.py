@@ -18,7 +18,7 @@ except ImportError:  # NumPy 1.26
 from pyptx_sim.numerics import fma_chains
 from pyptx_sim.numerics.fma_chains import chained, fastest, one_by_one, sparsely_chained
 
-from . import products_reference as products
+from . import mma_reference
 
 CORES = {"Prescott": "SSE3", "Nehalem": "SSE42", "Sandybridge": "AVX", "Haswell": "AVX2", "SkylakeX": "AVX512F"}
 """OpenBLAS kernels for x86, and the CPU feature that each needs."""
@@ -85,7 +85,7 @@ def test_fmas_one_by_one_are_those_of_exact_fractions():
     found = one_by_one(a, b)
     for row, column in product(range(6), range(5)):
         pairs = list(zip(a[row].tolist(), b[column].tolist(), strict=True))
-        assert found[row, column] == products.fused_sum(pairs, 0, "f32")
+        assert found[row, column] == mma_reference.fused_sum(pairs, 0, "f32")
 
 
 @pytest.mark.parametrize("order", [np.float64, None], ids=["wide", "backwards"])

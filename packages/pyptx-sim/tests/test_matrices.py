@@ -12,7 +12,7 @@ from pyptx_ir.fragments.moves import MOVES
 from pyptx_sim import run
 from pyptx_sim.errors import MissingSemantics
 
-from . import products_reference as products
+from . import mma_reference
 from .ptx_text import BODY_LINE, execute, module
 
 ROW = 16  # bytes
@@ -94,7 +94,9 @@ def test_ldmatrix_deals_rows_out_as_its_fragment_says(form, count):
         rows = [source[order[matrix * move.addresses + row]] for row in range(move.addresses)]
         wanted = [stored_elements(row, move) for row in rows]
         first = matrix * move.fragment.registers
-        dealt = products.matrix(move.fragment, out[first : first + move.fragment.registers], f"u{move.fragment.bits}")
+        dealt = mma_reference.matrix(
+            move.fragment, out[first : first + move.fragment.registers], f"u{move.fragment.bits}"
+        )
         assert dealt == {
             (0, row, column): wanted[row][column]
             for row in range(move.fragment.rows)
@@ -118,7 +120,7 @@ def test_stmatrix_stores_what_the_lanes_hold(form, count):
     words = source.view(np.uint32)
     expected = source.copy()
     for matrix in range(count):
-        held = products.matrix(move.fragment, [words[:, matrix]], f"u{move.fragment.bits}")
+        held = mma_reference.matrix(move.fragment, [words[:, matrix]], f"u{move.fragment.bits}")
         for row in range(move.addresses):
             bits = sum(held[0, row, column] << (column * move.stored) for column in range(move.fragment.columns))
             line = order[matrix * move.addresses + row]
@@ -304,11 +306,11 @@ def test_wmma_from_memory_to_memory(case):
     full = [stride or extents[w][layout == "row"] for stride, layout, w in zip(strides, layouts, "abcd", strict=True)]
     for i, which in enumerate("abc"):
         element = types[i + 1]
-        bits = products.random_bits(random, element, extents[which])
-        matrices[which] = np.vectorize(lambda b, t=element: products.value(int(b), t), otypes=[object])(bits)
-        memory.append(in_memory(bits, layouts[i], full[i], products.WIDTHS[element]))
+        bits = mma_reference.random_bits(random, element, extents[which])
+        matrices[which] = np.vectorize(lambda b, t=element: mma_reference.value(int(b), t), otypes=[object])(bits)
+        memory.append(in_memory(bits, layouts[i], full[i], mma_reference.WIDTHS[element]))
     lines = m if layouts[3] == "row" else n
-    width = products.WIDTHS[types[0]]
+    width = mma_reference.WIDTHS[types[0]]
     memory.append(np.zeros(lines * full[3] * width // 8, np.uint8))
     result = run(wmma_kernel(shape, types, layouts, strides, ".global"), grid=1, block=32, args=memory)
     assert result.findings == ()
@@ -318,7 +320,7 @@ def test_wmma_from_memory_to_memory(case):
             a, b = matrices["a"][row], matrices["b"][:, column]
             terms = [x & y if types[1] == "b1" else x * y for x, y in zip(a, b, strict=True)]
             wanted = matrices["c"][row, column] + sum(terms)
-            number = products.value(int(found[row, column]), types[0])
+            number = mma_reference.value(int(found[row, column]), types[0])
             size = abs(matrices["c"][row, column]) + sum(map(abs, terms))
             bound = {"s32": 0, "f64": size * 2.0**-48, "f32": size * 2.0**-19, "f16": size * 2.0**-10 + 2.0**-24}
             wrapped = (wanted + (1 << 31)) % (1 << 32) - (1 << 31) if types[0] == "s32" else wanted

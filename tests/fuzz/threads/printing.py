@@ -229,11 +229,11 @@ class _Printer:
             case ast.Reduce():
                 self.emit(f"{guard}redux.sync.{_typed(each.op)} {_text(each.d)}, {_text(each.a)}, {_text(each.mask)};")
             case ast.Elect():
-                leads = self.predicate()
+                trivia = self.predicate()
                 # The predicate would be undefined in lanes whose guard is false.
-                self.emit(f"setp.ne.u32 {leads}, 0, 0;") if guard else None
-                self.emit(f"{guard}elect.sync _|{leads}, {_text(each.mask)};")
-                self.emit(f"@{leads} red.global.add.u32 [%mem+{4 * each.base}], 1;")
+                self.emit(f"setp.ne.u32 {trivia}, 0, 0;") if guard else None
+                self.emit(f"{guard}elect.sync _|{trivia}, {_text(each.mask)};")
+                self.emit(f"@{trivia} red.global.add.u32 [%mem+{4 * each.base}], 1;")
             case ast.WarpSync():
                 self.emit(f"{guard}bar.warp.sync {_text(each.mask)};")
 

@@ -55,7 +55,7 @@ def pyptx_launch_attributes() -> Sequence[LaunchAttribute]:
 @hookimpl
 def pyptx_semantics() -> Sequence[Semantics]:
     """Return the semantics of block-scaled `mma`; only the simulator calls this."""
-    from pyptx_arch_blackwell.sim.scaled_products import SEMANTICS
+    from pyptx_arch_blackwell.sim.scaled_mma import SEMANTICS
 
     return SEMANTICS
 

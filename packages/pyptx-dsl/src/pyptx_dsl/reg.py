@@ -113,7 +113,9 @@ def _declare(
     if vector is not None and kind.kind == "pred":
         raise RegisterTypeError("predicate registers cannot be vectors", help="leave vector= out")
     word = None if vector is None else f"v{vector}"
-    return trace.declare_registers(RegisterDeclaration(kind.name, names, word, alignment(align), lead=trace.lead), kind)
+    return trace.declare_registers(
+        RegisterDeclaration(kind.name, names, word, alignment(align), leading_trivia=trace.leading_trivia), kind
+    )
 
 
 def _written_name(name: object) -> RegisterName:

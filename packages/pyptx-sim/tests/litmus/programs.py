@@ -27,7 +27,7 @@ _APART: Final = re.compile(r"(\|{1,3}|,)")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ThreadPosition:
     """Position of a thread: cluster, CTA in the cluster, warp in the CTA, lane in the warp."""
 
     cluster: int
@@ -35,15 +35,17 @@ class Place:
     warp: int
     lane: int = 0
 
-    def beside(self, bars: str) -> Place:
+    def beside(self, bars: str) -> ThreadPosition:
         """Return the position of the thread after a `,`, `|`, `||` or `|||`."""
         if bars == ",":
             return replace(self, lane=self.lane + 1)
         if bars == "|":
-            return Place(self.cluster, self.block, self.warp + 1)
-        return Place(self.cluster, self.block + 1, 0) if bars == "||" else Place(self.cluster + 1, 0, 0)
+            return ThreadPosition(self.cluster, self.block, self.warp + 1)
+        return (
+            ThreadPosition(self.cluster, self.block + 1, 0) if bars == "||" else ThreadPosition(self.cluster + 1, 0, 0)
+        )
 
-    def shares(self, scope: str, other: Place) -> bool:
+    def shares(self, scope: str, other: ThreadPosition) -> bool:
         """Return whether `scope` at this position includes the thread at `other`."""
         if scope == "cta":
             return (self.cluster, self.block) == (other.cluster, other.block)
@@ -101,7 +103,7 @@ class Program:
     """Litmus program."""
 
     text: str
-    places: tuple[Place, ...]
+    places: tuple[ThreadPosition, ...]
     operations: tuple[Operation, ...]
 
     @property
@@ -117,7 +119,7 @@ class Program:
 def program(text: str) -> Program:
     """Parse a program."""
     first, *rest = _APART.split(text)
-    places, bodies = [Place(0, 0, 0)], [first]
+    places, bodies = [ThreadPosition(0, 0, 0)], [first]
     for bars, body in zip(rest[::2], rest[1::2], strict=True):
         places.append(places[-1].beside(bars))
         bodies.append(body)

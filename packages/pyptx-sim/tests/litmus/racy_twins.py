@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from .programs import Place, program
+from .programs import ThreadPosition, program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +41,7 @@ class _Growing:
     """A growing program: the operations of each thread, and the accesses that happen before its next operation."""
 
     chance: Random
-    places: list[Place]
+    places: list[ThreadPosition]
     bodies: list[list[str]]
     known: list[set[int]]
     accesses: list[tuple[int, str, bool]] = field(default_factory=list)  # thread, location, is a write
@@ -104,7 +104,7 @@ class _Growing:
             self.known[number] = set(everything)
 
 
-def _text(places: list[Place], bodies: list[list[str]]) -> str:
+def _text(places: list[ThreadPosition], bodies: list[list[str]]) -> str:
     text = "; ".join(bodies[0])
     for before, place, body in zip(places, places[1:], bodies[1:], strict=False):
         apart = "|||" if place.cluster != before.cluster else "||" if place.block != before.block else "|"
@@ -115,7 +115,7 @@ def _text(places: list[Place], bodies: list[list[str]]) -> str:
 
 def _grown(chance: Random) -> _Growing | None:
     """Return a race-free program, None if it is too large or has no synchronization."""
-    places = [Place(0, 0, 0)]
+    places = [ThreadPosition(0, 0, 0)]
     for _ in range(chance.randint(1, THREADS - 1)):
         places.append(places[-1].beside(chance.choice((",", ",", "|", "|", "||", "|||"))))
     growing = _Growing(chance, places, [[] for _ in places], [set() for _ in places])

@@ -186,7 +186,7 @@ class BodyPrinter:
         """Print the `formatted` call of an item with unusual formatting, or with the instruction check off."""
         if self.body.deviates(at):
             item = self.body.items[at]
-            write_deviation(self.page, "ptx", item.lead, spelling_of(item), self.body.row.refused.get(at))
+            write_deviation(self.page, "ptx", item.leading_trivia, spelling_of(item), self.body.row.refused.get(at))
 
     def instruction(self, node: nodes.Instruction) -> None:
         """Print an instruction as a call of `ptx.inst`."""
@@ -262,11 +262,13 @@ class BodyPrinter:
                 self.page.say(call("reg.declare", [*arguments, *more]), before=f"{bound} = ")
 
 
-def write_deviation(page: Page, owner: str, lead: str | None, spelling: str | None, refused: str | None = None) -> None:
+def write_deviation(
+    page: Page, owner: str, leading_trivia: str | None, spelling: str | None, refused: str | None = None
+) -> None:
     """Print the `formatted` call for the next statement of a body or module; `refused` says why it is unchecked."""
     arguments: list[Expression] = []
-    if lead is not None:
-        arguments.append(keyword("leading", _repeated(lead) or text(lead, quoted)))
+    if leading_trivia is not None:
+        arguments.append(keyword("leading", _repeated(leading_trivia) or text(leading_trivia, quoted)))
     if spelling is not None:
         long = len(spelling) > _LONGEST
         arguments.append(keyword("text", compressed_text(spelling) if long else text(spelling, quoted)))
@@ -277,12 +279,12 @@ def write_deviation(page: Page, owner: str, lead: str | None, spelling: str | No
         page.say(call(f"{owner}.formatted", arguments))
 
 
-def _repeated(lead: str) -> str | None:
+def _repeated(leading_trivia: str) -> str | None:
     """Return long whitespace with a repeating unit of one or two lines as `unit * count`; None if it has none.
 
     Empty asm statements produce such whitespace.
     """
-    found = _AGAIN.fullmatch(lead) if len(lead) > _LONG else None
+    found = _AGAIN.fullmatch(leading_trivia) if len(leading_trivia) > _LONG else None
     if found is None:
         return None
     before, unit, behind = found[1], found[3], found[4]

@@ -25,7 +25,7 @@ from pyptx_transpile.transpiler import chosen, transpile
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
-    from pyptx_transpile.progress import Told
+    from pyptx_transpile.progress import ProgressCallback
     from pyptx_transpile.transpiler import RejectedRewrite, Transpiled, Unchecked
 
 USAGE_ERROR = 2
@@ -38,9 +38,9 @@ class Report:
     """Statistics of the rules for one file."""
 
     file: str
-    met: dict[str, int]
+    matched: dict[str, int]
     applied: dict[str, int]
-    withdrawn: tuple[RejectedRewrite, ...]
+    rejected: tuple[RejectedRewrite, ...]
     dropped: tuple[RejectedRewrite, ...]
     unchecked: tuple[Unchecked, ...]
 
@@ -76,8 +76,8 @@ def run(argv: Sequence[str]) -> int:
         return _refused(lost)
     reports = _all(options, work)
     if options.report == "json":
-        told = [asdict(report) for report in reports if report is not None]
-        sys.stderr.write(_json(told if len(reports) > 1 else told[0]) if told else "")
+        known = [asdict(report) for report in reports if report is not None]
+        sys.stderr.write(_json(known if len(reports) > 1 else known[0]) if known else "")
     return 0 if readable and None not in reports else USAGE_ERROR
 
 
@@ -151,7 +151,7 @@ def _one(options: argparse.Namespace, work: _Work) -> Report | None:
     try:
         rules = chosen(None if options.rules is None else options.rules.split(","), sugar=options.sugar)
         source = work.source.load()
-        with _bar(name, source, alone=options.jobs == 1) as told:
+        with _bar(name, source, alone=options.jobs == 1) as on_progress:
             done = transpile(
                 source,
                 rules,
@@ -159,7 +159,7 @@ def _one(options: argparse.Namespace, work: _Work) -> Report | None:
                 kernel_name=options.name,
                 verify=options.verify,
                 unchecked=options.unchecked,
-                told=told,
+                on_progress=on_progress,
             )
         _write(work.output, done.text)
     except (OSError, PyptxError) as error:
@@ -177,18 +177,18 @@ def _one(options: argparse.Namespace, work: _Work) -> Report | None:
 
 
 @contextmanager
-def _bar(name: str, source: str, *, alone: bool) -> Generator[Told | None]:
+def _bar(name: str, source: str, *, alone: bool) -> Generator[ProgressCallback | None]:
     """Show a progress bar for a long file if stderr is a terminal and `tqdm` is installed; yield its callback."""
     if not alone or len(source) < _LONG or not sys.stderr.isatty() or find_spec("tqdm") is None:
         yield None
         return
     with import_module("tqdm").tqdm(desc=Path(name).name, unit=" steps", unit_scale=True, leave=False) as bar:
 
-        def told(done: int, total: int) -> None:
+        def show(done: int, total: int) -> None:
             bar.total = total
             bar.update(done - bar.n)
 
-        yield told
+        yield show
 
 
 def _refused(why: object) -> int:
@@ -237,9 +237,9 @@ def _json(report: object) -> str:
 
 
 def _table(done: Transpiled) -> str:
-    lines = [f"{'rule':12} {'met':>6} {'applied':>8} {'withdrawn':>10}"]
-    for rule, met in sorted(done.matched.items()):
-        lines += [f"{rule:12} {met:6} {done.applied[rule]:8} {met - done.applied[rule]:10}"]
+    lines = [f"{'rule':12} {'matched':>6} {'applied':>8} {'rejected':>10}"]
+    for rule, matched in sorted(done.matched.items()):
+        lines += [f"{rule:12} {matched:6} {done.applied[rule]:8} {matched - done.applied[rule]:10}"]
     left_out = (*done.rejected, *done.dropped)
     lines += [f"{each.rule} in {each.function}, at {each.statement}: {each.reason}" for each in left_out]
     return "\n".join(lines) + "\n"

@@ -192,12 +192,12 @@ class ModulePrinter:
         """Return the number of head statements that `pyptx.module(…)` replaces."""
         items = self.row.items
         kinds = [item.kind for item in items[:3]]
-        plain = all(item.lead is None and item.raw is None for item in items[:3])
+        plain = all(item.leading_trivia is None and item.raw is None for item in items[:3])
         return 3 if kinds == ["Version", "Target", "AddressSize"] and plain else 0
 
     def _statement(self, page: Page, at: int) -> None:
         item = self.row.items[at]
-        write_deviation(page, "module", item.lead, spelling_of(item), self.row.refused.get(at))
+        write_deviation(page, "module", item.leading_trivia, spelling_of(item), self.row.refused.get(at))
         if item.node is not None:
             page.say(_CALLS[type(item.node)](item.node), before=f"{self._held(item.node, at)}module.")
 
@@ -213,12 +213,12 @@ class ModulePrinter:
     def _section(self, page: Page, at: int, node: nodes.Section) -> int:
         item, end = self.row.items[at], self.row.ends[at]
         spelling = None if item.raw is None else item.raw.removesuffix("{")
-        write_deviation(page, "module", item.lead, spelling)
+        write_deviation(page, "module", item.leading_trivia, spelling)
         with page.block(f"with module.section({quoted(node.name)})"):
             place = at + 1
             while place < end:
                 place = self._lines(page, place)
-            write_deviation(page, "module", self.row.items[end].lead, None)
+            write_deviation(page, "module", self.row.items[end].leading_trivia, None)
         return end + 1
 
     def _lines(self, page: Page, at: int) -> int:
@@ -230,7 +230,7 @@ class ModulePrinter:
         if end - at < _TABLE or at in self.row.refused:
             self._statement(page, at)
             return at + 1
-        write_deviation(page, "module", items[at].lead, spelling_of(items[at]), self.row.refused.get(at))
+        write_deviation(page, "module", items[at].leading_trivia, spelling_of(items[at]), self.row.refused.get(at))
         for each in data_calls([node for item in items[at:end] if isinstance(node := item.node, nodes.SectionData)]):
             page.say(each)
         return end
@@ -245,10 +245,10 @@ class ModulePrinter:
         node = items[at].node
         if not isinstance(node, nodes.Function):
             raise TypeError(f"item {at} is not a function")
-        write_deviation(page, "module", items[at].lead, spelling_of(items[at]), self.row.refused.get(at))
+        write_deviation(page, "module", items[at].leading_trivia, spelling_of(items[at]), self.row.refused.get(at))
         if page.lines:
             page.space(2)
-        brace = items[at + 1].lead
+        brace = items[at + 1].leading_trivia
         arguments = [quoted(node.name), *function(node)]
         if brace is not None:
             arguments.append(f"brace={quoted(brace)}")
@@ -385,7 +385,7 @@ def _style(style: Style) -> Group:
     return call(
         "Style",
         [
-            keyword("leads", _mapping("", style.leads)),
+            keyword("trivia", _mapping("", style.trivia)),
             keyword("gaps", gaps),
             keyword(
                 "asm",

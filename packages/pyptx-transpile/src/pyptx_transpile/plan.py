@@ -136,11 +136,11 @@ class Plan:
     def __init__(
         self,
         body: Body,
-        withdrawn: frozenset[Key],
+        rejected: frozenset[Key],
         contested: frozenset[int] = frozenset(),
         calls: Sequence[Rewrite] = (),
     ) -> None:
-        """Start without rewrites; a rewrite whose key is in `withdrawn` is not accepted.
+        """Start without rewrites; a rewrite whose key is in `rejected` is not accepted.
 
         `contested`: targets of branches that no rewrite prints; rewrites must not define these labels. `calls`: calls
         of helpers for sequences that occur several times in the module.
@@ -154,16 +154,16 @@ class Plan:
         """Rewrites whose repetitions are printed one by one."""
         self._unnamed: frozenset[int] | None = None
         self._items = body.items
-        self._withdrawn = withdrawn
+        self._rejected = rejected
         self._refused = frozenset(body.row.refused)
 
     def accept(self, claim: Rewrite) -> bool:
-        """Accept a rewrite, unless it is in `withdrawn`, crosses another one or would nest too deep.
+        """Accept a rewrite, unless it is in `rejected`, crosses another one or would nest too deep.
 
         A rewrite of a statement with the instruction check off must print it as a statement, as loops and functions do.
         """
         as_statements = claim.repeats or claim.helper is not None
-        if claim.key in self._withdrawn or not (as_statements or self._refused.isdisjoint(claim.own())):
+        if claim.key in self._rejected or not (as_statements or self._refused.isdisjoint(claim.own())):
             return False
         slot = self.root
         while (placed := slot.at(claim.start)) is not None:
@@ -318,14 +318,14 @@ def _deepen(claims: Iterable[Placed], by: int) -> None:
 def planned(
     body: Body,
     rules: Iterable[SugarRule],
-    withdrawn: frozenset[Key] = frozenset(),
+    rejected: frozenset[Key] = frozenset(),
     calls: Sequence[Rewrite] = (),
 ) -> Plan:
     """Plan a body: apply the rules in order and return the accepted rewrites."""
     rules = tuple(rules)
     contested: frozenset[int] = frozenset()
     while True:
-        plan = Plan(body, withdrawn, contested, calls)
+        plan = Plan(body, rejected, contested, calls)
         for rule in rules:
             ask(rule, plan)
         left = {

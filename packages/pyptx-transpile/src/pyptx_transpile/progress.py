@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
     from pyptx_transpile.rows import Body
 
-    Told: TypeAlias = Callable[[int, int], None]
-    """Is told how many of how many steps are done."""
+    ProgressCallback: TypeAlias = Callable[[int, int], None]
+    """Called with the number of steps done and the total."""
 
 __all__ = ["Progress"]
 
@@ -22,7 +22,7 @@ _STAGES = 3
 class Progress:
     """Counter of statements done; repeated work counts once."""
 
-    told: Told | None
+    on_progress: ProgressCallback | None
     total: int = 0
     done: int = 0
 
@@ -47,8 +47,8 @@ class Progress:
 
     def _tell(self, done: int) -> None:
         self.done = done
-        if self.told is not None:
-            self.told(done, self.total)
+        if self.on_progress is not None:
+            self.on_progress(done, self.total)
 
 
 def _size(body: Body) -> int:

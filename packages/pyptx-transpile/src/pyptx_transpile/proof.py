@@ -17,8 +17,8 @@ from pyptx_dsl.modules.beginning import module
 from pyptx_dsl.modules.builder import ModuleBuilder
 from pyptx_dsl.modules.compression import decompress
 from pyptx_dsl.modules.pieces import text_body
-from pyptx_dsl.modules.places import places_of
-from pyptx_dsl.tracing.leads import UsualLead
+from pyptx_dsl.modules.statement_locations import places_of
+from pyptx_dsl.tracing.trivia import UsualLead
 from pyptx_dsl.types import BY_NAME
 from pyptx_ir.errors import PyptxError
 from pyptx_ir.syntax.style import Style
@@ -119,8 +119,8 @@ class Proof:
         self._blame(printed, ran, found, broken)
         row = Row(builder.module())
         for item in row.items:
-            if isinstance(item.lead, UsualLead):  # added by the builder, not by the printed file
-                item.lead = None
+            if isinstance(item.leading_trivia, UsualLead):  # added by the builder, not by the printed file
+                item.leading_trivia = None
         if not found and _equal(row, self._row):
             return {}
         for part, emitted, places in zip(ran, row.bodies(), places_of(builder), strict=True):
@@ -181,7 +181,7 @@ def _equal(row: Row, other: Row) -> bool:
     if len(row.items) != len(other.items) or row.module != other.module:  # comparison of trees ignores these
         return False
     return all(
-        one.lead == two.lead and spelling_of(one) == spelling_of(two)
+        one.leading_trivia == two.leading_trivia and spelling_of(one) == spelling_of(two)
         for one, two in zip(row.items, other.items, strict=True)
     )
 
@@ -236,7 +236,7 @@ def _by_claim(row: Owned) -> dict[Rewrite | None, list[object]]:
 
 def _meaning(item: Item) -> object:
     """Return the compared properties of an item: its node, and its own formatting."""
-    return item.kind if item.node is None or item.kind == "{" else item.node, item.lead, spelling_of(item)
+    return item.kind if item.node is None or item.kind == "{" else item.node, item.leading_trivia, spelling_of(item)
 
 
 def _wanted(body: Body, plan: Plan, folded: set[Rewrite]) -> Owned:

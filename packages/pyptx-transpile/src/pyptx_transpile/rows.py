@@ -61,7 +61,9 @@ class Row:
     @cached_property
     def deviating(self) -> frozenset[int]:
         """Indices of the items that have leading trivia or source text of their own, or are unchecked."""
-        found = (at for at, item in enumerate(self.items) if item.lead is not None or spelling_of(item) is not None)
+        found = (
+            at for at, item in enumerate(self.items) if item.leading_trivia is not None or spelling_of(item) is not None
+        )
         return frozenset(found) | self.refused.keys()
 
     def spelled(self) -> dict[str, dict[str, str]]:

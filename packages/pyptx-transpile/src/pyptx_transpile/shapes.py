@@ -130,7 +130,13 @@ class Rewriting:
         """Return the instruction at an index with replaced leaves, and with its own leading trivia and source text."""
         guard, operands = self.parts(at)
         item = self._names.body.items[at]
-        return replace(self._names.body.branch(at), guard=guard, operands=operands, lead=item.lead, raw=item.raw)
+        return replace(
+            self._names.body.branch(at),
+            guard=guard,
+            operands=operands,
+            leading_trivia=item.leading_trivia,
+            raw=item.raw,
+        )
 
     def parts(self, at: int) -> tuple[nodes.Guard | None, tuple[tree.Operand, ...]]:
         """Return the guard and operands of the instruction at an index, with replaced leaves."""

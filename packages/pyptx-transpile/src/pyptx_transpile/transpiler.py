@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Module
     from pyptx_transpile.module_printer import Printed
     from pyptx_transpile.plan import Rewrite
-    from pyptx_transpile.progress import Told
+    from pyptx_transpile.progress import ProgressCallback
     from pyptx_transpile.proof import Faults
 
 _MOST_RAISING = 1_000  # rewrites of a module that raise while they are printed
@@ -64,8 +64,8 @@ class Unchecked:
 class Transpiled:
     """Python for a module, with statistics of the rules.
 
-    - `met`: number of matches per rule; `applied`: number of rewrites in the text.
-    - `withdrawn`: rewrites that were wrong; `dropped`: calls removed because their helper had too few calls left.
+    - `matched`: number of matches per rule; `applied`: number of rewrites in the text.
+    - `rejected`: rewrites that were wrong; `dropped`: calls removed because their helper had too few calls left.
     - `unchecked`: statements that the checks refuse, and instructions that are not in the table.
     - `refused`: reason if the whole module is unchecked.
     """
@@ -90,13 +90,13 @@ class Transpiler:
         kernel_name: str | None = None,
         unchecked: bool | str = False,
         refusing: bool = False,
-        told: Told | None = None,
+        on_progress: ProgressCallback | None = None,
     ) -> None:
         """Prepare to print a parsed module with some rules; a string in `unchecked` is the reason for it.
 
         With `refusing`, the checks have refused a statement: all such statements are emitted unchecked.
         """
-        self._progress = Progress(told)
+        self._progress = Progress(on_progress)
         self._style, row = learnt(module)
         self._row = Row(module, row)
         if refusing or (not unchecked and has_unknown(self._row)):
@@ -105,7 +105,7 @@ class Transpiler:
         self._printer = ModulePrinter(
             self._row,
             self._style,
-            self._row.items[-1].lead,
+            self._row.items[-1].leading_trivia,
             kernel_name=kernel_name,
             unchecked=unchecked,
             naming=Naming(demangled=NAMES in rules, special=SPECIAL in rules, numbered=LABEL in rules),
@@ -183,20 +183,20 @@ def transpile(
     kernel_name: str | None = None,
     verify: bool = True,
     unchecked: bool = False,
-    told: Told | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> Transpiled:
     """Return Python for the text of a module, and the statistics of the rules.
 
     `name` is the text's name in messages, `kernel_name` the Python name of its first kernel. Unless `verify` is false,
     the Python is executed and must emit the text again. Statements that the instruction table refuses or does not
-    contain are unchecked. So is a whole module whose head is refused, or any module if `unchecked`. `told` is called
+    contain are unchecked. So is a whole module whose head is refused, or any module if `unchecked`. `on_progress` is called
     with the number of steps done and the total. Raise PtxSyntaxError for invalid PTX, ProofError for a module that
     cannot be emitted.
     """
     rules = tuple(rules)
     with collector_paused():
         module = parse(source, name)
-        made = partial(Transpiler, module, rules, kernel_name=kernel_name, told=told)
+        made = partial(Transpiler, module, rules, kernel_name=kernel_name, on_progress=on_progress)
         if unchecked:
             return made(unchecked=True).run(verify=verify)
         said = ""

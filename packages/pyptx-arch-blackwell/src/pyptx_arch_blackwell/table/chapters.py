@@ -7,15 +7,15 @@ from pyptx_arch_blackwell.table import (
     fabric,
     fences,
     launch_control,
+    mma,
     mma_block_scaled,
     sparsity,
     tensor_memory,
-    tensor_products,
 )
 
 CHAPTERS = (
     tensor_memory,
-    tensor_products,
+    mma,
     mma_block_scaled,
     fences,
     launch_control,

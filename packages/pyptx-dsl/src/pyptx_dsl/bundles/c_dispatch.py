@@ -22,7 +22,7 @@ def dispatch_declaration(interface: Interface) -> str:
     return "\n".join(
         [
             "",
-            f"/* Launches the specialization of {interface.outline.name} that was compiled for these sizes. Returns",
+            f"/* Launches the specialization of {interface.signature.name} that was compiled for these sizes. Returns",
             f"   {interface.upper}_NOT_COMPILED for any other sizes. */",
             f"typedef struct {name}_sizes {{",
             *(f"    {selector.declaration()}{_values(interface, selector)}" for selector in interface.selectors),
@@ -73,7 +73,9 @@ def _choice(interface: Interface, entry: BundleEntry) -> list[str]:
 
 def not_compiled(interface: Interface) -> str:
     """Return the error message for sizes without a specialization, as a C literal."""
-    return quoted(f"{interface.outline.name} was not compiled for these sizes; available: {listed(interface.entries)}")
+    return quoted(
+        f"{interface.signature.name} was not compiled for these sizes; available: {listed(interface.entries)}"
+    )
 
 
 def compiled_for(entry: BundleEntry) -> str:

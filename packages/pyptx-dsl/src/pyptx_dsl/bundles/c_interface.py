@@ -11,8 +11,8 @@ from pyptx_dsl.errors import BundleError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from pyptx_dsl.bundles.kernel_signature import KernelSignature
     from pyptx_dsl.bundles.manifest import BundleEntry, Plain
-    from pyptx_dsl.bundles.outline import Outline
 
 ADDRESS: Final = "unsigned long long"
 # C type of each scalar, and its format character in Python's `struct`.
@@ -69,7 +69,7 @@ class Interface:
     """
 
     name: str
-    outline: Outline
+    signature: KernelSignature
     entries: tuple[BundleEntry, ...]
     members: Mapping[str, str]
     selectors: tuple[Selector, ...]
@@ -85,16 +85,16 @@ class Interface:
         return self.name.upper()
 
 
-def interface_of(name: str, outline: Outline, entries: Sequence[BundleEntry]) -> Interface:
+def interface_of(name: str, signature: KernelSignature, entries: Sequence[BundleEntry]) -> Interface:
     """Return the interface of a kernel; raise BundleError for a keyword that is not a valid C name."""
-    dimensions = outline.dimensions
+    dimensions = signature.dimensions
     chosen = (*dimensions, *_differing(dimensions, entries))
     odd = next((keyword for keyword in (*dimensions, *entries[0].keywords) if not keyword.isascii()), None)
     if odd is not None:
-        raise BundleError(f"{outline.name}: {odd!a} is not a valid C identifier", help="use an ASCII name")
-    names = _member_names([*outline.tensors, *(row.name for row in outline.open), *chosen])
+        raise BundleError(f"{signature.name}: {odd!a} is not a valid C identifier", help="use an ASCII name")
+    names = _member_names([*signature.tensors, *(row.name for row in signature.open), *chosen])
     selectors = tuple(Selector(key, names[key], _kind([entry.keywords[key] for entry in entries])) for key in chosen)
-    return Interface(name, outline, tuple(entries), names, selectors)
+    return Interface(name, signature, tuple(entries), names, selectors)
 
 
 def _differing(dimensions: Sequence[str], entries: Sequence[BundleEntry]) -> list[str]:

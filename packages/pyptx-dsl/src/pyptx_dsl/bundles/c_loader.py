@@ -78,15 +78,15 @@ def _header(interface: Interface) -> dict[str, str]:
 
 def _arguments(interface: Interface) -> str:
     """Return the struct of arguments of every launch by addresses."""
-    members, outline = interface.members, interface.outline
-    lines = [f"    {ADDRESS} {members[name]};" for name in outline.tensors]
-    lines += [f"    {SCALARS[row.type.name][0]} {members[row.name]};" for row in outline.open]
+    members, signature = interface.members, interface.signature
+    lines = [f"    {ADDRESS} {members[name]};" for name in signature.tensors]
+    lines += [f"    {SCALARS[row.type.name][0]} {members[row.name]};" for row in signature.open]
     return "\n".join(
         [
             "",
-            f"/* Addresses as cuMemAlloc and cudaMalloc return them{', and scalars' if outline.open else ''}. */"
-            if outline.tensors
-            else f"/* Arguments of {outline.name}. */",
+            f"/* Addresses as cuMemAlloc and cudaMalloc return them{', and scalars' if signature.open else ''}. */"
+            if signature.tensors
+            else f"/* Arguments of {signature.name}. */",
             f"typedef struct {interface.name}_arguments {{",
             *(lines or ["    char nothing; /* no arguments */"]),
             f"}} {interface.name}_arguments;",
@@ -122,7 +122,9 @@ def _described(interface: Interface, special: Specialization) -> Iterable[str]:
     verbs += ["writes"] * len(special.outputs)
     arrays = [(row.shape, row.dtype, row.strides) for row in special.inputs]
     arrays += [(row.shape, row.dtype, row.strides) for row in special.outputs]
-    for name, verb, array, alignment in zip(interface.outline.tensors, verbs, arrays, alignments(special), strict=True):
+    for name, verb, array, alignment in zip(
+        interface.signature.tensors, verbs, arrays, alignments(special), strict=True
+    ):
         yield f"{interface.members[name]}: {verb} {_array(*array)}, aligned to {alignment} bytes"
 
 
@@ -144,7 +146,7 @@ def _source(interface: Interface, words: dict[str, str]) -> dict[str, str]:
             images.append(f"static const unsigned char {entry.name}_image[] = {{\n{_bytes(entry.cubin)}}};\n\n")
             kernels.append(_row(entry))
         row_of.append(rows[key])
-    checked = Template(resource("address.c.in")).substitute(words) if interface.outline.tensors else ""
+    checked = Template(resource("address.c.in")).substitute(words) if interface.signature.tensors else ""
     return {
         "more_functions": _functions(interface.entries),
         "images": "".join(images),

@@ -26,7 +26,7 @@ def takes_tensors(interface: Interface) -> bool:
 
 
 def _tiles(interface: Interface) -> tuple[Tile, ...]:
-    return (*interface.outline.inputs, *interface.outline.outputs)
+    return (*interface.signature.inputs, *interface.signature.outputs)
 
 
 # --- the header -----------------------------------------------------------------------------------
@@ -39,14 +39,14 @@ def tensors_declaration(interface: Interface) -> str:
         return f"\n/* No launch by DLPack: DLPack does not support elements of type {odd[0]}. */\n"
     if not takes_tensors(interface):
         return ""
-    members, outline = interface.members, interface.outline
+    members, signature = interface.members, interface.signature
     lines = [
         *(
             f"const DLTensor *{members[name]}; /* {_verb(interface, index)} {described(tile)} */"
-            for index, (name, tile) in enumerate(zip(outline.tensors, _tiles(interface), strict=True))
+            for index, (name, tile) in enumerate(zip(signature.tensors, _tiles(interface), strict=True))
         ),
         *(selector.declaration() for selector in _chosen(interface)),
-        *(f"{SCALARS[row.type.name][0]} {members[row.name]};" for row in outline.open),
+        *(f"{SCALARS[row.type.name][0]} {members[row.name]};" for row in signature.open),
     ]
     words = {"name": interface.name, "upper": interface.upper, "members": "".join(f"    {line}\n" for line in lines)}
     return Template(resource("dlpack.h.in")).substitute(words)
@@ -54,11 +54,11 @@ def tensors_declaration(interface: Interface) -> str:
 
 def _chosen(interface: Interface) -> list[Selector]:
     """Return the selectors that are not sizes of arrays."""
-    return [each for each in interface.selectors if each.keyword not in interface.outline.dimensions]
+    return [each for each in interface.selectors if each.keyword not in interface.signature.dimensions]
 
 
 def _verb(interface: Interface, index: int) -> str:
-    inputs = len(interface.outline.inputs)
+    inputs = len(interface.signature.inputs)
     mutated = index in interface.entries[0].special.mutated
     return "writes" if index >= inputs else "reads and writes" if mutated else "reads"
 
@@ -79,7 +79,7 @@ def _shape(tile: Tile) -> str:
 def refusals(interface: Interface) -> str:
     """Return the table of error messages: for each array, the texts in the order of the C error codes."""
     rows = list[str]()
-    for index, (name, tile) in enumerate(zip(interface.outline.tensors, _tiles(interface), strict=True)):
+    for index, (name, tile) in enumerate(zip(interface.signature.tensors, _tiles(interface), strict=True)):
         wanted = sorted({alignments(entry.special)[index] for entry in interface.entries})
         words = (
             name,
@@ -97,15 +97,15 @@ def tensors_function(interface: Interface) -> str:
     """Return the functions that take tensors, with the tables for their checks."""
     if not takes_tensors(interface):
         return ""
-    tiles, outline = _tiles(interface), interface.outline
-    dimensions = {name: number for number, name in enumerate(outline.dimensions)}
+    tiles, signature = _tiles(interface), interface.signature
+    dimensions = {name: number for number, name in enumerate(signature.dimensions)}
     words = {
         "name": interface.name,
         "upper": interface.upper,
         "types": "".join(_type_row(name) for name in dict.fromkeys(tile.dtype.name for tile in tiles)),
         "shapes": "".join(_shape_row(number, tile, dimensions) for number, tile in enumerate(tiles)),
         "arrays": "".join(_array_row(number, tile) for number, tile in enumerate(tiles)),
-        "inputs": len(outline.inputs),
+        "inputs": len(signature.inputs),
         "count": len(tiles),
         "dimensions": max(1, len(dimensions)),  # C has no arrays of length 0
         "given": _lines(
@@ -121,7 +121,7 @@ def tensors_function(interface: Interface) -> str:
         "takes": quoted(_takes(interface)),
         **_unpacked(interface),
     }
-    packed["first"] = interface.members[outline.tensors[0]]
+    packed["first"] = interface.members[signature.tensors[0]]
     plain = Template(resource("dlpack.c.in")).substitute(words)
     return plain + Template(resource("tvm_ffi.c.in")).substitute(packed)
 
@@ -131,7 +131,7 @@ def _lines(lines: Iterable[str]) -> str:
 
 
 def _numbered(interface: Interface) -> Iterable[tuple[int, str]]:
-    return enumerate(interface.outline.tensors)
+    return enumerate(interface.signature.tensors)
 
 
 def _shape_row(number: int, tile: Tile, dimensions: dict[str, int]) -> str:
@@ -161,12 +161,12 @@ def _array_row(number: int, tile: Tile) -> str:
 
 def _values(interface: Interface) -> Iterable[str]:
     """Yield the assignments of the launch arguments."""
-    members, outline = interface.members, interface.outline
+    members, signature = interface.members, interface.signature
     for index, name in _numbered(interface):
         yield f"arguments.{members[name]} = address_of(given[{index}]);"
-    for row in outline.open:
+    for row in signature.open:
         yield f"arguments.{members[row.name]} = tensors->{members[row.name]};"
-    for number, name in enumerate(outline.dimensions):
+    for number, name in enumerate(signature.dimensions):
         yield f"sizes.{members[name]} = dimensions[{number}];"
     for selector in _chosen(interface):
         yield f"sizes.{selector.member} = tensors->{selector.member};"
@@ -176,25 +176,25 @@ def _values(interface: Interface) -> Iterable[str]:
 
 
 def _packed_count(interface: Interface) -> int:
-    outline = interface.outline
-    return len(outline.tensors) + len(_chosen(interface)) + len(outline.open)
+    signature = interface.signature
+    return len(signature.tensors) + len(_chosen(interface)) + len(signature.open)
 
 
 def _takes(interface: Interface) -> str:
-    outline, chosen = interface.outline, _chosen(interface)
-    names = [*outline.tensors, *(each.keyword for each in chosen), *(row.name for row in outline.open)]
-    return f"{interface.outline.name} takes {len(names)} arguments: {', '.join(names)}"
+    signature, chosen = interface.signature, _chosen(interface)
+    names = [*signature.tensors, *(each.keyword for each in chosen), *(row.name for row in signature.open)]
+    return f"{interface.signature.name} takes {len(names)} arguments: {', '.join(names)}"
 
 
 def _unpacked(interface: Interface) -> dict[str, str]:
     """Return the statements that unpack the arguments of a packed call, and the helper functions that they need."""
-    outline, members = interface.outline, interface.members
+    signature, members = interface.signature, interface.members
     lines = [line for index, name in _numbered(interface) for line in _tensor_lines(index, name, members[name])]
-    start, used = len(outline.tensors), set[str]()
+    start, used = len(signature.tensors), set[str]()
     for number, selector in enumerate(_chosen(interface), start):
         used.add({"number": "number", "text": "text"}.get(selector.kind, "integer"))
         lines += _chosen_lines(number, selector)
-    for number, row in enumerate(outline.open, start + len(_chosen(interface))):
+    for number, row in enumerate(signature.open, start + len(_chosen(interface))):
         used.add("number" if row.type.is_float else "integer")
         lines += _scalar_lines(number, row, members[row.name])
     helpers = "".join(resource(f"tvm_ffi_{kind}.c.in") for kind in sorted(used))

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from pyptx_dsl.bundles.c_loader import check_expressible, sources
 from pyptx_dsl.bundles.folder import described, refuse_strangers, write_folder
+from pyptx_dsl.bundles.kernel_signature import check_signature, signature_of
 from pyptx_dsl.bundles.manifest import NAME, BundleEntry, Heading, compose
 from pyptx_dsl.bundles.matching import plain
-from pyptx_dsl.bundles.outline import check_outline, outline_of
 from pyptx_dsl.contract.launch import check_block, check_cluster
 from pyptx_dsl.contract.launch_attributes import check_attributes
 from pyptx_dsl.errors import ArchError, BundleError, UnboundDimensionsError
@@ -65,9 +65,9 @@ def export(
     declaration = kernel.declaration if arch is None else retarget(kernel.declaration, arch)
     _check_described(declaration)
     entries, compiler = _compiled(chosen, Request(declaration, choices or [{}]))
-    outline = outline_of(declaration, entries[0].special)
-    check_outline(outline, entries)
-    write_folder(path, _files(Heading(chosen, _version(), compiler, (outline,)), entries))
+    signature = signature_of(declaration, entries[0].special)
+    check_signature(signature, entries)
+    write_folder(path, _files(Heading(chosen, _version(), compiler, (signature,)), entries))
     return path
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 from pyptx_dsl.bundles.cubin import check_cubin
 from pyptx_dsl.bundles.fields import Field
 from pyptx_dsl.bundles.folder import read_files, read_manifest_bytes
+from pyptx_dsl.bundles.kernel_signature import check_signature
 from pyptx_dsl.bundles.loaded import Bundle, LoadedKernel
 from pyptx_dsl.bundles.manifest import Announced, BundleEntry, Manifest, read_manifest
-from pyptx_dsl.bundles.outline import check_outline
 from pyptx_dsl.bundles.record import restore_field
 from pyptx_dsl.errors import BundleError
 
@@ -39,16 +39,16 @@ def load(path: str | os.PathLike[str]) -> Bundle:
         raise BundleError(f"cannot read {folder}: {error.strerror}") from None
     entries = [_entry(announced, files) for announced in manifest.entries]
     kernels = dict[str, LoadedKernel]()
-    for outline in manifest.kernels:
-        own = [entry for entry in entries if entry.kernel == outline.name]
-        check_outline(outline, own)
-        kernels[outline.name] = LoadedKernel(outline, own)
+    for signature in manifest.kernels:
+        own = [entry for entry in entries if entry.kernel == signature.name]
+        check_signature(signature, own)
+        kernels[signature.name] = LoadedKernel(signature, own)
     return Bundle(folder, manifest, kernels)
 
 
 def _check_names(manifest: Manifest) -> None:
     """Raise BundleError unless each kernel has entries, and the manifest lists exactly the files of such a bundle."""
-    names, kernels = [entry.name for entry in manifest.entries], [outline.name for outline in manifest.kernels]
+    names, kernels = [entry.name for entry in manifest.entries], [signature.name for signature in manifest.kernels]
     for each, what in ((names, "entries"), (kernels, "kernels")):
         if len({name.lower() for name in each}) != len(each):
             raise BundleError(f"duplicate names of {what} in the manifest")

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
+from pyptx_dsl.bundles.kernel_signature import declared
 from pyptx_dsl.bundles.matching import choose
-from pyptx_dsl.bundles.outline import declared
 from pyptx_dsl.contract.arguments import check_arguments
 from pyptx_dsl.errors import BundleError, KeywordError
 from pyptx_dsl.kernels.binding import merge_sizes, sort_keywords
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from pyptx_dsl.bundles.kernel_signature import KernelSignature
     from pyptx_dsl.bundles.manifest import BundleEntry, Manifest
-    from pyptx_dsl.bundles.outline import Outline
     from pyptx_dsl.contract.parameters import RawParameter
     from pyptx_ir.plugins.rows import Argument, Specialization
     from pyptx_ir.syntax.nodes import Module
@@ -33,9 +33,9 @@ class LoadedKernel(Kernel):
     these sizes. Each call passes the scalars that the export left open.
     """
 
-    def __init__(self, outline: Outline, entries: Sequence[BundleEntry]) -> None:
+    def __init__(self, signature: KernelSignature, entries: Sequence[BundleEntry]) -> None:
         """Store the specializations, at least one."""
-        self._begin(declared(outline, entries))
+        self._begin(declared(signature, entries))
         self._entries = tuple(entries)
 
     @property

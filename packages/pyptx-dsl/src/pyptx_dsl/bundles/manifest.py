@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pyptx_dsl.bundles.fields import Field
-from pyptx_dsl.bundles.outline import Outline, plain_outline, read_outline
+from pyptx_dsl.bundles.kernel_signature import KernelSignature, plain_signature, read_signature
 from pyptx_dsl.errors import BundleError
 from pyptx_ir.toolchain.resources import Resources
 
@@ -79,7 +79,7 @@ class Manifest:
     name: str
     version: str
     compiler: str
-    kernels: tuple[Outline, ...]
+    kernels: tuple[KernelSignature, ...]
     entries: tuple[Announced, ...]
     files: tuple[File, ...]
 
@@ -91,7 +91,7 @@ class Heading:
     name: str
     version: str
     compiler: str
-    kernels: tuple[Outline, ...]
+    kernels: tuple[KernelSignature, ...]
 
 
 def compose(heading: Heading, entries: Sequence[BundleEntry], files: Sequence[File]) -> bytes:
@@ -118,7 +118,7 @@ def compose(heading: Heading, entries: Sequence[BundleEntry], files: Sequence[Fi
         "name": heading.name,
         "pyptx": heading.version,
         "compiler": heading.compiler,
-        "kernels": [plain_outline(outline) for outline in heading.kernels],
+        "kernels": [plain_signature(signature) for signature in heading.kernels],
         "entries": rows,
         "files": [asdict(file) for file in files],
     }
@@ -136,7 +136,7 @@ def read_manifest(data: bytes) -> Manifest:
         found["name"].text(_LONGEST_NAME, _IDENTIFIER),
         found["pyptx"].text(_LONGEST_NAME, _VERSION),
         found["compiler"].text(_LONGEST_NAME, _VERSION),
-        tuple(read_outline(item) for item in found["kernels"].items(_MOST_ENTRIES, 1)),
+        tuple(read_signature(item) for item in found["kernels"].items(_MOST_ENTRIES, 1)),
         tuple(_announced(item) for item in found["entries"].items(_MOST_ENTRIES, 1)),
         tuple(_file(item) for item in found["files"].items(2 * _MOST_ENTRIES + 2)),
     )

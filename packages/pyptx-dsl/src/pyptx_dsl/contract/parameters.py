@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _SPACES = ("global", "shared", "local", "const", "param")
 _PART = re.compile(r"(align|palign|array)(\d+)\Z")
-_LEAD = "\n\t"
+_USUAL_TRIVIA = "\n\t"
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ class PredicatedBlock:
                     help="branch around it: with ptx.if_(…)",
                 )
             if isinstance(node, nodes.Instruction):
-                self._scope.nodes[place] = instruction(node.opcode, node.operands, self._guard, node.lead)
+                self._scope.nodes[place] = instruction(node.opcode, node.operands, self._guard, node.leading_trivia)
 
 
 def _wrong(node: object) -> str | None:

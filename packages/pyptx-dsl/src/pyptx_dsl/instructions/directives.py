@@ -26,18 +26,18 @@ _NAME = re.compile(r"(@@)?\w+\Z", re.ASCII)
 def formatted(*, leading: str | None = None, text: str | None = None, unchecked: bool = False) -> None:
     r"""Set the formatting of the next statement: `ptx.formatted(leading="\n\n\t")`, then the statement.
 
-    `lead` is the whitespace and comments before it (before a `}` too, if that comes next). `spelling` is its source
+    `leading` is the whitespace and comments before it (before a `}` too, if that comes next). `text` is its source
     text from its first token to its last. `unchecked` disables the checks of instructions and declarations for the
-    statement. Raise SpellingError, at the statement, if `spelling` does not parse as the same statement.
+    statement. Raise SpellingError, at the statement, if `text` does not parse as the same statement.
     """
     active("ptx.formatted").deviate(deviation(leading, text, unchecked=unchecked))
 
 
-def deviation(lead: str | None, spelling: str | None, *, unchecked: bool) -> Deviation:
-    """Return the formatting of a statement; raise OperandError if `lead` is more than whitespace and comments."""
+def deviation(leading: str | None, spelling: str | None, *, unchecked: bool) -> Deviation:
+    """Return the formatting of a statement; raise OperandError if `leading` is more than whitespace and comments."""
     if spelling is not None:
         text_of("the source text of a statement", spelling)
-    return Deviation(None if lead is None else trivia("lead", lead), spelling, unchecked)
+    return Deviation(None if leading is None else trivia("leading", leading), spelling, unchecked)
 
 
 def trivia(what: str, text: object) -> str:
@@ -50,13 +50,13 @@ def trivia(what: str, text: object) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _is_trivia(lead: str) -> bool:
+def _is_trivia(leading_trivia: str) -> bool:
     from pyptx_ir.syntax import PtxSyntaxError, parse
 
-    if not lead.strip():
+    if not leading_trivia.strip():
         return True
     try:
-        return not parse(lead).body
+        return not parse(leading_trivia).body
     except PtxSyntaxError:
         return False
 

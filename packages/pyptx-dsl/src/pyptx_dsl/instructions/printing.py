@@ -215,7 +215,7 @@ def _string(trace: Trace, text: str) -> str:
 def _call(trace: Trace, number: int, text: object, values: object) -> None:
     names = [f"printf_{what}_{number}" for what in ("format", "arguments", "status")]
     for name, word in zip(names, ("b64", "b64", "b32"), strict=True):
-        trace.append(nodes.Variable(space="param", type=word, declarators=(nodes.Declarator(name),), lead=""))
+        trace.append(nodes.Variable(space="param", type=word, declarators=(nodes.Declarator(name),), leading_trivia=""))
     for name, value in zip(names, (text, values), strict=False):
         trace.emit(("st", "param", "b64"), (AddressOperand(Symbol(name)), value))
     format_name, values_name, status = map(Symbol, names)
@@ -226,10 +226,10 @@ def _declare_vprintf(trace: Trace) -> None:
     trace.claim_symbol("vprintf", "func")
     parameters = (nodes.Parameter("b64", "format"), nodes.Parameter("b64", "arguments"))
     returns = (nodes.Parameter("b32", "status"),)
-    declaration = nodes.Function("func", "vprintf", parameters, returns, linking="extern", lead="\n")
+    declaration = nodes.Function("func", "vprintf", parameters, returns, linking="extern", leading_trivia="\n")
     trace.globals.append(declaration)
 
 
 def _variable(space: str, word: str, name: str, size: int, align: int, value: Vector | None = None) -> nodes.Variable:
     declarator = nodes.Declarator(name, (Immediate(str(size)),), value)
-    return nodes.Variable(space=space, type=word, declarators=(declarator,), alignment=align, lead="\n")
+    return nodes.Variable(space=space, type=word, declarators=(declarator,), alignment=align, leading_trivia="\n")

@@ -43,7 +43,7 @@ def raw(text: str) -> None:
                 f"ptx.raw: {type(statement).__name__.lower()} directives are not allowed inside a kernel",
                 help="use pyptx.parser.parse for whole modules",
             )
-        for line, block in _COMMENT.findall(nodes.lead_of(statement)):
+        for line, block in _COMMENT.findall(nodes.trivia_of(statement)):
             for comment in (line or block).splitlines():
                 trace.comment(comment.strip())
         trace.append(statement)

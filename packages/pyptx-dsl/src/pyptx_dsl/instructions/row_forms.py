@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FormPart",
-    "Given",
     "RowForm",
+    "WordChoice",
     "choices_of",
     "forms_of",
     "in_order",
@@ -36,7 +36,7 @@ __all__ = [
     "untyped",
 ]
 
-Given: TypeAlias = "Mapping[str, str | bool]"
+WordChoice: TypeAlias = "Mapping[str, str | bool]"
 """Keywords and their values: a word, or True for a flag."""
 
 _NAMED = {
@@ -187,14 +187,14 @@ class RowForm:
             return all(len(words) == 1 for words in places)
         return len(types) == len(places) and all(word in words for word, words in zip(types, places, strict=True))
 
-    def takes(self, given: Given) -> bool:
+    def takes(self, given: WordChoice) -> bool:
         """Return whether each keyword accepts its given value."""
         return all(
             value in choices if (choices := self.choices(keyword)) else not isinstance(value, str)
             for keyword, value in given.items()
         )
 
-    def unasked(self, given: Given) -> tuple[FormPart, ...]:
+    def unasked(self, given: WordChoice) -> tuple[FormPart, ...]:
         """Return the parts that are emitted although no keyword requests them."""
         groups = self._groups(given)
         return tuple(
@@ -203,21 +203,21 @@ class RowForm:
             if part.keyword and part.keyword not in given and (not part.optional or part.group in groups)
         )
 
-    def _groups(self, given: Given) -> set[int]:
+    def _groups(self, given: WordChoice) -> set[int]:
         """Return the optional groups with a requested keyword."""
         return {part.group for part in self.parts if part.optional and part.keyword in given}
 
-    def surplus(self, given: Given) -> tuple[int, int]:
+    def surplus(self, given: WordChoice) -> tuple[int, int]:
         """Return the number of unrequested words: those fixed by the form, and those with a default."""
         unasked = self.unasked(given)
         usual = sum((not part.flag and part.default in _DEFAULTS) or len(part.words) > 1 for part in unasked)
         return len(unasked) - usual, usual
 
-    def words(self, types: tuple[str, ...] | None, given: Given) -> tuple[str, ...]:
+    def words(self, types: tuple[str, ...] | None, given: WordChoice) -> tuple[str, ...]:
         """Return the opcode and modifiers, in the order of the syntax line."""
         return (*self.head, *self._words(iter(types or [words[0] for words in self.types]), given))
 
-    def _words(self, types: Iterator[str], given: Given) -> Iterator[str]:
+    def _words(self, types: Iterator[str], given: WordChoice) -> Iterator[str]:
         groups = self._groups(given)
         for part in self.parts:
             asked = given.get(part.keyword)

@@ -134,7 +134,7 @@ def variable(
         alignment=alignment(align),
         vector=vector_word(vector),
         attributes=attribute_nodes(attributes),
-        lead="\n",
+        leading_trivia="\n",
     )
 
 
@@ -258,7 +258,7 @@ def loc(
     """
     trace = active("ptx.loc")
     tail = None if function_name is None and inlined_at is None else _inlined(function_name, inlined_at)
-    node = nodes.Loc(*_place("ptx.loc", (file_idx, line, col)), tail, lead=trace.lead)
+    node = nodes.Loc(*_place("ptx.loc", (file_idx, line, col)), tail, leading_trivia=trace.leading_trivia)
     if not trace.exact and node.file not in _files(trace):
         raise OperandError(
             f"unknown file index {node.file}", help=f'declare it first: ptx.file_({node.file}, "kernel.cu")'
@@ -330,7 +330,7 @@ def file_node(index: object, name: str, timestamp: int | None = None, size: int 
             f".file needs a numeric timestamp before its size, got timestamp={timestamp!r}, size={size!r}",
             help="leave both out",
         )
-    return nodes.File(number, quotable(name), timestamp, size, lead="\n")
+    return nodes.File(number, quotable(name), timestamp, size, leading_trivia="\n")
 
 
 def quotable(value: object) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pyptx_dsl.contract.scalars import Scalar
     from pyptx_dsl.contract.specs import Tile
-    from pyptx_dsl.kernels.results import Given
+    from pyptx_dsl.kernels.results import OutSpecs
 
 
 @overload
@@ -32,7 +32,7 @@ def kernel(
     arch: str = "sm_90a",
     version: tuple[int, int] | None = None,
     in_specs: Sequence[Tile | Scalar] | None = None,
-    out_specs: Given,
+    out_specs: OutSpecs,
     grid: Callable[..., object] | Sequence[int] | int | None = None,
     block: Callable[..., object] | Sequence[int] | int = (1, 1, 1),
     cluster: Sequence[int] | int = (1, 1, 1),
@@ -46,7 +46,7 @@ def kernel(
     mutates: Sequence[str] = (),
     launch: Mapping[str, object] | None = None,
     persistent: int = 0,
-) -> Callable[[Callable[..., object]], Kernel[Given]]: ...
+) -> Callable[[Callable[..., object]], Kernel[OutSpecs]]: ...
 
 
 @overload

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     # A bare `Kernel` in an annotation may have any outputs.
     OutSpecs_co = TypeVar("OutSpecs_co", bound=Specs, covariant=True, default=Specs)
-    Given = TypeVar("Given", bound=Specs)
+    OutSpecs = TypeVar("OutSpecs", bound=Specs)
     Kind = TypeVar("Kind")
     Out = TypeVar("Out", bound="Array[object]")
     Kind_co = TypeVar("Kind_co", covariant=True)

@@ -184,7 +184,7 @@ def _assembled(declaration: Declaration, trace: Trace, env: Mapping[str, int]) -
         linking="visible",
         directives=declaration.directives,
         body=finished.body,
-        lead="\n\n",
+        leading_trivia="\n\n",
     )
     tail = () if table is None else table.sections()
     module = nodes.Module(body=(*_head(declaration, finished, table), function, *tail))
@@ -204,13 +204,15 @@ def _assembled(declaration: Declaration, trace: Trace, env: Mapping[str, int]) -
 def _head(declaration: Declaration, finished: Finished, table: LineTable | None) -> Sequence[nodes.Statement]:
     """Return the statements before the entry."""
     head: list[nodes.Statement] = [
-        nodes.Version(major=declaration.version[0], minor=declaration.version[1], lead=""),
-        nodes.Target(names=(declaration.target.name,), lead="\n"),
-        nodes.AddressSize(bits=64, lead="\n"),
+        nodes.Version(major=declaration.version[0], minor=declaration.version[1], leading_trivia=""),
+        nodes.Target(names=(declaration.target.name,), leading_trivia="\n"),
+        nodes.AddressSize(bits=64, leading_trivia="\n"),
     ]
     files = () if table is None else table.files()
     for group in (files, finished.globals):
-        head += [replace(statement, lead="\n" if number else "\n\n") for number, statement in enumerate(group)]
+        head += [
+            replace(statement, leading_trivia="\n" if number else "\n\n") for number, statement in enumerate(group)
+        ]
     return head
 
 

@@ -23,8 +23,8 @@ from pyptx_dsl.modules.unfinished import Unfinished
 from pyptx_dsl.registers.operands import as_count
 from pyptx_dsl.registers.texts import identifier, text
 from pyptx_dsl.tracing.label_schemes import label_names
-from pyptx_dsl.tracing.leads import usual_lead
 from pyptx_dsl.tracing.statement_checks import StatementChecker
+from pyptx_dsl.tracing.trivia import usual_trivia
 from pyptx_ir.isa.target_rows import TargetError
 from pyptx_ir.plugins.targets import find_target
 from pyptx_ir.syntax import nodes
@@ -397,4 +397,4 @@ class ModuleBuilder:
         if identifier(name, "a label") in self._labels and not self._statements.next_unchecked:
             raise DuplicateNameError(f"a section already has the label {name!r}", help="choose another name")
         self._labels.add(name)
-        self._statements.append_data(nodes.Label(name, lead=usual_lead(0)))
+        self._statements.append_data(nodes.Label(name, leading_trivia=usual_trivia(0)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import ArchError
-from pyptx_dsl.tracing.leads import left_open
+from pyptx_dsl.tracing.trivia import left_open
 
 if TYPE_CHECKING:
     from pyptx_dsl.modules.statements import Statements

@@ -11,7 +11,7 @@ from pyptx_dsl.instructions.directives import word
 from pyptx_dsl.instructions.variables import constant
 from pyptx_dsl.registers.operands import as_items, whole_number
 from pyptx_dsl.registers.texts import text
-from pyptx_dsl.tracing.leads import usual_lead
+from pyptx_dsl.tracing.trivia import usual_trivia
 from pyptx_dsl.types import PtxType, as_type
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax.lexemes import SECTION_NAME
@@ -58,7 +58,7 @@ class SectionBlock:
             return
         lines = self._statements.close_section()
         if kind is None:
-            node = nodes.Section(self._name, tuple(lines), close_lead=self._statements.closing())
+            node = nodes.Section(self._name, tuple(lines), closing_trivia=self._statements.closing())
             self._statements.append_section(node, self._opening)
 
 
@@ -84,7 +84,7 @@ def data_lines(dtype: PtxType, values: Iterable[object], *, unchecked: bool) -> 
 @cache
 def _small(kind: str, value: int) -> nodes.SectionData:
     """Return a line of one small number (the most frequent line)."""
-    return nodes.SectionData(kind, (whole_number(value),), lead=usual_lead(1))
+    return nodes.SectionData(kind, (whole_number(value),), leading_trivia=usual_trivia(1))
 
 
 def data_line(dtype: PtxType | str, values: tuple[object, ...], *, unchecked: bool) -> nodes.SectionData:
@@ -98,7 +98,7 @@ def data_line(dtype: PtxType | str, values: tuple[object, ...], *, unchecked: bo
     if len(values) == 1 and type(values[0]) is int and 0 <= values[0] < _ANYWHERE:
         return _small(kind, values[0])
     row = tuple([word(each) if isinstance(each, str) else constant(each) for each in values])
-    line = nodes.SectionData(kind, row, lead=usual_lead(1))
+    line = nodes.SectionData(kind, row, leading_trivia=usual_trivia(1))
     if unchecked:
         return line
     from pyptx_ir.isa.modules.sections import DATA_FORM, line_fault

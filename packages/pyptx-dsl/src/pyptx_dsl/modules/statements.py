@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from pyptx_dsl.errors import ControlFlowError, DuplicateNameError
 from pyptx_dsl.origin import Recorder, user_frame
 from pyptx_dsl.tracing.deviations import Deviation, NextStatement, spelled
-from pyptx_dsl.tracing.leads import UsualLead, usual_lead
 from pyptx_dsl.tracing.names import declared_names, variable_kind
 from pyptx_dsl.tracing.origins import Line, Origins, height, line_sites, lines_inside
+from pyptx_dsl.tracing.trivia import UsualLead, usual_trivia
 from pyptx_dsl.types import BY_NAME
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax.drafts import rewritten
@@ -72,8 +72,8 @@ class Statements:
         self.refuse_section()
         comment, said = self.take_deviation()
         raw = None if said.spelling is None else spelled(node, said.spelling)
-        lead = _lead(comment, said, self._usual(node))
-        self._put(rewritten(node, lead, raw), self.site(sys._getframe(1)))  # noqa: SLF001  documented way to see the caller
+        leading_trivia = _leading_trivia(comment, said, self._usual(node))
+        self._put(rewritten(node, leading_trivia, raw), self.site(sys._getframe(1)))  # noqa: SLF001  documented way to see the caller
 
     def refuse_section(self) -> None:
         """Raise ControlFlowError if a section is open, which may not contain statements."""
@@ -88,8 +88,8 @@ class Statements:
         """Append a function; an explicit text is that of its header, `sites` are those of its body."""
         comment, said, site = opening
         raw = None if said.spelling is None else spelled(header, said.spelling, "{}")
-        lead = _lead(comment, said, self._usual(header))
-        self._put(replace(header, body=body, lead=lead, raw=raw), site, sites)
+        leading_trivia = _leading_trivia(comment, said, self._usual(header))
+        self._put(replace(header, body=body, leading_trivia=leading_trivia, raw=raw), site, sites)
 
     def open_section(self) -> Opening:
         """Open a section for lines of data; return its comments and formatting."""
@@ -126,7 +126,7 @@ class Statements:
 
         number, sites = 1, dict[int, "Site"]()
         for index, (node, site) in enumerate(zip(self.body, self._sites, strict=True)):
-            before, whole = nodes.lead_of(node).count("\n"), emit(node).count("\n")
+            before, whole = nodes.trivia_of(node).count("\n"), emit(node).count("\n")
             inside = _inside(node, self._inside.get(index, ()))
             within = whole - before - height(inside)
             sites.update(line_sites(number, ((before, within, site), *inside)))
@@ -141,13 +141,13 @@ class Statements:
     def closing(self) -> str:
         """Return the whitespace and comments before a closing brace."""
         comment, said = self._next.take()
-        return _lead(comment, said, usual_lead(0))
+        return _leading_trivia(comment, said, usual_trivia(0))
 
     def append_section(self, node: nodes.Section, opening: Opening) -> None:
         """Append a section; an explicit text is everything before its `{`."""
         comment, said, site = opening
         head = None if said.spelling is None else _section_head(node, said.spelling)
-        whole = replace(node, lead=_lead(comment, said, self._usual(node)), head=head)
+        whole = replace(node, leading_trivia=_leading_trivia(comment, said, self._usual(node)), head=head)
         self._put(whole, site, (*self._section_sites, site))
 
     def append_data(self, node: Data, *more: Data) -> None:
@@ -157,8 +157,8 @@ class Statements:
         if self._next.waiting:
             comment, said = self.take_deviation()
             raw = None if said.spelling is None else spelled(node, said.spelling)
-            lead = nodes.lead_of(node) if said.lead is None else said.lead
-            node = rewritten(node, lead if not comment else f"\n{comment}{lead.lstrip()}", raw)
+            leading_trivia = nodes.trivia_of(node) if said.leading_trivia is None else said.leading_trivia
+            node = rewritten(node, leading_trivia if not comment else f"\n{comment}{leading_trivia.lstrip()}", raw)
         self.section += (node, *more)
         site = self.site(sys._getframe(1))  # noqa: SLF001  as above
         self._section_sites += [site] * (1 + len(more))
@@ -233,10 +233,10 @@ class Statements:
             self._defined.add(name)
 
 
-def _lead(comment: str, said: Deviation, usual: UsualLead) -> str:
+def _leading_trivia(comment: str, said: Deviation, usual: UsualLead) -> str:
     """Return the text before a statement: comments, and the explicit or usual whitespace."""
-    if said.lead is not None:
-        return comment + said.lead
+    if said.leading_trivia is not None:
+        return comment + said.leading_trivia
     return usual + comment if comment else usual
 
 

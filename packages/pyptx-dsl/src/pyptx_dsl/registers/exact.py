@@ -131,7 +131,7 @@ class Exact:
             self._spell_temporary()
             return False
         operands = (destination.__ptx_operand__(self._trace), *node.operands[1:])
-        placed = instruction(node.opcode, operands, node.guard, node.lead)
+        placed = instruction(node.opcode, operands, node.guard, node.leading_trivia)
         declared, written = self._trace.checker.declared, node.operands[0]
         held = declared.get(written.name) if isinstance(written, Register) else None
         if held != declared.get(destination.raw_name):

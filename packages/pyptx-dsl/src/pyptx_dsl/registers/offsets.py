@@ -73,7 +73,18 @@ class OffsetForm:
 class OffsetSlot:
     """Position of one offset in the trace, and the forms requested of it."""
 
-    __slots__ = ("_forms", "_read", "bits", "labels", "lead", "narrow", "narrow_words", "operation", "stale", "terms")
+    __slots__ = (
+        "_forms",
+        "_read",
+        "bits",
+        "labels",
+        "leading_trivia",
+        "narrow",
+        "narrow_words",
+        "operation",
+        "stale",
+        "terms",
+    )
 
     def __init__(
         self,
@@ -82,7 +93,7 @@ class OffsetSlot:
         narrow_words: tuple[str, ...],
         terms: tuple[Term, ...],
         *,
-        lead: str,
+        leading_trivia: str,
         labels: int,
     ) -> None:
         """Describe `narrow = operation terms`, after `labels` labels.
@@ -94,7 +105,7 @@ class OffsetSlot:
         self.narrow_words = narrow_words
         self.terms = terms
         self.bits = narrow.dtype.bits
-        self.lead = lead
+        self.leading_trivia = leading_trivia
         self.labels = labels
         self.stale = False
         self._forms = {self.bits: OffsetForm(narrow)}
@@ -230,7 +241,7 @@ class OffsetSlot:
         widest = computed[-1]
         for bits in sorted(set(self._read).difference(computed)):
             operands = (self._forms[bits].register.operand, self._forms[widest].register.operand)
-            yield instruction(("cvt", f"u{bits}", f"u{widest}"), operands, None, self.lead)
+            yield instruction(("cvt", f"u{bits}", f"u{widest}"), operands, None, self.leading_trivia)
 
     def _form_instructions(
         self, bits: int, form: OffsetForm, parts: tuple[OperandRegister | None, ...]
@@ -241,13 +252,13 @@ class OffsetSlot:
             sources.append(whole_number(term.number) if register is None else register.operand)
             if part is not None and part.extend and term.register is not None:
                 operands = (part.register.operand, term.register.operand)
-                yield instruction(extension(term.register, bits), operands, None, self.lead)
+                yield instruction(extension(term.register, bits), operands, None, self.leading_trivia)
         words = self.narrow_words if bits == self.bits else self._wide_words(bits)
         if form.widening:
             words = ("mul", "wide", f"{'s' if self.terms[0].signed else 'u'}{self.bits}")
             if self.operation == "shl":
                 sources[1] = whole_number(1 << self.terms[1].number)
-        yield instruction(words, (form.register.operand, *sources), None, self.lead)
+        yield instruction(words, (form.register.operand, *sources), None, self.leading_trivia)
 
     def _wide_words(self, bits: int) -> tuple[str, ...]:
         if self.operation == "shl":

@@ -112,15 +112,17 @@ class Banks:
             raise DuplicateNameError(f"register {name} is already declared", help="choose another name")
         self._reserved.update((stem, name))
 
-    def declarations(self, lead: str) -> list[RegisterDeclaration]:
+    def declarations(self, leading_trivia: str) -> list[RegisterDeclaration]:
         """Return the declarations for the start of the body: groups in order of first use, then single names."""
         banks = [
-            RegisterDeclaration(type=bank.register, names=(RegisterName(bank.prefix, bank.count),), lead=lead)
+            RegisterDeclaration(
+                type=bank.register, names=(RegisterName(bank.prefix, bank.count),), leading_trivia=leading_trivia
+            )
             for bank in self._banks.values()
             if bank.count
         ]
         singles = [
-            RegisterDeclaration(type=declaration.type, names=declaration.names, lead=lead)
+            RegisterDeclaration(type=declaration.type, names=declaration.names, leading_trivia=leading_trivia)
             for declaration in self._names.values()
         ]
         return banks + singles

@@ -12,16 +12,16 @@ from pyptx_ir.values import Value, value
 
 @value
 class Deviation(Value):
-    """`lead` is the leading whitespace of a statement, `spelling` its text; None is the canonical one."""
+    """`leading_trivia` is the leading whitespace of a statement, `spelling` its text; None is the canonical one."""
 
-    lead: str | None = None
+    leading_trivia: str | None = None
     spelling: str | None = None
     unchecked: bool = False
 
     def behind(self, comment: str, usual: str) -> str:
         """Return the text before the statement: the comments, and the explicit or usual whitespace."""
-        lead = usual if self.lead is None else self.lead
-        return comment + lead if comment else lead
+        leading_trivia = usual if self.leading_trivia is None else self.leading_trivia
+        return comment + leading_trivia if comment else leading_trivia
 
     def of(self, node: nodes.Statement, comment: str = "") -> nodes.Statement:
         """Return the statement with its formatting, after its comments.
@@ -29,7 +29,7 @@ class Deviation(Value):
         Raises SpellingError for a text that does not parse to the same statement.
         """
         raw = None if self.spelling is None else spelled(node, self.spelling)
-        return rewritten(node, self.behind(comment, nodes.lead_of(node)), node.raw if raw is None else raw)
+        return rewritten(node, self.behind(comment, nodes.trivia_of(node)), node.raw if raw is None else raw)
 
 
 AS_USUAL = Deviation()
@@ -72,7 +72,7 @@ class NextStatement:
         """Return and reset only the text, for a statement that is completed later."""
         spelling = self._deviation.spelling
         if spelling is not None:
-            self._deviation = Deviation(self._deviation.lead, None, self._deviation.unchecked)
+            self._deviation = Deviation(self._deviation.leading_trivia, None, self._deviation.unchecked)
         return spelling
 
     def end(self) -> str:

@@ -80,11 +80,11 @@ def _escapes_of(code: CodeType) -> Iterator[ast.stmt]:
         if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
             if first == code.co_firstlineno:
-                yield from _escapes(node.body, _Place())
+                yield from _escapes(node.body, _Context())
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Context:
     """Context of statements: inside a block, inside one within the innermost Python loop, and followed by others."""
 
     in_block: bool = False
@@ -93,7 +93,7 @@ class _Place:
     followed_in_loop: bool = False
 
 
-def _escapes(body: Sequence[ast.stmt], place: _Place) -> Iterator[ast.stmt]:
+def _escapes(body: Sequence[ast.stmt], place: _Context) -> Iterator[ast.stmt]:
     for position, node in enumerate(body):
         here = place
         if position + 1 < len(body):

@@ -15,9 +15,9 @@ from pyptx_dsl.registers.handle import numbered
 from pyptx_dsl.registers.offsets import OffsetSlot
 from pyptx_dsl.tracing.escapes import refuse_unopened
 from pyptx_dsl.tracing.label_schemes import name_labels
-from pyptx_dsl.tracing.leads import usual_lead
 from pyptx_dsl.tracing.rebase import Places, rebase
 from pyptx_dsl.tracing.trace import Scope
+from pyptx_dsl.tracing.trivia import usual_trivia
 from pyptx_ir.plugins.rows import SharedVariable
 from pyptx_ir.plugins.targets import find_target
 from pyptx_ir.syntax import nodes
@@ -68,16 +68,18 @@ def finish(trace: Trace, table: LineTable | None = None) -> Finished:
     _check_labels(trace)
     shared = _place_shared(trace)
     others = [variable for layout in trace.memories.declared() for variable in _variables(layout)]
-    head: list[nodes.Statement] = [*trace.banks.declarations(usual_lead(1)), *shared.variables, *others]
+    head: list[nodes.Statement] = [*trace.banks.declarations(usual_trivia(1)), *shared.variables, *others]
     sites: list[Site | None] = [None] * len(head)
     body = list(head)
     for scope in (trace.prologue, trace.root_scope):
         body += _statements(scope, shared.places, sites, table)
     if 0 < len(head) < len(body):
         first = body[len(head)]
-        body[len(head)] = rewritten(first, _below_blank_line(nodes.lead_of(first)), first.raw)
+        body[len(head)] = rewritten(first, _below_blank_line(nodes.trivia_of(first)), first.raw)
     sites.append(None)
-    block = nodes.Block(body=tuple(body), lead=usual_lead(0), close_lead=trace.root_scope.close_lead)
+    block = nodes.Block(
+        body=tuple(body), leading_trivia=usual_trivia(0), closing_trivia=trace.root_scope.closing_trivia
+    )
     named = tuple(
         SharedVariable(region.name, shared.places[region.name][1], region.bytes)
         for region in trace.memories.shared.regions
@@ -88,8 +90,8 @@ def finish(trace: Trace, table: LineTable | None = None) -> Finished:
     return Finished(block, head_of_module, shared.bytes, tuple(sites), trace.statement_count, named)
 
 
-def _below_blank_line(lead: str) -> str:
-    return type(lead)("\n" + lead)  # keeps the type UsualLead
+def _below_blank_line(leading_trivia: str) -> str:
+    return type(leading_trivia)("\n" + leading_trivia)  # keeps the type UsualLead
 
 
 def _let_go(trace: Trace) -> None:
@@ -124,11 +126,11 @@ def _expanded(
             sites.append(site)
             inner = tuple(_statements(node, places, sites, table))
             sites.append(site)
-            yield nodes.Block(body=inner, lead=node.lead, close_lead=node.close_lead)
+            yield nodes.Block(body=inner, leading_trivia=node.leading_trivia, closing_trivia=node.closing_trivia)
             continue
         if table is not None and isinstance(node, OffsetSlot | nodes.Instruction):
-            lead = node.lead if isinstance(node, OffsetSlot) else nodes.lead_of(node)
-            for location in table.locations(site, lead[lead.rindex("\n") :]):
+            leading_trivia = node.leading_trivia if isinstance(node, OffsetSlot) else nodes.trivia_of(node)
+            for location in table.locations(site, leading_trivia[leading_trivia.rindex("\n") :]):
                 sites.append(site)
                 yield location
         for statement in node.instructions() if isinstance(node, OffsetSlot) else (node,):
@@ -204,7 +206,7 @@ def _variables(layout: MemoryLayout) -> tuple[nodes.Variable, ...]:
             type="b8",
             declarators=(nodes.Declarator(region.name, (tree.Immediate(str(region.bytes)),)),),
             alignment=region.alignment,
-            lead=usual_lead(1),
+            leading_trivia=usual_trivia(1),
         )
         for region in layout.regions
     )
@@ -217,5 +219,5 @@ def _extern(name: str, alignment: int) -> nodes.Variable:
         declarators=(nodes.Declarator(name, (None,)),),
         linking="extern",
         alignment=alignment,
-        lead="\n",
+        leading_trivia="\n",
     )

@@ -150,12 +150,12 @@ def _rename(scope: Scope, names: Mapping[str, str]) -> None:
         match node:
             case nodes.Instruction(opcode=("bra", *_), operands=(*others, tree.Symbol(name))) if name in names:
                 operands = (*others, symbol(names[name]))
-                scope.nodes[at] = instruction(node.opcode, operands, node.guard, node.lead)
+                scope.nodes[at] = instruction(node.opcode, operands, node.guard, node.leading_trivia)
             case nodes.Label(name) if name in names:
-                scope.nodes[at] = nodes.Label(names[name], lead=node.lead)
+                scope.nodes[at] = nodes.Label(names[name], leading_trivia=node.leading_trivia)
             case nodes.BranchTargets(targets) if not names.keys().isdisjoint(targets):
                 scope.nodes[at] = nodes.BranchTargets(
-                    tuple([names.get(each, each) for each in targets]), lead=node.lead
+                    tuple([names.get(each, each) for each in targets]), leading_trivia=node.leading_trivia
                 )
             case Scope():
                 _rename(node, names)

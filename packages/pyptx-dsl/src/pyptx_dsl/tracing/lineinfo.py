@@ -35,7 +35,7 @@ class LineTable:
         self._last: tuple[Frame, ...] = ()
         self._frames: dict[Site, tuple[Frame, ...]] = {}
 
-    def locations(self, site: Site, lead: str) -> Iterator[nodes.Loc]:
+    def locations(self, site: Site, leading_trivia: str) -> Iterator[nodes.Loc]:
         """Yield the `.loc` lines for an instruction; none if the preceding one has the same stack."""
         frames = self._frames.get(site)
         if frames is None:
@@ -47,7 +47,7 @@ class LineTable:
         for frame in reversed(frames):
             number = self._files.setdefault(frame.file, len(self._files) + 1)
             inlined = None if outer is None else nodes.InlinedAt(_STRINGS, self._offset(frame), *outer, 1)
-            yield nodes.Loc(file=number, line=frame.line, column=1, inlined_at=inlined, lead=lead)
+            yield nodes.Loc(file=number, line=frame.line, column=1, inlined_at=inlined, leading_trivia=leading_trivia)
             outer = (number, frame.line)
 
     def _offset(self, frame: Frame) -> int:
@@ -60,14 +60,14 @@ class LineTable:
 
     def files(self) -> tuple[nodes.File, ...]:
         """Return the `.file` lines."""
-        return tuple(nodes.File(index=number, name=name, lead="\n") for name, number in self._files.items())
+        return tuple(nodes.File(index=number, name=name, leading_trivia="\n") for name, number in self._files.items())
 
     def sections(self) -> tuple[nodes.Section, ...]:
         """Return the section of function names, if helpers were inlined."""
         if not self._functions:
             return ()
-        rows: list[nodes.SectionData | nodes.Label] = [nodes.Label(name=_STRINGS, lead="\n")]
+        rows: list[nodes.SectionData | nodes.Label] = [nodes.Label(name=_STRINGS, leading_trivia="\n")]
         for name in self._functions:
             values = tuple(Immediate(str(byte)) for byte in (*name.encode(), 0))
-            rows.append(nodes.SectionData(type="b8", values=values, lead="\n"))
-        return (nodes.Section(name=".debug_str", body=tuple(rows), lead="\n", close_lead="\n"),)
+            rows.append(nodes.SectionData(type="b8", values=values, leading_trivia="\n"))
+        return (nodes.Section(name=".debug_str", body=tuple(rows), leading_trivia="\n", closing_trivia="\n"),)

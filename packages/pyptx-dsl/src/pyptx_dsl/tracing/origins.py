@@ -55,10 +55,10 @@ def lines_inside(node: nodes.Block | nodes.Section, sites: Iterable[Site | None]
 
 def _inside(node: nodes.Block | nodes.Section, sites: Iterator[Site | None]) -> Iterator[Line]:
     for each in node.body:
-        yield nodes.lead_of(each).count("\n"), each.raw.count("\n") if each.raw else 0, next(sites)
+        yield nodes.trivia_of(each).count("\n"), each.raw.count("\n") if each.raw else 0, next(sites)
         if isinstance(each, nodes.Block):
             yield from _inside(each, sites)
-    yield (node.close_lead or "").count("\n"), 0, next(sites)
+    yield (node.closing_trivia or "").count("\n"), 0, next(sites)
 
 
 def line_sites(first: int, lines: Iterable[Line]) -> dict[int, Site]:

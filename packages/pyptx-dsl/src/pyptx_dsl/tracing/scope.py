@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 class Scope:
     """The statements of one `{ … }` while it is open; `sites` runs parallel to `nodes`."""
 
-    __slots__ = ("close_lead", "indent", "lead", "nodes", "sites")
+    __slots__ = ("closing_trivia", "indent", "leading_trivia", "nodes", "sites")
 
-    def __init__(self, indent: int, lead: str) -> None:
-        """Open a scope with statements indented by `indent` tabs; `lead` is the whitespace before its braces."""
+    def __init__(self, indent: int, leading_trivia: str) -> None:
+        """Open a scope with statements indented by `indent` tabs, and with `leading_trivia` before its braces."""
         self.indent = indent
-        self.lead = lead
+        self.leading_trivia = leading_trivia
         self.nodes: list[nodes.Statement | OffsetSlot | Scope] = []
         self.sites: list[Site] = []
-        self.close_lead = lead
+        self.closing_trivia = leading_trivia
 
     def spell(self, node: nodes.Instruction, spelling: str) -> None:
         """Set the text of one of the last instructions; raise SpellingError if it parses to another statement."""
         index = next(index for index in range(len(self.nodes) - 1, -1, -1) if self.nodes[index] is node)
-        self.nodes[index] = rewritten(node, node.lead, spelled(node, spelling))
+        self.nodes[index] = rewritten(node, node.leading_trivia, spelled(node, spelling))

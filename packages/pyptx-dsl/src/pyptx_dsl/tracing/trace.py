@@ -22,10 +22,10 @@ from pyptx_dsl.trace_context import ACTIVE, active, current
 from pyptx_dsl.tracing.banks import Banks
 from pyptx_dsl.tracing.checker import Checker, unchecked
 from pyptx_dsl.tracing.deviations import Deviation, NextStatement, lost
-from pyptx_dsl.tracing.leads import usual_lead
 from pyptx_dsl.tracing.memories import Memories
 from pyptx_dsl.tracing.names import Names, register_kinds, register_names
 from pyptx_dsl.tracing.scope import Scope
+from pyptx_dsl.tracing.trivia import usual_trivia
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
 from pyptx_ir.syntax.drafts import instruction, rewritten
@@ -44,8 +44,8 @@ __all__ = ["Scope", "Trace", "active", "current", "register_names", "tracing"]
 class Trace:
     """Instructions and declarations that the body of one kernel emits.
 
-    `exact` traces emit everything as written, at its position: `[x+0]`, variables. `lead` is the whitespace before the
-    next statement.
+    `exact` traces emit everything as written, at its position: `[x+0]`, variables. `leading_trivia` is the whitespace
+    before the next statement.
     """
 
     exact = False
@@ -80,10 +80,10 @@ class Trace:
         """State that a namespace keeps during one trace (the open `if_` of `else_`, …), by a key of its own."""
         self.label_count = 0
         self.statement_count = 0
-        self.prologue = Scope(1, usual_lead(0))
-        self.root_scope = Scope(1, usual_lead(0))
+        self.prologue = Scope(1, usual_trivia(0))
+        self.root_scope = Scope(1, usual_trivia(0))
         self._scopes = [self.root_scope]
-        self.lead = usual_lead(1)
+        self.leading_trivia = usual_trivia(1)
         self._next = NextStatement()
         self._checks: Callable[[nodes.Instruction], None] = self.checker.check
         self.check: Callable[[nodes.Instruction], None] = self._checks
@@ -101,7 +101,7 @@ class Trace:
         if words[0] == "slct":
             operands = lower_selected(operands, self, words)
         lowered = self.lowered(operands, words)
-        node = instruction(words, lowered, None if guard is None else self._guard(guard), self.lead)
+        node = instruction(words, lowered, None if guard is None else self._guard(guard), self.leading_trivia)
         self.check(node)
         self._record(node, of or sys._getframe(1))  # noqa: SLF001  the user's stack starts above this call
         if self.offsets and lowered:
@@ -123,27 +123,29 @@ class Trace:
 
     def append(self, node: nodes.Statement) -> None:
         """Append another statement, or a finished instruction, with the usual whitespace unless it was parsed."""
-        lead = self.lead
+        leading_trivia = self.leading_trivia
         match node:
             case nodes.Instruction(operands=parts):
                 for part in parts:
                     self.mention(part)
-                self._record(_placed(node, lead), sys._getframe(1))  # noqa: SLF001  as above
+                self._record(_placed(node, leading_trivia), sys._getframe(1))  # noqa: SLF001  as above
                 if self.offsets and parts:
                     self._written(parts[0])
                 return
             case nodes.Label(name=name):
                 self.names.define_label(name)
                 self.label_count += 1
-                lead = usual_lead(len(self._scopes) - 1)
+                leading_trivia = usual_trivia(len(self._scopes) - 1)
             case nodes.Variable():
                 self.names.declare_variable(node)
-        self._record(_placed(node, lead), sys._getframe(1))  # noqa: SLF001  as above
+        self._record(_placed(node, leading_trivia), sys._getframe(1))  # noqa: SLF001  as above
 
     def offset(self, operation: str, words: tuple[str, ...], terms: tuple[Term, ...], dtype: PtxType) -> Reg:
         """Append a slot for an offset and return its register; its instructions are chosen when the trace ends."""
         register = self.fresh(dtype)
-        slot = OffsetSlot(operation, register, words, terms, lead=self.lead, labels=self.label_count)
+        slot = OffsetSlot(
+            operation, register, words, terms, leading_trivia=self.leading_trivia, labels=self.label_count
+        )
         register.slot = slot
         self.offsets[register.raw_name] = slot
         self._record(slot, sys._getframe(1))  # noqa: SLF001  as above
@@ -157,7 +159,7 @@ class Trace:
 
     def comment(self, text: str) -> None:
         """Add a `// text` line before the next statement."""
-        self._next.comment(f"{self.lead}// {text}")
+        self._next.comment(f"{self.leading_trivia}// {text}")
 
     def deviate(self, deviation: Deviation) -> None:
         """Set the formatting of the next statement or brace."""
@@ -194,7 +196,7 @@ class Trace:
             return deviation.of(node, comment)
         if deviation.spelling is not None:
             raise ControlFlowError("cannot set the source text of an operator", help="write the instruction instead")
-        node.lead = deviation.behind(comment, node.lead)
+        node.leading_trivia = deviation.behind(comment, node.leading_trivia)
         return node
 
     def _undress(self) -> tuple[str, Deviation]:
@@ -311,8 +313,8 @@ class Trace:
         comment, deviation = self._undress()
         if deviation.spelling is not None or deviation.unchecked:
             raise ControlFlowError("only the leading trivia of a `{` can be set", help="format the next statement")
-        inner = Scope(len(self._scopes) + 1, self.lead)
-        inner.lead = deviation.behind(comment, inner.lead)
+        inner = Scope(len(self._scopes) + 1, self.leading_trivia)
+        inner.leading_trivia = deviation.behind(comment, inner.leading_trivia)
         self._append(inner)
         self._append_site(self.recorder.capture(sys._getframe(1)))  # noqa: SLF001  as above
         self._enter(inner)
@@ -331,7 +333,7 @@ class Trace:
         comment, deviation = self._undress()
         if deviation.spelling is not None or deviation.unchecked:
             self.faults.append(lost(deviation))
-        scope.close_lead = deviation.behind(comment, scope.close_lead)
+        scope.closing_trivia = deviation.behind(comment, scope.closing_trivia)
 
     @contextmanager
     def scope(self) -> Generator[None]:
@@ -364,7 +366,7 @@ class Trace:
 
     def _enter(self, scope: Scope) -> None:
         self._append, self._append_site = scope.nodes.append, scope.sites.append
-        self.lead = usual_lead(scope.indent)
+        self.leading_trivia = usual_trivia(scope.indent)
 
     def close(self) -> None:
         """End the trace: appending then raises."""
@@ -380,9 +382,9 @@ def _plain_guard(predicate: str) -> nodes.Guard:
     return nodes.Guard(predicate)
 
 
-def _placed(node: nodes.Statement, lead: str) -> nodes.Statement:
+def _placed(node: nodes.Statement, leading_trivia: str) -> nodes.Statement:
     """Return a node with other leading whitespace."""
-    return node if node.lead is lead else rewritten(node, lead, node.raw)
+    return node if node.leading_trivia is leading_trivia else rewritten(node, leading_trivia, node.raw)
 
 
 @contextmanager

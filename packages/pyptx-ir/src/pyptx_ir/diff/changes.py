@@ -9,9 +9,9 @@ from pyptx_ir.diff.result import Change, FunctionDifference, Renaming, Statement
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyptx_ir.diff.explanation import Explanation
+    from pyptx_ir.diff.explanation import ChangeReasons
+    from pyptx_ir.diff.line_numbers import Places
     from pyptx_ir.diff.modules import AlignedBodies
-    from pyptx_ir.diff.places import Places
     from pyptx_ir.diff.scopes import Declaration
     from pyptx_ir.diff.variables import ItemPair
 
@@ -24,7 +24,7 @@ class Changes(NamedTuple):
     `redeclared` contains, for each function of the second module, the pairs of names with different declarations.
     """
 
-    explanation: Explanation
+    explanation: ChangeReasons
     before: Places
     after: Places
     context: int
@@ -83,7 +83,7 @@ class Changes(NamedTuple):
         return (Change("changed", first, second),)
 
 
-def redeclared(explanation: Explanation) -> Redeclared:
+def redeclared(explanation: ChangeReasons) -> Redeclared:
     """Return the pairs of names with different declarations, by function of the second module."""
     found: Redeclared = {}
     for mine, other in explanation.renaming.items():
@@ -93,7 +93,7 @@ def redeclared(explanation: Explanation) -> Redeclared:
     return found
 
 
-def renamings(explanation: Explanation) -> Iterator[Renaming]:
+def renamings(explanation: ChangeReasons) -> Iterator[Renaming]:
     """Yield renamed declarations in the order of the second module, except public names, whose renaming is a change."""
     for mine, other in sorted(explanation.renaming.items(), key=lambda pair: pair[1]):
         one, two = explanation.before[mine], explanation.after[other]

@@ -6,11 +6,11 @@ from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING, cast
 
 from pyptx_ir.diff.changes import Changes, redeclared, renamings
-from pyptx_ir.diff.explanation import Explanation
+from pyptx_ir.diff.explanation import ChangeReasons
 from pyptx_ir.diff.items import Tokens
+from pyptx_ir.diff.line_numbers import Places
 from pyptx_ir.diff.modules import align_modules
 from pyptx_ir.diff.naming import Naming
-from pyptx_ir.diff.places import Places
 from pyptx_ir.diff.reader import Reader
 from pyptx_ir.diff.result import Comparison, FunctionDifference, Renaming
 from pyptx_ir.syntax.nodes import Module, Statement, Version
@@ -48,7 +48,7 @@ def compare(before: str | Module, after: str | Module, *, debug: bool = False, c
         shapes, kinds = _taken_apart(tokens)
         bodies, renaming = align_modules(mine, other, shapes)
         naming = Naming(mine.declarations, other.declarations, renaming)
-        explanation = Explanation(mine.declarations, other.declarations, renaming, kinds, naming)
+        explanation = ChangeReasons(mine.declarations, other.declarations, renaming, kinds, naming)
         explanation.name(bodies)
         changes = Changes(explanation, *places, context, redeclared(explanation))
         parts += filter(None, map(changes.part, bodies))

@@ -31,7 +31,7 @@ class _Operand(NamedTuple):
     names: tuple[_Name, ...]
 
 
-class Explanation(NamedTuple):
+class ChangeReasons(NamedTuple):
     """Declarations of both modules, and the renaming from the first to the second.
 
     `kinds` contains, for each token, the kind of declaration that each of its names refers to. An undeclared name is

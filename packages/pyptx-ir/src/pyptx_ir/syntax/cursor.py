@@ -23,35 +23,35 @@ class SyntaxFault(Exception):  # noqa: N818 - internal to the parser, which conv
 class Spelling(TypedDict):
     """Leading trivia and source text of a parsed statement."""
 
-    lead: str
+    leading_trivia: str
     raw: str
 
 
 class Cursor:
     """Reads one lexeme at a time and skips the trivia before each.
 
-    `at` is the start of the next lexeme or of its leading trivia; `end` is the end of the last lexeme. `lead` and
-    `start` belong to the current statement.
+    `at` is the start of the next lexeme or of its leading trivia; `end` is the end of the last lexeme.
+    `leading_trivia` and `start` belong to the current statement.
     """
 
-    __slots__ = ("_clean", "at", "end", "lead", "start", "text")
+    __slots__ = ("_clean", "at", "end", "leading_trivia", "start", "text")
 
     def __init__(self, text: str, at: int = 0) -> None:
         self.text = text
         self.at = self.end = self.start = at
-        self.lead = ""
+        self.leading_trivia = ""
         self._clean: int = -1
 
     def begin(self) -> str:
         """Start a statement: take its leading trivia, and return its first character (empty at the end)."""
         at = self.skip()
-        self.lead = self.text[self.end : at]
+        self.leading_trivia = self.text[self.end : at]
         self.start = self.end = at
         return self.text[at : at + 1]
 
     def spelling(self) -> Spelling:
         """Return the leading trivia and the source text of the statement, from its start to the last lexeme."""
-        return {"lead": self.lead, "raw": self.text[self.start : self.end]}
+        return {"leading_trivia": self.leading_trivia, "raw": self.text[self.start : self.end]}
 
     def skip(self) -> int:
         """Go to the next lexeme."""

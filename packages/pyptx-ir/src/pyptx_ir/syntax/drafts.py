@@ -31,12 +31,12 @@ def instruction(
     opcode: tuple[str, ...],
     operands: tuple[Operand, ...],
     guard: Guard | None,
-    lead: str | None,
+    leading_trivia: str | None,
     raw: str | None = None,
 ) -> Instruction:
     """Make an instruction."""
     node: Any = InstructionDraft()
-    node.lead = lead
+    node.leading_trivia = leading_trivia
     node.raw = raw
     node.opcode = opcode
     node.operands = operands
@@ -92,24 +92,24 @@ def vector(elements: tuple[Operand, ...]) -> Vector:
     return done
 
 
-def rewritten(node: NodeT, lead: str | None, raw: str | None) -> NodeT:
+def rewritten(node: NodeT, leading_trivia: str | None, raw: str | None) -> NodeT:
     """Return a statement with other leading trivia and source text, as `dataclasses.replace` would."""
     kind: Any = node.__class__
-    copied: NodeT = _copier(kind)(node, lead, raw)
+    copied: NodeT = _copier(kind)(node, leading_trivia, raw)
     return copied
 
 
 @cache
 def _copier(kind: Any) -> Any:  # noqa: ANN401 - typing can't express the parameter type of `fields`
     """Return the function that copies statements of a class, with one assignment per field."""
-    shared = [one.name for one in fields(kind) if one.name not in {"lead", "raw"}]
+    shared = [one.name for one in fields(kind) if one.name not in {"leading_trivia", "raw"}]
     lines = [
         "copy = __draft()",
         *[f"copy.{name} = node.{name}" for name in shared],
-        "copy.lead, copy.raw = lead, raw",
+        "copy.leading_trivia, copy.raw = leading_trivia, raw",
         "copy.__class__ = __kind",
         "return copy",
     ]
     names: dict[str, Any] = {"__draft": draft(kind), "__kind": kind}
-    exec("def copied(node, lead, raw):\n    " + "\n    ".join(lines), names)  # noqa: S102 - the names are field names
+    exec("def copied(node, leading_trivia, raw):\n    " + "\n    ".join(lines), names)  # noqa: S102 - the names are field names
     return names["copied"]

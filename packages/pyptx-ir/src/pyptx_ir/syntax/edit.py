@@ -6,12 +6,12 @@ import re
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from pyptx_ir.syntax.nodes import Function, Node, Section, lead_of
+from pyptx_ir.syntax.nodes import Function, Node, Section, trivia_of
 
 NodeT = TypeVar("NodeT", bound=Node)
 
 # Fields without meaning: changing them keeps the source text valid.
-_TRIVIA = frozenset({"lead", "raw", "close_lead", "head"})
+_TRIVIA = frozenset({"leading_trivia", "raw", "closing_trivia", "head"})
 _STRING_OR_COMMENT = re.compile(r'"[^"\n]*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _INDENT = re.compile(r"[ \t]*\Z")
 
@@ -28,10 +28,10 @@ def evolve(node: NodeT, **changes: object) -> NodeT:
     if isinstance(node, Section):
         changes.setdefault("head", None)
     if node.raw is not None:
-        given = changes.get("lead", node.lead)
-        lead = lead_of(node) if given is None else str(given)
-        comments = _comments(node.raw, lead)
-        changes["lead"] = lead + comments if comments else given
+        given = changes.get("leading_trivia", node.leading_trivia)
+        leading_trivia = trivia_of(node) if given is None else str(given)
+        comments = _comments(node.raw, leading_trivia)
+        changes["leading_trivia"] = leading_trivia + comments if comments else given
     changes.setdefault("raw", None)
     return _replaced(node, changes)
 
@@ -50,8 +50,8 @@ def _kept(node: Node, changes: dict[str, object]) -> frozenset[str]:
     return _TRIVIA
 
 
-def _comments(raw: str, lead: str) -> str:
+def _comments(raw: str, leading_trivia: str) -> str:
     """Return the comments in `raw`, each followed by the whitespace that separates it from the statement."""
     found = [text for text in _STRING_OR_COMMENT.findall(raw) if text[0] == "/"]
-    indent = _INDENT.findall(lead)[0]
+    indent = _INDENT.findall(leading_trivia)[0]
     return "".join(text + ("\n" + indent if text.startswith("//") else " ") for text in found)

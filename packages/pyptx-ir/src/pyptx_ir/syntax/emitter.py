@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyptx_ir.syntax.nodes import USUAL_LEAD, Block, Function, Module, Section, Statement
+from pyptx_ir.syntax.nodes import USUAL_TRIVIA, Block, Function, Module, Section, Statement
 from pyptx_ir.syntax.spelling import LEAVES, header, spell
 
 if TYPE_CHECKING:
@@ -27,12 +27,12 @@ def opened(node: Statement) -> Opened | None:
     """Split a statement with a body; return None for every other statement."""
     match node:
         case Block():
-            return Opened("{", node.body, _or(node.close_lead, "\n") + "}")
+            return Opened("{", node.body, _or(node.closing_trivia, "\n") + "}")
         case Function(body=Block() as block):
             return Opened(node.raw if node.raw is not None else header(node), (block,), "")
         case Section():
             head = node.head if node.head is not None else f" {node.name}\n\t"
-            return Opened(f".section{head}{{", node.body, _or(node.close_lead, USUAL_LEAD) + "}")
+            return Opened(f".section{head}{{", node.body, _or(node.closing_trivia, USUAL_TRIVIA) + "}")
         case _:
             return None
 
@@ -45,7 +45,7 @@ def emit(tree: Module | Statement, style: Style | None = None) -> str:
     """Emit a module, or one statement with its leading trivia.
 
     `emit(parse(text)) == text` for every text that parses. An edited node changes only its own bytes. Unset trivia and
-    text (`lead=None`, `raw=None`) follow `style`, or the canonical form.
+    text (`leading_trivia=None`, `raw=None`) follow `style`, or the canonical form.
     """
     if style is not None:
         from pyptx_ir.syntax.style.writer import write
@@ -66,8 +66,8 @@ def _emit(body: Sequence[Statement], out: list[str]) -> None:
     while stack:
         statements, closing = stack[-1]
         for node in statements:
-            lead = node.lead
-            add(USUAL_LEAD if lead is None else lead)
+            leading_trivia = node.leading_trivia
+            add(USUAL_TRIVIA if leading_trivia is None else leading_trivia)
             raw = node.raw
             kind = node.__class__
             if raw is not None and kind is not Function:

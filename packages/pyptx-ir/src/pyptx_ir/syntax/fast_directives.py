@@ -26,32 +26,32 @@ DIRECTIVE_TEXT = (
 )
 
 
-def directive(lead: str, raw: str) -> Statement:
+def directive(leading_trivia: str, raw: str) -> Statement:
     """Read a directive that `DIRECTIVE_TEXT` matches."""
     word, rest = raw.split(None, 1)
-    return _READERS[word](rest, lead, raw)
+    return _READERS[word](rest, leading_trivia, raw)
 
 
-def _version(rest: str, lead: str, raw: str) -> Version:
+def _version(rest: str, leading_trivia: str, raw: str) -> Version:
     major, minor = rest.split(".")
-    return Version(int(major), int(minor), lead=lead, raw=raw)
+    return Version(int(major), int(minor), leading_trivia=leading_trivia, raw=raw)
 
 
-def _target(rest: str, lead: str, raw: str) -> Target:
-    return Target(tuple([name.lstrip() for name in rest.split(",")]), lead=lead, raw=raw)
+def _target(rest: str, leading_trivia: str, raw: str) -> Target:
+    return Target(tuple([name.lstrip() for name in rest.split(",")]), leading_trivia=leading_trivia, raw=raw)
 
 
-def _address_size(rest: str, lead: str, raw: str) -> AddressSize:
-    return AddressSize(integer(rest), lead=lead, raw=raw)
+def _address_size(rest: str, leading_trivia: str, raw: str) -> AddressSize:
+    return AddressSize(integer(rest), leading_trivia=leading_trivia, raw=raw)
 
 
-def _file(rest: str, lead: str, raw: str) -> File:
+def _file(rest: str, leading_trivia: str, raw: str) -> File:
     index, name = rest.split(None, 1)
-    return File(integer(index), name[1:-1], lead=lead, raw=raw)
+    return File(integer(index), name[1:-1], leading_trivia=leading_trivia, raw=raw)
 
 
-def _pragma(rest: str, lead: str, raw: str) -> Pragma:
-    return Pragma((rest[1:-2],), lead=lead, raw=raw)
+def _pragma(rest: str, leading_trivia: str, raw: str) -> Pragma:
+    return Pragma((rest[1:-2],), leading_trivia=leading_trivia, raw=raw)
 
 
 _READERS: dict[str, Callable[[str, str, str], Statement]] = {

@@ -41,7 +41,7 @@ def header(cursor: Cursor, frames: list[OpenBrace]) -> bool:
     head = _HEAD.match(text, cursor.end)
     if head is None or len(frames) > 1:
         return False
-    lead, linking, kind, returned, name, listed = head.groups()
+    leading_trivia, linking, kind, returned, name, listed = head.groups()
     if kind == "entry" and returned is not None:
         return False
     returns, parameters = () if returned is None else usual_parameters(returned), usual_parameters(listed)
@@ -57,7 +57,7 @@ def header(cursor: Cursor, frames: list[OpenBrace]) -> bool:
         return False
     declared = end[1] is None
     node: Any = _FunctionDraft()
-    node.lead = lead
+    node.leading_trivia = leading_trivia
     node.raw = text[head.end(1) : end.end() if declared else at]
     node.kind = kind
     node.name = name

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.cursor import Cursor
     from pyptx_ir.syntax.operands import Operand
 
-_USUAL_LEAD = "\n\t"
+_USUAL_TRIVIA = "\n\t"
 _GUARD = rf"(?:@(!?{NAME_TEXT})[ \t]++)?+"
 # A dot after the opcode begins a modifier.
 _OPERANDS = rf"(?:[{BLANK}]++(?!\.)([{WORD}{BLANK}$%.,+\-\[\]{{}}()|!<>&^~*]{{0,3000}}+))?+"
@@ -87,7 +87,7 @@ _LabelDraft, _VariableDraft, _DeclaratorDraft = draft(Label), draft(Variable), d
 class FastReader:
     """Reads runs of ordinary statements of one text."""
 
-    __slots__ = ("_guards", "_leads", "_line_values", "_lines", "_opcodes", "locs", "operands")
+    __slots__ = ("_guards", "_line_values", "_lines", "_opcodes", "_trivia", "locs", "operands")
 
     def __init__(self) -> None:
         tables = shared_tables()
@@ -96,7 +96,7 @@ class FastReader:
         # Statements without a name of their own repeat often; equal ones share a node per text.
         self._lines: dict[str, SectionData | Label] = {}
         self.locs: dict[str, Loc] = {}
-        self._leads: dict[str, str] = {}
+        self._trivia: dict[str, str] = {}
 
     def statements(self, cursor: Cursor, frames: list[OpenBrace]) -> None:
         """Read the statements of bodies into the innermost frame, and stop before the first unusual one."""
@@ -105,7 +105,7 @@ class FastReader:
             self._run(cursor, frames)
 
     def _run(self, cursor: Cursor, frames: list[OpenBrace]) -> None:
-        add, keep = frames[-1].items.append, self._leads.setdefault
+        add, keep = frames[-1].items.append, self._trivia.setdefault
         guards, opcodes, operands, split = self._guards, self._opcodes, self.operands, self._split
         last: re.Match[str] | None = None
         try:
@@ -114,9 +114,11 @@ class FastReader:
                 if kind is None:
                     break
                 if kind == _INSTRUCTION:
-                    lead, raw, guard, opcode, listed = found.group(1, 2, 3, 4, 5)
+                    leading_trivia, raw, guard, opcode, listed = found.group(1, 2, 3, 4, 5)
                     node: Any = InstructionDraft()
-                    node.lead = _USUAL_LEAD if lead is None else keep(lead, lead)
+                    node.leading_trivia = (
+                        _USUAL_TRIVIA if leading_trivia is None else keep(leading_trivia, leading_trivia)
+                    )
                     node.raw = raw
                     node.guard = None if guard is None else guards[guard]
                     node.opcode = words = opcodes[opcode]
@@ -134,7 +136,7 @@ class FastReader:
                     add(node)
                 elif kind < _OPEN:
                     add(_OTHERS[kind](self, found))
-                elif _braced(frames, self.lead(found), found):
+                elif _braced(frames, self.leading_trivia(found), found):
                     add = frames[-1].items.append
                 else:
                     break
@@ -144,10 +146,10 @@ class FastReader:
         if last is not None:
             cursor.at = cursor.end = last.end()
 
-    def lead(self, found: re.Match[str]) -> str:
+    def leading_trivia(self, found: re.Match[str]) -> str:
         """Return the leading trivia of a match; equal strings are shared."""
-        lead: str | None = found[1]
-        return _USUAL_LEAD if lead is None else self._leads.setdefault(lead, lead)
+        leading_trivia: str | None = found[1]
+        return _USUAL_TRIVIA if leading_trivia is None else self._trivia.setdefault(leading_trivia, leading_trivia)
 
     def _split(self, opcode: tuple[str, ...], listed: str) -> tuple[Operand, ...]:
         """Read operands that contain nested commas or parentheses."""
@@ -175,9 +177,9 @@ class FastReader:
     def _line(self, found: re.Match[str]) -> SectionData | Label:
         raw, width, listed, label, name = found.group(2, 3, 4, 5, 6)
         if raw is None:
-            return _labelled(name, self.lead(found), label)
+            return _labelled(name, self.leading_trivia(found), label)
         node: Any = _DataDraft()
-        node.lead = self.lead(found)
+        node.leading_trivia = self.leading_trivia(found)
         node.raw = raw
         node.type = width
         table = self._line_values
@@ -187,27 +189,27 @@ class FastReader:
         return done
 
 
-def _braced(frames: list[OpenBrace], lead: str, found: re.Match[str]) -> bool:
+def _braced(frames: list[OpenBrace], leading_trivia: str, found: re.Match[str]) -> bool:
     """Open a block, or close the innermost one; return False if the full parser must handle the brace."""
     if found.lastindex == _OPEN:
         if len(frames) > DEEPEST_BLOCK:
             return False
-        frames.append(OpenBrace(lead, found.end() - 1))
+        frames.append(OpenBrace(leading_trivia, found.end() - 1))
         return True
     if len(frames) == 1:
         return False
-    closed = frames.pop().closed(lead)
+    closed = frames.pop().closed(leading_trivia)
     frames[-1].items.append(closed)
     return True
 
 
 def _label(reader: FastReader, found: re.Match[str]) -> Label:
-    return _labelled(found[7], reader.lead(found), found[6])
+    return _labelled(found[7], reader.leading_trivia(found), found[6])
 
 
-def _labelled(name: str, lead: str, raw: str) -> Label:
+def _labelled(name: str, leading_trivia: str, raw: str) -> Label:
     node: Any = _LabelDraft()
-    node.lead = lead
+    node.leading_trivia = leading_trivia
     node.raw = raw
     node.name = name
     node.__class__ = Label
@@ -219,13 +221,13 @@ def _loc(reader: FastReader, found: re.Match[str]) -> Loc:
     text = found[0]
     known = reader.locs.get(text)
     if known is None:
-        known = reader.locs[text] = _new_loc(reader.lead(found), found)
+        known = reader.locs[text] = _new_loc(reader.leading_trivia(found), found)
     return known
 
 
-def _new_loc(lead: str, found: re.Match[str]) -> Loc:
+def _new_loc(leading_trivia: str, found: re.Match[str]) -> Loc:
     node: Any = _LocDraft()
-    node.lead = lead
+    node.leading_trivia = leading_trivia
     node.raw, file, line, column, label = found.group(8, 9, 10, 11, 12)
     node.file = integer(file)
     node.line = integer(line)
@@ -244,7 +246,7 @@ def _inlined(found: re.Match[str]) -> InlinedAt:
 def _registers(reader: FastReader, found: re.Match[str]) -> RegisterDeclaration:
     name: Any = _RegisterNameDraft()
     node: Any = _RegistersDraft()
-    node.lead = reader.lead(found)
+    node.leading_trivia = reader.leading_trivia(found)
     node.raw, node.type, name.name, count = found.group(17, 18, 19, 20)
     name.count = None if count is None else integer(count)
     name.__class__ = RegisterName
@@ -267,7 +269,7 @@ def _variable(reader: FastReader, found: re.Match[str]) -> Variable:
     declarator.initializer = None if listed is None else reader.operands[f"{{{listed}}}"]
     declarator.__class__ = Declarator
     node: Any = _VariableDraft()
-    node.lead = reader.lead(found)
+    node.leading_trivia = reader.leading_trivia(found)
     node.raw = raw
     node.space = space
     node.type = kind
@@ -282,7 +284,7 @@ def _variable(reader: FastReader, found: re.Match[str]) -> Variable:
 
 
 def _directive(reader: FastReader, found: re.Match[str]) -> Statement:
-    return directive(reader.lead(found), found[29])
+    return directive(reader.leading_trivia(found), found[29])
 
 
 _OTHERS: dict[int, Callable[[FastReader, re.Match[str]], Statement]] = {

@@ -20,19 +20,19 @@ DEEPEST_BLOCK = 100
 class OpenBrace:
     """An open brace: leading trivia, position, preceding header, and the statements read so far."""
 
-    lead: str
+    leading_trivia: str
     at: int
     header: Function | Section | None = None
     items: list[Statement] = field(default_factory=list[Statement])
 
-    def closed(self, close_lead: str) -> Statement:
+    def closed(self, closing_trivia: str) -> Statement:
         """Return one statement for the closed brace and its header."""
         header = self.header
         if isinstance(header, Section):
             # The parser accepts only these in a section.
             lines = cast("tuple[SectionData | Label | Invalid, ...]", tuple(self.items))
-            return replace(header, body=lines, close_lead=close_lead)
-        block = _block(tuple(self.items), close_lead, self.lead)
+            return replace(header, body=lines, closing_trivia=closing_trivia)
+        block = _block(tuple(self.items), closing_trivia, self.leading_trivia)
         if header is None:
             return block
         # Only the parser has a reference to this header, so this mutation is part of its construction.
@@ -40,12 +40,12 @@ class OpenBrace:
         return header
 
 
-def _block(body: tuple[Statement, ...], close_lead: str, lead: str) -> Block:
+def _block(body: tuple[Statement, ...], closing_trivia: str, leading_trivia: str) -> Block:
     node: Any = _BlockDraft()
-    node.lead = lead
+    node.leading_trivia = leading_trivia
     node.raw = None
     node.body = body
-    node.close_lead = close_lead
+    node.closing_trivia = closing_trivia
     node.__class__ = Block
     done: Block = node
     return done

@@ -1,9 +1,9 @@
 """Statements of a PTX module.
 
-Every statement has its leading trivia (whitespace and comments before the first token), `lead`, verbatim. A parsed
-statement also has its exact source text, `raw`. None means: according to the style passed to `emit`, or canonical. No
+Every statement has its `leading_trivia` (whitespace and comments before the first token) verbatim. A parsed statement
+also has its exact source text, `raw`. None means: according to the style passed to `emit`, or canonical. No
 node stores a position, a parent or the source; `positions` computes spans on demand. Two nodes are equal if they mean
-the same: `lead` and `raw` do not count.
+the same: `leading_trivia` and `raw` do not count.
 
 The parser uses one node for all identical `.loc` of a text, and for all identical lines of its sections.
 
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
 from pyptx_ir.values import Value, value
 
-USUAL_LEAD = "\n\t"
+USUAL_TRIVIA = "\n\t"
 
 
 @value(kw_only=True)
 class Node(Value):
     """Base class of statements: trivia and source text."""
 
-    lead: str | None = field(default=None, compare=False, repr=False)
+    leading_trivia: str | None = field(default=None, compare=False, repr=False)
     raw: str | None = field(default=None, compare=False, repr=False)
 
 
-def lead_of(node: Node) -> str:
+def trivia_of(node: Node) -> str:
     """Return the leading trivia of a statement, or the default without a style."""
-    return USUAL_LEAD if node.lead is None else node.lead
+    return USUAL_TRIVIA if node.leading_trivia is None else node.leading_trivia
 
 
 # --- inside functions ---------------------------------------------------------------------------
@@ -71,10 +71,10 @@ class Label(Node):
 
 @value
 class Block(Node):
-    """`{ … }`: `lead` precedes the opening brace, `close_lead` the closing one. A scope of names and labels."""
+    """`{ … }`, a scope of names and labels: `leading_trivia` precedes `{`, `closing_trivia` precedes `}`."""
 
     body: tuple[Statement, ...]
-    close_lead: str | None = field(default=None, compare=False, repr=False)
+    closing_trivia: str | None = field(default=None, compare=False, repr=False)
 
 
 @value
@@ -295,7 +295,7 @@ class Section(Node):
     name: str
     body: tuple[SectionData | Label | Invalid, ...]
     head: str | None = field(default=None, compare=False, repr=False)
-    close_lead: str | None = field(default=None, compare=False, repr=False)
+    closing_trivia: str | None = field(default=None, compare=False, repr=False)
 
 
 @value

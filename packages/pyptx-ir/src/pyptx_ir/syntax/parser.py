@@ -144,7 +144,7 @@ class _Parser:
                     break
             except SyntaxFault as fault:
                 self.recover(fault)
-        tail = self.cursor.lead
+        tail = self.cursor.leading_trivia
         while len(self.frames) > 1:
             self.give_up("'{' is never closed")
         return Module(tuple(self.frames[0].items), tail)
@@ -203,12 +203,12 @@ class _Parser:
         cursor = self.cursor
         if cursor.take(SECTION) is None:
             return False
-        head, lead = cursor.end, cursor.lead
+        head, leading_trivia = cursor.end, cursor.leading_trivia
         name = cursor.take(DOTTED_NAME) or cursor.refuse("a section's name", "write a name such as .debug_str")
         if not cursor.sees("{"):
             cursor.refuse("'{'", "put the lines of a section in braces")
         text = cursor.text[head : cursor.at]
-        self.open(Section(name=name, body=(), head=text, lead=lead))
+        self.open(Section(name=name, body=(), head=text, leading_trivia=leading_trivia))
         return True
 
     def open(self, header: Function | Section | None) -> None:
@@ -222,10 +222,10 @@ class _Parser:
                 self.give_up("'{' is not closed before the next function or section")
         if len(self.frames) > DEEPEST_BLOCK:
             raise SyntaxFault(f"blocks nest deeper than {DEEPEST_BLOCK} levels", cursor.at, cursor.at + 1)
-        lead = cursor.text[cursor.end : cursor.skip()] if header is not None else cursor.lead
+        leading_trivia = cursor.text[cursor.end : cursor.skip()] if header is not None else cursor.leading_trivia
         at = cursor.at
         cursor.eat("{")
-        self.frames.append(OpenBrace(lead, at, header))
+        self.frames.append(OpenBrace(leading_trivia, at, header))
 
     def close(self) -> None:
         """Take `}` and add the closed statement to the enclosing frame."""
@@ -234,7 +234,7 @@ class _Parser:
             raise SyntaxFault("'}' without a '{'", cursor.at, cursor.at + 1, "remove it")
         cursor.eat("}")
         frame = self.frames.pop()
-        self.frames[-1].items.append(frame.closed(cursor.lead))
+        self.frames[-1].items.append(frame.closed(cursor.leading_trivia))
 
     def recover(self, fault: SyntaxFault) -> None:
         """Record an error, keep the text of the statement as one node, and continue after it."""
@@ -252,13 +252,17 @@ class _Parser:
         """Discard the innermost open brace; its statements move to the enclosing frame."""
         frame = self.frames.pop()
         items = self.frames[-1].items
-        lead = frame.lead
+        leading_trivia = frame.leading_trivia
         if isinstance(frame.header, Function):
-            items.append(Invalid(message=message, lead=frame.header.lead, raw=frame.header.raw))
+            items.append(Invalid(message=message, leading_trivia=frame.header.leading_trivia, raw=frame.header.raw))
         elif isinstance(frame.header, Section):
-            items.append(Invalid(message=message, lead=frame.header.lead, raw=f".section{frame.header.head}{{"))
+            items.append(
+                Invalid(
+                    message=message, leading_trivia=frame.header.leading_trivia, raw=f".section{frame.header.head}{{"
+                )
+            )
         if not isinstance(frame.header, Section):
-            items.append(Invalid(message=message, lead=lead, raw="{"))
+            items.append(Invalid(message=message, leading_trivia=leading_trivia, raw="{"))
         items.extend(frame.items)
         if len(self.errors) < MOST_ERRORS:
             self.errors.append(PtxSyntaxError(message, self.source, Span(frame.at, frame.at + 1), "add a '}'"))

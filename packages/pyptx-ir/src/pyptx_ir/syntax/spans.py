@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_ir.syntax.emitter import opened
-from pyptx_ir.syntax.nodes import Module, Statement, lead_of
+from pyptx_ir.syntax.nodes import Module, Statement, trivia_of
 from pyptx_ir.syntax.source import Span
 from pyptx_ir.syntax.spelling import spell
 
@@ -27,7 +27,7 @@ def positions(module: Module) -> Iterator[tuple[Statement, Span]]:
     while stack:
         statements, parent, closing = stack[-1]
         for node in statements:
-            start = at + len(lead_of(node))
+            start = at + len(trivia_of(node))
             inside = opened(node)
             if inside is None:
                 at = start + len(node.raw if node.raw is not None else spell(node))

@@ -87,18 +87,18 @@ def _nested(body: Iterable[Statement]) -> str:
     stack = [(iter(body), "")]
     while stack:
         statements, closing = stack[-1]
-        lead = "\n" + "\t" * (len(stack) - 1)
+        leading_trivia = "\n" + "\t" * (len(stack) - 1)
         for node in statements:
             write = LEAVES.get(node.__class__)
             if write is not None:
-                out.append(lead + write(node))
+                out.append(leading_trivia + write(node))
                 continue
             opening, inner = _inside(node)
             if inner is None:
-                out.append(lead + opening)
+                out.append(leading_trivia + opening)
                 continue
-            out.append(f"{lead}{opening}{lead}{{" if opening else f"{lead}{{")
-            stack.append((iter(inner), lead + "}"))
+            out.append(f"{leading_trivia}{opening}{leading_trivia}{{" if opening else f"{leading_trivia}{{")
+            stack.append((iter(inner), leading_trivia + "}"))
             break
         else:
             stack.pop()

@@ -12,9 +12,9 @@ from pyptx_sim.semantics import (
     integer,
     integer_bits,
     logic,
-    matrix_products,
     miscellaneous,
     mixed_precision,
+    mma,
     video,
     warp,
 )
@@ -31,7 +31,7 @@ CHAPTERS = (
     data_movement,
     conversion,
     warp,
-    matrix_products,
+    mma,
     video,
     miscellaneous,
 )

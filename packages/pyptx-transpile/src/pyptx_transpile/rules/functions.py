@@ -246,12 +246,16 @@ def _statements(body: Body, start: int, end: int, rewriting: Rewriting) -> list[
         if item.kind == "{":
             close = body.row.ends[at]
             inner = _statements(body, at + 1, close, rewriting)
-            found.append(nodes.Block(tuple(inner), lead=item.lead, close_lead=body.items[close].lead))
+            found.append(
+                nodes.Block(
+                    tuple(inner), leading_trivia=item.leading_trivia, closing_trivia=body.items[close].leading_trivia
+                )
+            )
             at = close
         elif isinstance(item.node, nodes.Instruction):
             found.append(rewriting.instruction(at))
         elif item.node is not None:
-            found.append(rewritten(item.node, item.lead, item.raw))
+            found.append(rewritten(item.node, item.leading_trivia, item.raw))
         at += 1
     return found
 

@@ -106,7 +106,9 @@ class Items:
         item = self.body.items[at]
         node = item.node
         refused = self.body.row.refused.get(at)
-        if self.body.deviates(at) and (refused is None or item.lead is not None or spelling_of(item) is not None):
+        if self.body.deviates(at) and (
+            refused is None or item.leading_trivia is not None or spelling_of(item) is not None
+        ):
             return _NOTHING
         if isinstance(node, nodes.Instruction):
             text, numbers = _NOTHING if self.body.jump_at(at) else _instruction(node, parts)

@@ -200,7 +200,7 @@ def _shape(body: Body, at: int, shapes: Shapes) -> Hashable | None:
     """Return the shape of an item; None for items that belong to the function, such as its labels and registers."""
     item = body.items[at]
     node = item.node
-    own = (item.lead, spelling_of(item), at in body.row.refused) if body.deviates(at) else None
+    own = (item.leading_trivia, spelling_of(item), at in body.row.refused) if body.deviates(at) else None
     if isinstance(node, nodes.Instruction):
         if _is_of_function(body, at, node):
             return None

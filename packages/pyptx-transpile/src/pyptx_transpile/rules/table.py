@@ -21,7 +21,7 @@ from pyptx_transpile.rules.predicated import PREDICATED
 from pyptx_transpile.rules.ranges import RANGE
 from pyptx_transpile.rules.register_names import REGISTER
 from pyptx_transpile.rules.repeats import REPEAT
-from pyptx_transpile.rules.shared_places import PLACE
+from pyptx_transpile.rules.shared_addresses import PLACE
 from pyptx_transpile.rules.special_registers import SPECIAL
 from pyptx_transpile.rules.waits import WAIT
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pyptx_arch_hopper.sim.wgmma.described import Wgmma
+    from pyptx_arch_hopper.sim.wgmma.described import WgmmaDescription
     from pyptx_sim.extension import Array, Groups, IntArray, Mask
     from pyptx_sim.extension.deferred import Distribution
     from pyptx_sim.extension.shared_matrices import Extent, Located
@@ -35,7 +35,7 @@ class WgmmaPlan:
     those with a sparse a.
     """
 
-    product: Wgmma
+    product: WgmmaDescription
     slots: tuple[int, ...]
     distribution: Distribution
     a: Extent

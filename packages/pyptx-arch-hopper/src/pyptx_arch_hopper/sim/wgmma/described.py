@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Wgmma:
+class WgmmaDescription:
     """MMA of a warpgroup: d = a b, or a b + d.
 
     `types` are the elements of d, a and b; d has 64 rows and `columns`, and `depth` is K of b. `d` and `a` are the

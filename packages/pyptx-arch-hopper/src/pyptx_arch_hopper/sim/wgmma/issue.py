@@ -22,13 +22,13 @@ from pyptx_sim.numerics.operands import WIDEN
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
-    from pyptx_arch_hopper.sim.wgmma.described import Wgmma
+    from pyptx_arch_hopper.sim.wgmma.described import WgmmaDescription
     from pyptx_sim.extension import Action, Array, ExecutionContext, IntArray, Mask, Operands, Reader, Warpgroups
 
 _ROWS = 64
 
 
-def compile_product(operands: Operands, product: Wgmma) -> Action:
+def compile_product(operands: Operands, product: WgmmaDescription) -> Action:
     """Issue the MMAs of the warpgroups that execute the instruction."""
     plan = _plan(operands, product)
     # Undefined bits of A make accumulators undefined, without a finding yet. Metadata is checked: it selects elements.
@@ -108,7 +108,7 @@ def _judging(operands: Operands, plan: WgmmaPlan) -> Callable[[ExecutionContext,
     return judge
 
 
-def _plan(operands: Operands, product: Wgmma) -> WgmmaPlan:
+def _plan(operands: Operands, product: WgmmaDescription) -> WgmmaPlan:
     d, a, b = product.types
     stored = product.depth // 2 if product.selector is not None else product.depth
     return WgmmaPlan(
@@ -140,7 +140,9 @@ def _touches(products: WgmmaBatch) -> Iterator[AsyncAccess]:
 # --- register order -------------------------------------------------------------------------------
 
 
-def _ordering(operands: Operands, product: Wgmma) -> Callable[[ExecutionContext, Warpgroups, IntArray], None]:
+def _ordering(
+    operands: Operands, product: WgmmaDescription
+) -> Callable[[ExecutionContext, Warpgroups, IntArray], None]:
     """Return the checker of an MMA's registers that runs at issue."""
     written = operands.registers_in("d")
     slots, factors = tuple(written), () if product.a is None else tuple(operands.registers_in("a"))

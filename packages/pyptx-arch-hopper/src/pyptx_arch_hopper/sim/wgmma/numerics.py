@@ -19,7 +19,7 @@ from pyptx_sim.numerics.dot_products import (
 from pyptx_sim.numerics.sparse_operands import selecting
 
 if TYPE_CHECKING:
-    from pyptx_arch_hopper.sim.wgmma.described import Wgmma
+    from pyptx_arch_hopper.sim.wgmma.described import WgmmaDescription
 
 _INTEGERS = ("s8", "u8")
 
@@ -29,7 +29,7 @@ def width_of(element: str) -> int:
     return BITS[element]
 
 
-def sparse_sum_of(product: Wgmma, target: str | None) -> SparseSum | None:
+def sparse_sum_of(product: WgmmaDescription, target: str | None) -> SparseSum | None:
     """Return the dot product of an MMA with a sparse a, for each warp; None if a is dense.
 
     The rows of a select elements of b as in mma.sp: see the figures of "Sparse WGMMA … metadata layout".
@@ -43,7 +43,7 @@ def sparse_sum_of(product: Wgmma, target: str | None) -> SparseSum | None:
     return fast_sparse((d, a, b, d), select)
 
 
-def sum_of(product: Wgmma, target: str | None) -> Sum:
+def sum_of(product: WgmmaDescription, target: str | None) -> Sum:
     """Return the dot product of an MMA: fast, or bit-exact for the tensor cores of `target`."""
     d, a, b = product.types
     if a == "b1":

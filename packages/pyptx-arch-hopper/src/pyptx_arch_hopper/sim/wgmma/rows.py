@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pyptx_arch_hopper.fragments import wgmma_fragment
-from pyptx_arch_hopper.sim.wgmma.described import WGMMA, Wgmma
+from pyptx_arch_hopper.sim.wgmma.described import WGMMA, WgmmaDescription
 from pyptx_arch_hopper.sim.wgmma.issue import CLAIMS, compile_product
 from pyptx_sim.extension import InstructionSemantics
 
@@ -21,7 +21,7 @@ __all__ = ["STEPS"]
 _MAJORS: tuple[Major, Major] = ("K", "MN")
 
 
-def _bind(operands: Operands) -> Wgmma:
+def _bind(operands: Operands) -> WgmmaDescription:
     """Read `wgmma.mma_async{.sp}.sync.aligned.shape.d.a.b{.and.popc}{.satfinite}`."""
     d, a, b, *_ = operands.behind("shape")
     columns, depth = (int(number) for number in operands.word("shape").removeprefix("m64n").split("k"))
@@ -31,7 +31,7 @@ def _bind(operands: Operands) -> Wgmma:
     def immediate(name: str) -> int:
         return operands.number(name) if name in operands.names else 0
 
-    return Wgmma(
+    return WgmmaDescription(
         types=(d, a, b),
         columns=columns,
         depth=depth,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pyptx_ir.isa.constant_values import constant_value
 from pyptx_ir.isa.modules.constants import FLOAT, INTEGER, is_offset, of_literal, of_value
 from pyptx_ir.isa.modules.findings import Finding
-from pyptx_ir.isa.modules.places import operand_in, without_comments
+from pyptx_ir.isa.modules.part_spans import operand_in, without_comments
 from pyptx_ir.isa.shapes import literal_kind
 from pyptx_ir.syntax.operand_names import names_of
 from pyptx_ir.syntax.operands import (

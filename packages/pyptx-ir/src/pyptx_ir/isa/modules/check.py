@@ -16,7 +16,7 @@ from pyptx_ir.isa.modules.walk import Walk
 from pyptx_ir.plugins.targets import find_target
 from pyptx_ir.syntax.cursor import BYTE_ORDER_MARK
 from pyptx_ir.syntax.emitter import emit
-from pyptx_ir.syntax.nodes import Version, lead_of
+from pyptx_ir.syntax.nodes import Version, trivia_of
 from pyptx_ir.syntax.parser import parse_recovering
 from pyptx_ir.syntax.source import Source
 
@@ -87,7 +87,7 @@ def _modules(module: Module) -> Iterator[Sequence[Statement]]:
     """Yield the statements of each module; a cuobjdump listing has several, each after a heading."""
     body = module.body
     starts = [0]
-    starts += [i for i, node in enumerate(body) if i and isinstance(node, Version) and " code:\n" in lead_of(node)]
+    starts += [i for i, node in enumerate(body) if i and isinstance(node, Version) and " code:\n" in trivia_of(node)]
     for start, end in zip(starts, [*starts[1:], len(body)], strict=True):
         yield body[start:end]
 

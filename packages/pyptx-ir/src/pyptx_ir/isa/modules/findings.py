@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.modules.codes import codes
 from pyptx_ir.isa.modules.diagnostic import Diagnostic
-from pyptx_ir.isa.modules.places import own_text, place_in
+from pyptx_ir.isa.modules.part_spans import own_text, place_in
 from pyptx_ir.syntax.source import Span
 from pyptx_ir.syntax.spans import positions
 

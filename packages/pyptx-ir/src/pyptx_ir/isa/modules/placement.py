@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.modules.findings import Finding
-from pyptx_ir.isa.modules.places import own_text, without_comments
+from pyptx_ir.isa.modules.part_spans import own_text, without_comments
 from pyptx_ir.syntax.nodes import File, Function, Pragma, Section
 
 if TYPE_CHECKING:

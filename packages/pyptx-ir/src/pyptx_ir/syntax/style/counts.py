@@ -45,9 +45,9 @@ class Counts:
         item.calls, item.block = self._calls, self._block
         self._last = name
 
-    def hear(self, lead: str) -> None:
+    def hear(self, leading_trivia: str) -> None:
         """Continue from the numbers in comments of the item's leading trivia."""
-        for block in _BLOCK.finditer(lead):
+        for block in _BLOCK.finditer(leading_trivia):
             self._block = int(block[1])
-        for call in _CALL.finditer(lead):
+        for call in _CALL.finditer(leading_trivia):
             self._calls = int(call[1]) + (call[2] is None)

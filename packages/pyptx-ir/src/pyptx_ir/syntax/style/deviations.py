@@ -9,7 +9,7 @@ from pyptx_ir.syntax.drafts import instruction, rewritten
 from pyptx_ir.syntax.nodes import Block, Function, Instruction, Invalid, Section, Statement
 from pyptx_ir.syntax.style.inline_asm import BEFORE
 from pyptx_ir.syntax.style.items import Item, file_names, items
-from pyptx_ir.syntax.style.places import Context, filled
+from pyptx_ir.syntax.style.placeholders import Context, filled
 from pyptx_ir.syntax.style.shapes import Shapes
 from pyptx_ir.syntax.style.writer import Writer
 
@@ -27,15 +27,15 @@ class Deviation:
     """Leading trivia, source text, or both, that differ from the style."""
 
     item: Item
-    lead: str | None
+    leading_trivia: str | None
     raw: str | None
 
 
 def deviations(module: Module, style: Style) -> Iterator[Deviation]:
     """Yield the leading trivia and source texts of a module that differ from the style."""
-    for item, lead, raw in _differences(module, style):
-        if lead is not None or raw is not None:
-            yield Deviation(item, lead, raw)
+    for item, leading_trivia, raw in _differences(module, style):
+        if leading_trivia is not None or raw is not None:
+            yield Deviation(item, leading_trivia, raw)
 
 
 def stripped(module: Module, style: Style) -> Module:
@@ -46,28 +46,28 @@ def stripped(module: Module, style: Style) -> Module:
 
 
 def _stripped(node: Statement, rest: Iterator[tuple[Item, str | None, str | None]]) -> Statement:
-    _, lead, raw = next(rest)
+    _, leading_trivia, raw = next(rest)
     match node:
         case Instruction():
-            return instruction(node.opcode, node.operands, node.guard, lead, raw)
+            return instruction(node.opcode, node.operands, node.guard, leading_trivia, raw)
         case Block():
-            return _block(node, lead, rest)
+            return _block(node, leading_trivia, rest)
         case Function(body=Block() as block):
-            return replace(node, lead=lead, raw=raw, body=_block(block, next(rest)[1], rest))
+            return replace(node, leading_trivia=leading_trivia, raw=raw, body=_block(block, next(rest)[1], rest))
         case Section():
             # A section contains nothing else.
             lines = cast(
                 "tuple[SectionData | Label | Invalid, ...]", tuple([_stripped(one, rest) for one in node.body])
             )
             head = None if raw is None else node.head
-            return replace(node, lead=lead, head=head, body=lines, close_lead=next(rest)[1])
+            return replace(node, leading_trivia=leading_trivia, head=head, body=lines, closing_trivia=next(rest)[1])
         case _:
-            return rewritten(node, lead, raw)
+            return rewritten(node, leading_trivia, raw)
 
 
-def _block(block: Block, lead: str | None, rest: Iterator[tuple[Item, str | None, str | None]]) -> Block:
+def _block(block: Block, leading_trivia: str | None, rest: Iterator[tuple[Item, str | None, str | None]]) -> Block:
     body = tuple([_stripped(node, rest) for node in block.body])
-    return replace(block, lead=lead, body=body, close_lead=next(rest)[1])
+    return replace(block, leading_trivia=leading_trivia, body=body, closing_trivia=next(rest)[1])
 
 
 def _differences(module: Module, style: Style) -> Iterator[tuple[Item, str | None, str | None]]:
@@ -92,21 +92,23 @@ def differences_where_learnt(
     before = BEFORE
     for at, (item, shape) in enumerate(zip(row, shapes, strict=True)):
         part = parts.get(at)
-        key = before.name, item.name, item.depth, item.lead, shape
+        key = before.name, item.name, item.depth, item.leading_trivia, shape
         usual = part is None and at not in in_asm
         fits = known.get(key) if usual else None
         if fits is None:
-            lead = writer.lead(before, item, part)
-            places = "{" in lead
+            leading_trivia = writer.leading_trivia(before, item, part)
+            places = "{" in leading_trivia
             if places:
-                lead = filled(lead, Context(item, before, (before.lead or "") + (before.raw or ""), files))
+                leading_trivia = filled(
+                    leading_trivia, Context(item, before, (before.leading_trivia or "") + (before.raw or ""), files)
+                )
             if at in in_asm:
                 item.enter_asm()
             form = None if part is None else part.form
-            fits = item.lead == lead, _is_given(writer, item, form, shape)
+            fits = item.leading_trivia == leading_trivia, _is_given(writer, item, form, shape)
             if shape is not None and usual and not places:
                 known[key] = fits
-        yield item, None if fits[0] else item.lead, None if fits[1] else item.raw
+        yield item, None if fits[0] else item.leading_trivia, None if fits[1] else item.raw
         before = item
 
 
@@ -119,6 +121,6 @@ def differences(
 ) -> Iterator[tuple[Item, str | None, str | None]]:
     """Yield each item with its own leading trivia and source text, None for each that the style reproduces."""
     writer = Writer(style)
-    for (item, lead, form), shape in zip(writer.laid(row), shapes, strict=True):
+    for (item, leading_trivia, form), shape in zip(writer.laid(row), shapes, strict=True):
         given = _is_given(writer, item, form, shape)
-        yield item, None if item.lead == lead else item.lead, None if given else item.raw
+        yield item, None if item.leading_trivia == leading_trivia else item.leading_trivia, None if given else item.raw

@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax.style.known import KNOWN
-from pyptx_ir.syntax.style.places import repeats
+from pyptx_ir.syntax.style.placeholders import repeats
 from pyptx_ir.values import Value, value
 
 if TYPE_CHECKING:
@@ -105,9 +105,9 @@ def _least(key: str, text: str, usual: int) -> int:
 @cache
 def _known_rules() -> frozenset[tuple[str, str]]:
     """Return the rules of known compilers, by key; one occurrence suffices for these."""
-    leads = (pair for style in KNOWN.values() for pair in style.leads.items())
+    trivia = (pair for style in KNOWN.values() for pair in style.trivia.items())
     gaps = ((name, pair) for style in KNOWN.values() for name, own in style.gaps.items() for pair in own.items())
-    return frozenset([*leads, *((f"{name}\n{pair}", gap) for name, (pair, gap) in gaps)])
+    return frozenset([*trivia, *((f"{name}\n{pair}", gap) for name, (pair, gap) in gaps)])
 
 
 def _simplicity(text: str | None) -> tuple[bool, bool, int, str]:

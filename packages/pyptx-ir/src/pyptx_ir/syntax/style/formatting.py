@@ -38,8 +38,10 @@ def formatted(text: str, style: Style, name: str = "<string>") -> str:
     module = parse(text, name)
     own = list(items(module))
     out: list[str] = []
-    for item, (_, lead, spelling) in zip(own, Writer(style).written([_open(item) for item in own]), strict=True):
-        out.append(_lead(item, lead))
+    for item, (_, leading_trivia, spelling) in zip(
+        own, Writer(style).written([_open(item) for item in own]), strict=True
+    ):
+        out.append(_leading_trivia(item, leading_trivia))
         kept = item.raw is None or not same_tokens(cut(item.raw), cut(spelling))
         out.append((item.raw or "") if kept else spelling)
     done = "".join(out)
@@ -56,9 +58,9 @@ def _open(item: Item) -> Item:
     return copy
 
 
-def _lead(item: Item, styled: str) -> str:
+def _leading_trivia(item: Item, styled: str) -> str:
     """Return the comments of an item's own leading trivia with the whitespace of the style."""
-    own = item.lead or ""
+    own = item.leading_trivia or ""
     comments, wanted = _COMMENT.findall(own), _COMMENT.findall(styled)
     if comments == wanted:
         return styled if _only_comments(own) else own
@@ -76,13 +78,13 @@ def _lead(item: Item, styled: str) -> str:
     )
 
 
-def _only_comments(lead: str) -> bool:
-    return not _COMMENT.sub("", lead).strip(" \t\r\n\f\v")
+def _only_comments(leading_trivia: str) -> bool:
+    return not _COMMENT.sub("", leading_trivia).strip(" \t\r\n\f\v")
 
 
-def _blank(lead: str) -> str:
+def _blank(leading_trivia: str) -> str:
     """Return leading trivia without comments: the whitespace before the first if it ends a line, else the last."""
-    pieces = _COMMENT.split(lead)
+    pieces = _COMMENT.split(leading_trivia)
     return pieces[0] if "\n" in pieces[0] else pieces[-1]
 
 
@@ -94,4 +96,6 @@ def _break(gap: str, indent: str) -> str:
 
 def _comments(row: Iterable[Item]) -> list[str]:
     """Return the comments of a text in order."""
-    return [comment for item in row for text in (item.lead, item.raw) for comment in _COMMENT.findall(text or "")]
+    return [
+        comment for item in row for text in (item.leading_trivia, item.raw) for comment in _COMMENT.findall(text or "")
+    ]

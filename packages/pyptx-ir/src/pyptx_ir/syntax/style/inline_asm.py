@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from pyptx_ir.syntax.nodes import Instruction, Loc, RegisterDeclaration
 from pyptx_ir.syntax.parser import parse_recovering
 from pyptx_ir.syntax.style.items import REGISTERS, START, Item, file_names, items, opcode_number
-from pyptx_ir.syntax.style.places import INDENT, MARGIN, Context, abstracted, filled, repeats
+from pyptx_ir.syntax.style.placeholders import INDENT, MARGIN, Context, abstracted, filled, repeats
 from pyptx_ir.syntax.style.tokens import cut, same_tokens
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Template:
     first: str
     sound: bool
     signatures: tuple[Signature, ...]
-    leads: tuple[str, ...]
+    trivia: tuple[str, ...]
     forms: tuple[str, ...]
     closing: str
     words: tuple[tuple[tuple[int, str], ...], ...]
@@ -165,15 +165,15 @@ def _read(text: str) -> Template:
     module, errors = parse_recovering(text)
     *row, end = items(module)
     forms = tuple([_form(item) for item in row])
-    leads = tuple([_placed(item.lead or "") for item in row])
+    trivia = tuple([_placed(item.leading_trivia or "") for item in row])
     words = tuple([tuple(_needed(item)) for item in row])
     first = row[0].name if row else ""
-    return Template(text, first, not errors, tuple(map(signature, row)), leads, forms, end.lead or "", words)
+    return Template(text, first, not errors, tuple(map(signature, row)), trivia, forms, end.leading_trivia or "", words)
 
 
-def _placed(lead: str) -> str:
+def _placed(leading_trivia: str) -> str:
     """Return leading trivia of a template with the margin placeholder before LLVM's comments."""
-    return lead.replace(" //", f"{MARGIN}//") if repeats(lead) else lead
+    return leading_trivia.replace(" //", f"{MARGIN}//") if repeats(leading_trivia) else leading_trivia
 
 
 def _needed(item: Item) -> Iterator[tuple[int, str]]:
@@ -211,12 +211,12 @@ def laid(row: Sequence[Item], templates: Mapping[int, Template]) -> dict[int, It
     for at, template in templates.items():
         behind = parts.get(at)
         before = row[at - 1] if at else BEFORE
-        opening, *leads = template.leads
+        opening, *trivia = template.trivia
         closing = "" if behind is None else behind.closing
         parts[at] = ItemInContext(row[at], ASM if behind else before, ASM, closing, opening, form=template.forms[0])
         end = at + len(template.forms)
-        for number, lead, form in zip(range(at + 1, end), leads, template.forms[1:], strict=True):
-            parts[number] = ItemInContext(row[number], row[number - 1], row[number], inner=lead, form=form)
+        for number, leading_trivia, form in zip(range(at + 1, end), trivia, template.forms[1:], strict=True):
+            parts[number] = ItemInContext(row[number], row[number - 1], row[number], inner=leading_trivia, form=form)
         if end < len(row):
             parts[end] = ItemInContext(row[end], ASM, row[end], template.closing)
     return parts
@@ -225,9 +225,9 @@ def laid(row: Sequence[Item], templates: Mapping[int, Template]) -> dict[int, It
 # --- inference -------------------------------------------------------------------------------------------
 
 
-def still_inside(lead: str, *, inside: bool) -> bool:
+def still_inside(leading_trivia: str, *, inside: bool) -> bool:
     """Return whether the item after this leading trivia is in a region, by its marks or else by the previous state."""
-    begin, finish = lead.rfind(BEGIN), lead.rfind(FINISH)
+    begin, finish = leading_trivia.rfind(BEGIN), leading_trivia.rfind(FINISH)
     return begin > finish if begin != finish else inside
 
 
@@ -235,13 +235,13 @@ def regions(row: Sequence[Item]) -> Iterator[Region]:
     """Yield the regions of a parsed sequence of items."""
     start = None
     for at, item in enumerate(row):
-        lead = item.lead or ""
-        if MARK not in lead:
+        leading_trivia = item.leading_trivia or ""
+        if MARK not in leading_trivia:
             continue
-        if start is not None and FINISH in lead:
+        if start is not None and FINISH in leading_trivia:
             yield Region(start, at)
             start = None
-        if lead.rfind(BEGIN) > lead.rfind(FINISH):
+        if leading_trivia.rfind(BEGIN) > leading_trivia.rfind(FINISH):
             start = at
 
 
@@ -301,17 +301,17 @@ def _right(
 def _spelt(row: Sequence[Item], region: Region, template: Template, files: Mapping[int, str]) -> bool:
     """Return whether a template reproduces a region."""
     own = row[region.start : region.end]
-    if len(own) != len(template.forms) or not (own[0].lead or "").endswith(template.leads[0]):
+    if len(own) != len(template.forms) or not (own[0].leading_trivia or "").endswith(template.trivia[0]):
         return False
     return all(map(_is_spelt, own, template.forms)) and all(
-        filled(template.leads[at - region.start], _context(row, at, files)) == row[at].lead
+        filled(template.trivia[at - region.start], _context(row, at, files)) == row[at].leading_trivia
         for at in range(region.start + 1, region.end)
     )
 
 
 def _context(row: Sequence[Item], at: int, files: Mapping[int, str]) -> Context:
     before = row[at - 1]
-    return Context(row[at], before, (before.lead or "") + (before.raw or ""), files)
+    return Context(row[at], before, (before.leading_trivia or "") + (before.raw or ""), files)
 
 
 def _is_spelt(item: Item, form: str) -> bool:
@@ -337,12 +337,12 @@ def _erased(
     own = range(region.start, region.end)
     if len(own) > _LONGEST or any(not _is_erasable(row[at]) for at in own):
         return
-    leads = [_readings(row, at, files) for at in own[1:]]
-    closing = row[region.end].lead or ""
+    trivia = [_readings(row, at, files) for at in own[1:]]
+    closing = row[region.end].leading_trivia or ""
     bodies = [_body(row[at], broad=broad, named=named) for at in own]
-    for number in range(max(map(len, leads), default=1)):
-        first = row[region.start].lead or ""
-        chosen = [first[first.rfind(BEGIN) :], *(each[min(number, len(each) - 1)] for each in leads)]
+    for number in range(max(map(len, trivia), default=1)):
+        first = row[region.start].leading_trivia or ""
+        chosen = [first[first.rfind(BEGIN) :], *(each[min(number, len(each) - 1)] for each in trivia)]
         text = "".join([part for pair in zip(chosen, bodies, strict=True) for part in pair])
         yield text + closing[: closing.find(FINISH) + len(FINISH)]
 
@@ -354,11 +354,13 @@ def _is_erasable(item: Item) -> bool:
 
 def _readings(row: Sequence[Item], at: int, files: Mapping[int, str]) -> list[str]:
     """Return leading trivia as in a template: with placeholders if it repeats context."""
-    lead = row[at].lead or ""
-    if "//" not in lead:
-        return [lead]
-    texts = [each for each in abstracted(lead, _context(row, at, files)) if MARGIN in each and INDENT not in each]
-    return [each.replace(MARGIN, " ") for each in texts if repeats(each)] or [lead]
+    leading_trivia = row[at].leading_trivia or ""
+    if "//" not in leading_trivia:
+        return [leading_trivia]
+    texts = [
+        each for each in abstracted(leading_trivia, _context(row, at, files)) if MARGIN in each and INDENT not in each
+    ]
+    return [each.replace(MARGIN, " ") for each in texts if repeats(each)] or [leading_trivia]
 
 
 def _body(item: Item, *, broad: bool, named: bool) -> str:

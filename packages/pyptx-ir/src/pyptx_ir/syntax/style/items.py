@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pyptx_ir.syntax.nodes import (
-    USUAL_LEAD,
+    USUAL_TRIVIA,
     Block,
     Directive,
     File,
@@ -37,17 +37,31 @@ class Item:
     """A statement without its nested statements, a brace, or the end of a module.
 
     `kind` is its class. `name` is more specific: the first word of an opcode (two for an instruction family) or the
-    space of a variable. It is `.reg` for the registers of a function, but not of a nested block. `lead` and `raw` are
-    from the tree, None if the style determines them. `depth` is the number of enclosing braces. `function` is the name
-    of the enclosing function, or of the one that begins here. `Counts` sets `calls` and `block`. `remark` is LLVM's
-    comment on a line of debug data (see `dwarf`). `Shapes` sets `shape`, the separators between the words of the source
-    text.
+    space of a variable. It is `.reg` for the registers of a function, but not of a nested block. `leading_trivia` and
+    `raw` are from the tree, None if the style determines them. `depth` is the number of enclosing braces. `function` is
+    the name of the enclosing function, or of the one that begins here. `Counts` sets `calls` and `block`. `remark` is
+    LLVM's comment on a line of debug data (see `dwarf`). `Shapes` sets `shape`, the separators between the words of the
+    source text.
     """
 
-    __slots__ = ("block", "calls", "depth", "function", "kind", "lead", "name", "node", "raw", "remark", "shape")
+    __slots__ = (
+        "block",
+        "calls",
+        "depth",
+        "function",
+        "kind",
+        "leading_trivia",
+        "name",
+        "node",
+        "raw",
+        "remark",
+        "shape",
+    )
 
-    def __init__(self, kind: str, name: str, node: Statement | None, lead: str | None, raw: str | None) -> None:
-        self.kind, self.name, self.node, self.lead, self.raw = kind, name, node, lead, raw
+    def __init__(
+        self, kind: str, name: str, node: Statement | None, leading_trivia: str | None, raw: str | None
+    ) -> None:
+        self.kind, self.name, self.node, self.leading_trivia, self.raw = kind, name, node, leading_trivia, raw
         self.depth = self.calls = self.block = 0
         self.function = self.remark = ""
         self.shape: Shape | None = None
@@ -65,7 +79,7 @@ class Item:
         self.kind, self.name = f"asm {self.kind}", f"asm {self.name}"
 
 
-_USUAL_LEADS = {"}": "\n", "body}": "\n", END: "\n"}
+_USUAL_TRIVIA_AT = {"}": "\n", "body}": "\n", END: "\n"}
 # Any: each function takes only the class of its key, which a dictionary's type cannot express.
 _HEADS: dict[type, Callable[[Any], str]] = {
     Function: header,
@@ -115,9 +129,9 @@ def items(tree: Module | Statement) -> Iterator[Item]:
             depth += 1
 
 
-def usual_lead(name: str) -> str:
+def usual_trivia(name: str) -> str:
     """Return the default leading trivia of an item with this name."""
-    return _USUAL_LEADS.get(name, USUAL_LEAD)
+    return _USUAL_TRIVIA_AT.get(name, USUAL_TRIVIA)
 
 
 def opcode_number(item: Item) -> int | None:
@@ -146,15 +160,15 @@ def _row(tree: Module | Statement) -> Iterator[Item]:
             if node.__class__ not in _NESTING:
                 continue
             if isinstance(node, Section):
-                stack.append((iter(node.body), Item("section}", "section}", None, node.close_lead, "}")))
+                stack.append((iter(node.body), Item("section}", "section}", None, node.closing_trivia, "}")))
                 break
             if isinstance(node, Block):
-                stack.append((iter(node.body), Item("}", "}", None, node.close_lead, "}")))
+                stack.append((iter(node.body), Item("}", "}", None, node.closing_trivia, "}")))
                 break
             if isinstance(node, Function) and node.body is not None:
                 block = node.body
-                yield Item("body{", "body{", None, block.lead, "{")
-                stack.append((iter(block.body), Item("body}", "body}", None, block.close_lead, "}")))
+                yield Item("body{", "body{", None, block.leading_trivia, "{")
+                stack.append((iter(block.body), Item("body}", "body}", None, block.closing_trivia, "}")))
                 break
         else:
             stack.pop()
@@ -166,14 +180,14 @@ def _item(node: Statement) -> Item:
     kind = node.__class__
     if isinstance(node, Instruction):
         first = node.opcode[0]
-        return Item("Instruction", _closer(node) if first in _CLOSER else first, node, node.lead, node.raw)
+        return Item("Instruction", _closer(node) if first in _CLOSER else first, node, node.leading_trivia, node.raw)
     name = _NAMES.get(kind)
     if name is not None:
         declares = isinstance(node, Function) and node.body is None
-        return Item("Declaration" if declares else kind.__name__, name(node), node, node.lead, node.raw)
+        return Item("Declaration" if declares else kind.__name__, name(node), node, node.leading_trivia, node.raw)
     if kind is Block:
-        return Item("{", "{", None, node.lead, "{")
+        return Item("{", "{", None, node.leading_trivia, "{")
     if isinstance(node, Section):
         head = None if node.head is None else f".section{node.head}{{"
-        return Item("Section", "Section", node, node.lead, head)
-    return Item(kind.__name__, kind.__name__, node, node.lead, node.raw)
+        return Item("Section", "Section", node, node.leading_trivia, head)
+    return Item(kind.__name__, kind.__name__, node, node.leading_trivia, node.raw)

@@ -13,7 +13,7 @@ _OPERANDS = {"opcode %": " \t", "opcode w": " \t", "opcode {": " \t", "opcode ["
 
 KNOWN = {
     "canonical": Style(
-        leads={
+        trivia={
             "*": "\n{indent}",
             "^ *": "",
             "* $": "\n",
@@ -28,7 +28,7 @@ KNOWN = {
     ),
     # NVVM, as in nvcc 12 and 13.
     "nvcc": Style(
-        leads={
+        trivia={
             "*": "\n\t",
             "^ *": "",
             "* $": "\n\n",
@@ -75,7 +75,7 @@ KNOWN = {
     ),
     # LLVM's NVPTX back end, which clang, Triton and Numba use.
     "llvm": Style(
-        leads={
+        trivia={
             "*": "\n\t",
             "^ *": "",
             "* $": "\n",

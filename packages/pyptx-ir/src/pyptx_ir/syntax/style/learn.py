@@ -19,12 +19,12 @@ from pyptx_ir.syntax.style.inline_asm import (
     still_inside,
     templates,
 )
-from pyptx_ir.syntax.style.items import Item, file_names, items, usual_lead
-from pyptx_ir.syntax.style.places import Context, abstracted, indentable
+from pyptx_ir.syntax.style.items import Item, file_names, items, usual_trivia
+from pyptx_ir.syntax.style.placeholders import Context, abstracted, indentable
 from pyptx_ir.syntax.style.shapes import Shape, Shapes
 from pyptx_ir.syntax.style.style import Style
 from pyptx_ir.syntax.style.tokens import gaps
-from pyptx_ir.syntax.style.writer import lead_keys
+from pyptx_ir.syntax.style.writer import trivia_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Module
 
 # Number of keys of leading trivia, and of gaps, that are more specific than statement kinds.
-_CLOSER_LEADS, _CLOSER_GAPS = 3, 1
+_CLOSING_TRIVIA, _CLOSER_GAPS = 3, 1
 
 # Name and kind of two items, number of open braces, and the trivia between the two.
 _Lead: TypeAlias = "tuple[str, str, str, str, int, str]"
@@ -72,8 +72,8 @@ def learnt(module: Module) -> tuple[Style, list[Item]]:
 def _leave(written: tuple[Item, str | None, str | None] | None) -> None:
     """Keep in an item only the texts that the style does not reproduce."""
     if written is not None:
-        item, lead, raw = written
-        item.lead = lead
+        item, leading_trivia, raw = written
+        item.leading_trivia = leading_trivia
         if item.node is not None:
             item.raw = raw
 
@@ -87,36 +87,36 @@ def _learnt(row: Sequence[Item], shapes: Sequence[Shape | None]) -> tuple[Style,
     signatures = Signatures(row)
     asm = templates(signatures)
     parts = laid(row, Matcher(asm).matches(signatures))
-    leads = elected(_leads(row, parts, file_names(row)), _CLOSER_LEADS)
+    trivia = elected(_trivia(row, parts, file_names(row)), _CLOSING_TRIVIA)
     formed = {at for at, part in parts.items() if part.form is not None}
     own = [(row[at], shape) for at, shape in enumerate(shapes) if shape is not None and at not in formed]
     gaps: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for key, gap in elected(_gaps(own), _CLOSER_GAPS).items():
         name, _, pair = key.partition("\n")
         gaps[name][pair] = gap
-    return Style(leads, dict(gaps), asm), parts
+    return Style(trivia, dict(gaps), asm), parts
 
 
-def _leads(row: Sequence[Item], parts: Mapping[int, ItemInContext], files: Mapping[int, str]) -> list[Case]:
+def _trivia(row: Sequence[Item], parts: Mapping[int, ItemInContext], files: Mapping[int, str]) -> list[Case]:
     """Count the leading trivia of items, and mark the items in inline assembly."""
     found: list[_Lead] = []
     cases: Counter[tuple[tuple[str, ...], frozenset[str | None], bool]] = Counter()
     before, inside, counts = BEFORE, False, Counts()
     for at, item in enumerate(row):
-        part, lead = parts.get(at), item.lead or ""
+        part, leading_trivia = parts.get(at), item.leading_trivia or ""
         counts.enter(item)
         outside = not inside
-        if "//" in lead:
-            counts.hear(lead)
-            inside = still_inside(lead, inside=inside)
-        front, behind, own = before, item, lead
+        if "//" in leading_trivia:
+            counts.hear(leading_trivia)
+            inside = still_inside(leading_trivia, inside=inside)
+        front, behind, own = before, item, leading_trivia
         if part is not None:
             front, behind = part.before, part.stands_for
-            own = lead.removeprefix(part.closing).removesuffix(part.opening)
-        if part is None or (part.inner is None and part.closing + own + part.opening == lead):
+            own = leading_trivia.removeprefix(part.closing).removesuffix(part.opening)
+        if part is None or (part.inner is None and part.closing + own + part.opening == leading_trivia):
             if "//" in own:
                 texts = abstracted(own, Context(item, front, _line(front), files))
-                keys = lead_keys(front.name, front.kind, behind.name, behind.kind)
+                keys = trivia_keys(front.name, front.kind, behind.name, behind.kind)
                 cases[keys, _right(behind.name, own, texts), outside and BEGIN in own] += 1
             else:  # it depends on no other context
                 found.append((front.name, front.kind, behind.name, behind.kind, item.depth, own))
@@ -126,7 +126,7 @@ def _leads(row: Sequence[Item], parts: Mapping[int, ItemInContext], files: Mappi
     return [
         *(Case(keys, texts, times, begins_asm) for (keys, texts, begins_asm), times in cases.items()),
         *(
-            Case(lead_keys(*names), _right(names[2], own, indentable(own, depth)), times)
+            Case(trivia_keys(*names), _right(names[2], own, indentable(own, depth)), times)
             for (*names, depth, own), times in Counter(found).items()
         ),
     ]
@@ -134,11 +134,11 @@ def _leads(row: Sequence[Item], parts: Mapping[int, ItemInContext], files: Mappi
 
 def _right(name: str, own: str, texts: Iterable[str]) -> frozenset[str | None]:
     """Return the leading trivia that are right at this position, with None if the default is."""
-    return frozenset([*texts, None] if own == usual_lead(name) else texts)
+    return frozenset([*texts, None] if own == usual_trivia(name) else texts)
 
 
 def _line(before: Item) -> str:
-    return (before.lead or "") + (before.raw or "")
+    return (before.leading_trivia or "") + (before.raw or "")
 
 
 def _gaps(row: Iterable[tuple[Item, Shape]]) -> list[Case]:

@@ -13,15 +13,16 @@ if TYPE_CHECKING:
 class Style:
     r"""Formatting of statements without source text of their own; canonical without rules.
 
-    `leads` is the leading trivia of a statement, by the preceding item and the statement: `"Label Instruction"`. In it,
+    `trivia` is the leading trivia of a statement, by the preceding item and the statement: `"Label Instruction"`.
     `{indent}` is a tab for each open brace, `{function}` the name of the function (see `places` for the rest).
 
     `gaps` is the text between two tokens, by kind of statement: `{"Instruction": {"opcode %": " \t"}}` (see `tokens`
     for the names of pairs). A more specific name (`"call"`, `".local"`) takes precedence.
 
-    `asm` contains regions of inline assembly, as text (see `inline_asm`). In `leads`, a region is one statement, `asm`.
+    `asm` contains regions of inline assembly, as text (see `inline_asm`). In `trivia`, a region is
+    one statement, `asm`.
     """
 
-    leads: Mapping[str, str] = field(default_factory=dict[str, str])
+    trivia: Mapping[str, str] = field(default_factory=dict[str, str])
     gaps: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, "Mapping[str, str]"])
     asm: tuple[str, ...] = ()

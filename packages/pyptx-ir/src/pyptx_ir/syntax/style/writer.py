@@ -8,8 +8,8 @@ from pyptx_ir.collector import collector_paused
 from pyptx_ir.syntax.style.counts import Counts
 from pyptx_ir.syntax.style.dwarf import EXPLAINED, explain
 from pyptx_ir.syntax.style.inline_asm import BEFORE, ItemInContext, Matcher, Signatures, laid, still_inside
-from pyptx_ir.syntax.style.items import Item, file_names, items, opcode_number, usual_lead
-from pyptx_ir.syntax.style.places import MARGIN, Context, filled, indented
+from pyptx_ir.syntax.style.items import Item, file_names, items, opcode_number, usual_trivia
+from pyptx_ir.syntax.style.placeholders import MARGIN, Context, filled, indented
 from pyptx_ir.syntax.style.tokens import cut, pairs, word_kinds
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ def write(tree: Module | Statement, style: Style) -> str:
     """Emit a tree: with its own trivia and source text where present, else those of the style."""
     out: list[str] = []
     with collector_paused():
-        for item, lead, text in Writer(style).written(list(items(tree))):
-            out.append(lead if item.lead is None else item.lead)
+        for item, leading_trivia, text in Writer(style).written(list(items(tree))):
+            out.append(leading_trivia if item.leading_trivia is None else item.leading_trivia)
             out.append(text if item.raw is None else item.raw)
     return "".join(out)
 
@@ -40,39 +40,39 @@ class Writer:
 
     def __init__(self, style: Style) -> None:
         self._style = style
-        self._leads: dict[tuple[str, str], str] = {}
+        self._trivia: dict[tuple[str, str], str] = {}
         self._forms: dict[str, dict[tuple[tuple[str, ...], tuple[str, ...] | None], str]] = {}
         self._given: dict[tuple[str, str, Shape], bool] = {}
         self._regions = Matcher(style.asm)
 
     def written(self, row: Sequence[Item]) -> Iterator[tuple[Item, str, str]]:
         """Yield each item with the style's leading trivia and text, regardless of its own."""
-        for item, lead, form in self.laid(row):
-            yield item, lead, self._text(item, form)
+        for item, leading_trivia, form in self.laid(row):
+            yield item, leading_trivia, self._text(item, form)
 
     def laid(self, row: Sequence[Item]) -> Iterator[tuple[Item, str, str | None]]:
         """Yield each item with the style's leading trivia, and the form if a region's template has one."""
         explain(row)
         files = file_names(row)
         parts = laid(row, self._regions.matches(Signatures(row)))
-        before, before_lead, before_form, inside = BEFORE, "", None, False
+        before, trivia_before, before_form, inside = BEFORE, "", None, False
         counts = Counts()
         for at, item in enumerate(row):
             counts.enter(item)
             part = parts.get(at)
-            lead = self.lead(before, item, part)
-            if "{" in lead:
-                line = before_lead + self._own(before, before_form) if MARGIN in lead else ""
-                lead = filled(lead, Context(item, before, line, files))
-            own = lead if item.lead is None else item.lead
+            leading_trivia = self.leading_trivia(before, item, part)
+            if "{" in leading_trivia:
+                line = trivia_before + self._own(before, before_form) if MARGIN in leading_trivia else ""
+                leading_trivia = filled(leading_trivia, Context(item, before, line, files))
+            own = leading_trivia if item.leading_trivia is None else item.leading_trivia
             if "//" in own:
                 counts.hear(own)
                 inside = still_inside(own, inside=inside)
             form = None if part is None else part.form
             if inside and form is None:
                 item.enter_asm()
-            yield item, lead, form
-            before, before_lead, before_form = item, own, form
+            yield item, leading_trivia, form
+            before, trivia_before, before_form = item, own, form
 
     def gives(self, item: Item, form: str | None, shape: Shape | None) -> bool:
         """Return whether the style reproduces an item's source text, given its shape."""
@@ -89,29 +89,29 @@ class Writer:
     def _own(self, item: Item, form: str | None) -> str:
         return self._text(item, form) if item.raw is None else item.raw
 
-    def lead(self, before: Item, item: Item, part: ItemInContext | None) -> str:
+    def leading_trivia(self, before: Item, item: Item, part: ItemInContext | None) -> str:
         """Return the leading trivia of an item, with its indent; `filled` replaces the other placeholders."""
-        lead = self._lead(before, item) if part is None else self._region_lead(part)
-        return indented(lead, item) if "{" in lead else lead
+        leading_trivia = self._leading_trivia(before, item) if part is None else self._region_trivia(part)
+        return indented(leading_trivia, item) if "{" in leading_trivia else leading_trivia
 
-    def _lead(self, before: Item, item: Item) -> str:
+    def _leading_trivia(self, before: Item, item: Item) -> str:
         names = before.name, item.name
-        rule = self._leads.get(names)
+        rule = self._trivia.get(names)
         if rule is None:
-            rule = self._leads[names] = self._rule(before, item)
+            rule = self._trivia[names] = self._rule(before, item)
         return rule
 
-    def _region_lead(self, part: ItemInContext) -> str:
+    def _region_trivia(self, part: ItemInContext) -> str:
         if part.inner is not None:
             return part.inner
-        return part.closing + self._lead(part.before, part.stands_for) + part.opening
+        return part.closing + self._leading_trivia(part.before, part.stands_for) + part.opening
 
     def _rule(self, before: Item, item: Item) -> str:
-        leads = self._style.leads
-        for key in lead_keys(before.name, before.kind, item.name, item.kind):
-            if leads.get(key, "") or (key in leads and before.kind not in _UNENDED):
-                return leads[key]
-        return usual_lead(item.name)
+        trivia = self._style.trivia
+        for key in trivia_keys(before.name, before.kind, item.name, item.kind):
+            if trivia.get(key, "") or (key in trivia and before.kind not in _UNENDED):
+                return trivia[key]
+        return usual_trivia(item.name)
 
     def _text(self, item: Item, form: str | None) -> str:
         if item.node is None:
@@ -145,7 +145,7 @@ class Writer:
         return self._style.gaps.get(name, {})
 
 
-def lead_keys(before_name: str, before_kind: str, name: str, kind: str) -> tuple[str, ...]:
+def trivia_keys(before_name: str, before_kind: str, name: str, kind: str) -> tuple[str, ...]:
     """Return the keys of the trivia between two items in a style, most specific first."""
     return (
         f"{before_name} {name}",

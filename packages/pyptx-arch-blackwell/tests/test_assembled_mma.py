@@ -12,11 +12,11 @@ from pyptx_ir.toolchain import assemble
 from . import test_block_scaled_products as scaled
 from . import test_simulated_products as dense
 from . import test_sparse_products as sparse
-from .product_bench import Bench
+from .mma_bench import Bench
 from .tensor_kernels import kernel_text
 
 if TYPE_CHECKING:
-    from .reference_products import Product
+    from .mma_reference import Product
 
 pytestmark = [pytest.mark.scaled, pytest.mark.ptxas]
 

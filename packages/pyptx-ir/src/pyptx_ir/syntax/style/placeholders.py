@@ -37,7 +37,7 @@ class Context(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Placeholder:
     """A piece of a comment that repeats context: its placeholder, the text before it, and its value."""
 
     name: str
@@ -64,25 +64,27 @@ def _spot(path: str, line: int, column: int, *, folder: bool) -> str:
 
 
 _PLACES = (
-    _Place("{function}", re.compile(r"\.globl\t|// @|Begin function "), lambda context: context.item.function),
-    _Place("{call}", re.compile("callseq "), lambda context: str(context.item.calls)),
-    _Place("{called}", re.compile("callseq "), lambda context: str(context.item.calls - 1)),
-    _Place("{block}", re.compile(r"// %bb\."), lambda context: str(context.item.block)),
-    _Place("{remark}", re.compile("// "), lambda context: context.before.remark),
-    _Place("{location}", re.compile("// "), _location),
-    _Place("{brief location}", re.compile("// "), lambda context: _location(context, folder=False)),
-    _Place("{callee location}", re.compile("// "), lambda context: _location(context, folder=False, caller=False)),
+    _Placeholder("{function}", re.compile(r"\.globl\t|// @|Begin function "), lambda context: context.item.function),
+    _Placeholder("{call}", re.compile("callseq "), lambda context: str(context.item.calls)),
+    _Placeholder("{called}", re.compile("callseq "), lambda context: str(context.item.calls - 1)),
+    _Placeholder("{block}", re.compile(r"// %bb\."), lambda context: str(context.item.block)),
+    _Placeholder("{remark}", re.compile("// "), lambda context: context.before.remark),
+    _Placeholder("{location}", re.compile("// "), _location),
+    _Placeholder("{brief location}", re.compile("// "), lambda context: _location(context, folder=False)),
+    _Placeholder(
+        "{callee location}", re.compile("// "), lambda context: _location(context, folder=False, caller=False)
+    ),
 )
 NAMES = (INDENT, MARGIN, *(place.name for place in _PLACES))
 _WITHOUT_CALLER = tuple([place for place in _PLACES if place.name not in {"{location}", "{brief location}"}])
 """Placeholders for Triton, which does not print inlining locations: `{callee location}` follows each `.loc`."""
 
 
-def repeats(lead: str | None) -> bool:
+def repeats(leading_trivia: str | None) -> bool:
     """Return whether trivia has comments, each with a placeholder."""
-    if lead is None or "{" not in lead:
+    if leading_trivia is None or "{" not in leading_trivia:
         return False
-    comments = lead.split("//")[1:]
+    comments = leading_trivia.split("//")[1:]
     return bool(comments) and all(any(place.name in each for place in _PLACES) for each in comments)
 
 
@@ -105,30 +107,30 @@ def filled(rule: str, context: Context) -> str:
     return text
 
 
-def indentable(lead: str, depth: int) -> tuple[str, ...]:
+def indentable(leading_trivia: str, depth: int) -> tuple[str, ...]:
     """Return trivia, and its version with an indent placeholder if it ends in one tab per open brace.
 
     Returns nothing if the text contains the name of a placeholder literally.
     """
-    if "{" in lead and any(name in lead for name in NAMES):
+    if "{" in leading_trivia and any(name in leading_trivia for name in NAMES):
         return ()
-    before, newline, indent = lead.rpartition("\n")
-    return (lead, f"{before}\n{INDENT}") if newline and indent == "\t" * depth else (lead,)
+    before, newline, indent = leading_trivia.rpartition("\n")
+    return (leading_trivia, f"{before}\n{INDENT}") if newline and indent == "\t" * depth else (leading_trivia,)
 
 
-def abstracted(lead: str, context: Context) -> Iterator[str]:
+def abstracted(leading_trivia: str, context: Context) -> Iterator[str]:
     """Yield the trivia with placeholders that expand to this text here, the plain text first."""
-    plain = indentable(lead, context.item.depth)
+    plain = indentable(leading_trivia, context.item.depth)
     yield from plain
-    if not plain or "//" not in lead or _ASM.fullmatch(lead):
+    if not plain or "//" not in leading_trivia or _ASM.fullmatch(leading_trivia):
         return
-    before, newline, indent = lead.rpartition("\n")
+    before, newline, indent = leading_trivia.rpartition("\n")
     repeated = [before, _repeated(before, context, _PLACES)]
     if isinstance(context.before.node, Loc):
         repeated.append(_repeated(before, context, _WITHOUT_CALLER))
     ways = list(dict.fromkeys(repeated))
     wide = _MARGIN.sub(MARGIN, before)
-    if wide != before and filled(wide + newline + indent, context) == lead:  # as it then does with the others
+    if wide != before and filled(wide + newline + indent, context) == leading_trivia:  # as it then does with the others
         ways += dict.fromkeys([_MARGIN.sub(MARGIN, each) for each in ways])
     for text in ways[1:]:
         yield text + newline + indent
@@ -136,7 +138,7 @@ def abstracted(lead: str, context: Context) -> Iterator[str]:
             yield text + newline + INDENT
 
 
-def _repeated(text: str, context: Context, places: Iterable[_Place]) -> str:
+def _repeated(text: str, context: Context, places: Iterable[_Placeholder]) -> str:
     """Insert a placeholder wherever a comment repeats context."""
     for place in places:
         value = place.value(context)
@@ -145,7 +147,7 @@ def _repeated(text: str, context: Context, places: Iterable[_Place]) -> str:
     return text
 
 
-def _pieces(text: str, place: _Place, value: str) -> Iterator[str]:
+def _pieces(text: str, place: _Placeholder, value: str) -> Iterator[str]:
     at = 0
     for found in place.front.finditer(text):
         start, end = found.end(), found.end() + len(value)

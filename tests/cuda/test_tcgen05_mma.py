@@ -12,7 +12,7 @@ import pytest
 from pyptx_sim import run
 
 from .compiler import ptx_of
-from .tensor_products import DECOMPRESSED, DEEP, SCALED, SHIFTED, SPARSE
+from .tcgen05_mma import DECOMPRESSED, DEEP, SCALED, SHIFTED, SPARSE
 
 TYPES: dict[str, tuple[Any, int]] = {
     "e4m3": (ml_dtypes.float8_e4m3fn, 8),

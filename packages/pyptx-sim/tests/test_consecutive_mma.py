@@ -10,7 +10,7 @@ import pytest
 from pyptx_ir.fragments import mma_fragment
 from pyptx_sim.types import dtype_of
 
-from . import products_reference as products
+from . import mma_reference
 from . import semantics_reference as ref
 from .ptx_text import BODY_LINE, execute
 from .test_semantics_products import DENSE, WARPS, agree, defined, dense_fragments, inputs, matrices, spell
@@ -64,7 +64,7 @@ def test_each_product_in_a_row_is_a_chain_of_fused_multiply_adds_then_the_addend
         [register.view(f"<u{register.itemsize}") for register in results[-1]],
         1,
         types[0],
-        lambda place: defined(types, products.terms(a, b, place, k), c[place], opcode.split(".")),
+        lambda place: defined(types, mma_reference.terms(a, b, place, k), c[place], opcode.split(".")),
     )
 
 

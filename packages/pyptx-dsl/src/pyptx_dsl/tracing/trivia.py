@@ -20,7 +20,7 @@ class UsualLead(str):
 
 
 @cache
-def usual_lead(indent: int) -> UsualLead:
+def usual_trivia(indent: int) -> UsualLead:
     """Return the usual whitespace before a statement indented by `indent` tabs."""
     return UsualLead("\n" + "\t" * indent)
 
@@ -39,18 +39,25 @@ def _opened(node: nodes.Statement) -> nodes.Statement:
         case nodes.Block():
             return _block(node)
         case nodes.Function(body=nodes.Block() as body):
-            return replace(node, lead=_said(node.lead), body=_block(body))
+            return replace(node, leading_trivia=_said(node.leading_trivia), body=_block(body))
         case nodes.Section():
             # Lines of data and labels keep their types.
             lines = cast("tuple[nodes.SectionData | nodes.Label | nodes.Invalid, ...]", _left_open(node.body))
-            return replace(node, lead=_said(node.lead), body=lines, close_lead=_said(node.close_lead))
+            return replace(
+                node, leading_trivia=_said(node.leading_trivia), body=lines, closing_trivia=_said(node.closing_trivia)
+            )
         case _:
-            return rewritten(node, None, node.raw) if isinstance(node.lead, UsualLead) else node
+            return rewritten(node, None, node.raw) if isinstance(node.leading_trivia, UsualLead) else node
 
 
 def _block(node: nodes.Block) -> nodes.Block:
-    return replace(node, lead=_said(node.lead), body=_left_open(node.body), close_lead=_said(node.close_lead))
+    return replace(
+        node,
+        leading_trivia=_said(node.leading_trivia),
+        body=_left_open(node.body),
+        closing_trivia=_said(node.closing_trivia),
+    )
 
 
-def _said(lead: str | None) -> str | None:
-    return None if isinstance(lead, UsualLead) else lead
+def _said(leading_trivia: str | None) -> str | None:
+    return None if isinstance(leading_trivia, UsualLead) else leading_trivia

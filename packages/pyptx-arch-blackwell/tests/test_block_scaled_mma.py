@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tools.shares import share
 
-from .product_bench import WHENEVER, Bench, check
-from .reference_products import Product, Scales
+from .mma_bench import WHENEVER, Bench, check
+from .mma_reference import Product, Scales
 from .tensor_images import Layout
 
 if TYPE_CHECKING:

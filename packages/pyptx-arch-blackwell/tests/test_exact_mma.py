@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 from tools.shares import share
 
-from .product_bench import Bench
-from .reference_products import Product, Scales
+from .mma_bench import Bench
+from .mma_reference import Product, Scales
 from .tensor_images import Layout
 
 if TYPE_CHECKING:
-    from .product_bench import Expected
+    from .mma_bench import Expected
 
 pytestmark = pytest.mark.scaled
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # Tests of other distributions, in folders whose names are not valid in an import statement.
 warp_tests: Any = import_module("packages.pyptx-sim.tests.test_semantics_products")
 group_tests: Any = import_module("packages.pyptx-arch-hopper.tests.test_simulated_products")
-reference: Any = import_module("packages.pyptx-sim.tests.products_reference")
+reference: Any = import_module("packages.pyptx-sim.tests.mma_reference")
 
 LANES = 32
 NEWEST_FORMS = (8, 7)  # PTX version with the newest forms for these targets: fp8 with f16 accumulators

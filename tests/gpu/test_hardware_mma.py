@@ -1,7 +1,7 @@
 """Law L7 for tensor cores: each MMA runs on this GPU, and on the simulator with exact numerics.
 
 The GPU's result is recorded under the name of the MMA (see golden.py): the registers of D, or a digest if they are
-many. If the simulator's result differs, it is recorded too. Inputs are not stored, because `products.py` generates them
+many. If the simulator's result differs, it is recorded too. Inputs are not stored, because `mma.py` generates them
 again; the exception is wmma, whose fragment layout the manual leaves open. `GPU_CHECK_PRODUCT_SECONDS` (40) limits the
 time of wgmma, divided among its forms; each form runs at least once.
 """
@@ -15,21 +15,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from . import edges, products, simulated
+from . import edges, mma, simulated
 from .driver import device
 from .golden import held
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
-    from .products import WarpProduct
+    from .mma import WarpProduct
 
 pytestmark = pytest.mark.gpu
 
 SECONDS = float(os.environ.get("GPU_CHECK_PRODUCT_SECONDS", "40"))
 KEPT = 2  # number of recorded differing cases per form
 TARGET = device().target + "a" * (device().capability >= (9, 0))
-GROUPS = products.group_products() if device().capability[0] == 9 else {}  # only these devices have wgmma
+GROUPS = mma.group_products() if device().capability[0] == 9 else {}  # only these devices have wgmma
 
 
 def record(
@@ -43,12 +43,12 @@ def record(
     return same
 
 
-@pytest.mark.parametrize("product", products.warp_products(TARGET), ids=lambda product: product.name)
+@pytest.mark.parametrize("product", mma.warp_products(TARGET), ids=lambda product: product.name)
 def test_a_product_of_a_warp_is_within_its_bound_and_what_the_simulator_says(
     product: WarpProduct, truth: MutableMapping[str, np.ndarray]
 ) -> None:
     text, empty = product.probe(TARGET), product.empty()
-    (hardware,) = device().run(text, "probe", 1, products.LANES, product.operands, [empty])
+    (hardware,) = device().run(text, "probe", 1, mma.LANES, product.operands, [empty])
     found = simulated.warp_product(product, TARGET)
     truth.update(product.recorded_operands)
     same = record(truth, product.name, hardware, found)
@@ -60,7 +60,7 @@ def test_a_product_of_a_warp_is_within_its_bound_and_what_the_simulator_says(
 def test_products_of_a_warpgroup_are_within_their_bounds_and_what_the_simulator_says(
     name: str, truth: MutableMapping[str, np.ndarray]
 ) -> None:
-    tests, ends = products.group_tests, time.monotonic() + SECONDS / len(GROUPS)
+    tests, ends = mma.group_tests, time.monotonic() + SECONDS / len(GROUPS)
     beyond, unlike, ran = list[str](), list[str](), 0
     for case in GROUPS[name]:
         if ran and time.monotonic() > ends:
@@ -81,7 +81,7 @@ def test_a_product_of_edges_is_what_the_simulator_says(
     product: WarpProduct, truth: MutableMapping[str, np.ndarray]
 ) -> None:
     text, empty = product.probe(TARGET), product.empty()
-    (hardware,) = device().run(text, "probe", 1, products.LANES, product.operands, [empty])
+    (hardware,) = device().run(text, "probe", 1, mma.LANES, product.operands, [empty])
     found = simulated.warp_product(product, TARGET)
     record(truth, product.name, hardware, found)
     assert simulated.alike(product.types[0], hardware, found), simulated.off(hardware, found)
@@ -92,7 +92,7 @@ def test_a_product_of_edges_of_a_warpgroup_is_what_the_simulator_says(
     name: str, truth: MutableMapping[str, np.ndarray]
 ) -> None:
     product = edges.group_products()[name]
-    text = products.group_tests.kernel_of(product.case).ptx()
+    text = mma.group_tests.kernel_of(product.case).ptx()
     (hardware,) = device().run(text, "product", 1, 128, product.given, [np.zeros_like(product.given[3])])
     found = simulated.group_product(product.case, product.given)
     assert record(truth, name, hardware, found), simulated.off(hardware, found)
@@ -100,7 +100,7 @@ def test_a_product_of_edges_of_a_warpgroup_is_what_the_simulator_says(
 
 def run_case(tests: Any, case: Any) -> tuple[np.ndarray, np.ndarray, float]:
     """Return the words of D from the GPU and from the simulator, and the GPU's largest excess over the error bound."""
-    problem, kernel = tests.problem_of(case, products.SEED), tests.kernel_of(case)
+    problem, kernel = tests.problem_of(case, mma.SEED), tests.kernel_of(case)
     empty = np.zeros_like(problem.given[3])
     (hardware,) = device().run(kernel.ptx(), "product", 1, 128, problem.given, [empty])
     apart = np.abs(tests.matrix_of(case, hardware).astype(np.float64) - problem.total)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .reference_products import ROOMS, Product
+from .mma_reference import ROOMS, Product
 from .tensor_images import DTYPES, Layout, Tiles, codes_of, numbers, place_of_sum, row_bytes, rows_of_a
 from .tensor_kernels import COLUMNS, LANES, Issue, outcome
 from .tensor_operands import METADATA_COLUMNS, SCALE_COLUMNS, put_metadata, put_scales, scales, thinned

@@ -1,6 +1,6 @@
 """Every dense `tcgen05.mma` computes the manual's result from every legal layout of its matrices.
 
-Expected results are those of `reference_products`, which relies on the manual alone. `PYPTX_KERNELS=all` runs every
+Expected results are those of `mma_reference`, which relies on the manual alone. `PYPTX_KERNELS=all` runs every
 kind with every pair of types, both M, one CTA and a CTA pair, A in shared and tensor memory; the default is a sample.
 """
 
@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 from tools.shares import share
 
-from .product_bench import WHENEVER, Bench, check
-from .reference_products import ROOMS, Product
+from .mma_bench import WHENEVER, Bench, check
+from .mma_reference import ROOMS, Product
 from .tensor_images import Layout
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .product_bench import Expected
+    from .mma_bench import Expected
 
 pytestmark = pytest.mark.scaled
 

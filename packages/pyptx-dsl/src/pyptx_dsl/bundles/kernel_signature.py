@@ -39,7 +39,7 @@ _MOST_SIZE: Final = 1 << 49
 
 
 @dataclass(frozen=True, slots=True)
-class Outline:
+class KernelSignature:
     """A kernel's name, its arrays with their Tiles, and the scalars that each call passes.
 
     `positions` are the positions of scalars among the arguments of a call, with their names.
@@ -58,8 +58,8 @@ class Outline:
         return tuple(dict.fromkeys(name for tile in (*self.inputs, *self.outputs) for name in tile.symbolic_dims))
 
 
-def outline_of(declaration: Declaration, special: Specialization) -> Outline:
-    """Return the outline of a compiled kernel."""
+def signature_of(declaration: Declaration, special: Specialization) -> KernelSignature:
+    """Return the signature of a compiled kernel."""
     left = {row.name for row in special.parameters if row.kind == "scalar" and row.value is None}
     scalars = tuple(row for row in declaration.raw if row.name in left)
     fixed = [position for position, name in declaration.scalars if name not in left]
@@ -68,21 +68,21 @@ def outline_of(declaration: Declaration, special: Specialization) -> Outline:
         for position, name in declaration.scalars
         if name in left
     )
-    return Outline(
+    return KernelSignature(
         declaration.name, declaration.tensors, declaration.in_specs, declaration.out_specs, scalars, positions
     )
 
 
-def plain_outline(outline: Outline) -> dict[str, object]:
-    """Return an outline as objects, lists, strings and integers."""
-    positions = {name: position for position, name in outline.positions}
+def plain_signature(signature: KernelSignature) -> dict[str, object]:
+    """Return an signature as objects, lists, strings and integers."""
+    positions = {name: position for position, name in signature.positions}
     return {
-        "name": outline.name,
-        "tensors": list(outline.tensors),
-        "inputs": [_plain_tile(tile) for tile in outline.inputs],
-        "outputs": [_plain_tile(tile) for tile in outline.outputs],
+        "name": signature.name,
+        "tensors": list(signature.tensors),
+        "inputs": [_plain_tile(tile) for tile in signature.inputs],
+        "outputs": [_plain_tile(tile) for tile in signature.outputs],
         "open": [
-            {"name": row.name, "type": row.type.name, "position": positions.get(row.name)} for row in outline.open
+            {"name": row.name, "type": row.type.name, "position": positions.get(row.name)} for row in signature.open
         ],
     }
 
@@ -91,11 +91,11 @@ def _plain_tile(tile: Tile) -> dict[str, object]:
     return {"shape": list(tile.shape), "dtype": tile.dtype.name, "layout": tile.layout.name, "align": tile.align}
 
 
-def read_outline(field: Field) -> Outline:
-    """Return the outline in a manifest, each field validated."""
+def read_signature(field: Field) -> KernelSignature:
+    """Return the signature in a manifest, each field validated."""
     found = field.members(_MEMBERS)
     scalars = [_scalar(item) for item in found["open"].items(_MOST)]
-    return Outline(
+    return KernelSignature(
         found["name"].text(_LONGEST, _IDENTIFIER),
         tuple(item.text(_LONGEST, _IDENTIFIER) for item in found["tensors"].items(_MOST)),
         tuple(_tile(item) for item in found["inputs"].items(_MOST)),
@@ -131,15 +131,15 @@ def _scalar(field: Field) -> tuple[RawParameter, int | None]:
 # --- consistency with the specializations, and conversion to a declaration -------------------------
 
 
-def check_outline(outline: Outline, entries: Sequence[BundleEntry]) -> None:
+def check_signature(signature: KernelSignature, entries: Sequence[BundleEntry]) -> None:
     """Raise BundleError if the specializations are not those of one kernel, or not of this one."""
     first = entries[0]
     for entry in entries:
         if _shared(entry.special) != _shared(first.special) or set(entry.keywords) != set(first.keywords):
             raise BundleError(f"{first.name} and {entry.name} are not specializations of one kernel")
-        if not _agrees(outline, entry.special, entry.keywords):
+        if not _agrees(signature, entry.special, entry.keywords):
             raise BundleError(
-                f"{entry.name} and its kernel {outline.name} have different arrays or scalars",
+                f"{entry.name} and its kernel {signature.name} have different arrays or scalars",
                 help="the bundle is damaged; export the kernel again",
             )
 
@@ -150,22 +150,24 @@ def _shared(special: Specialization) -> tuple[object, ...]:
     return row.entry, row.target, row.cluster, row.mutated, row.attributes, _version(row)
 
 
-def _agrees(outline: Outline, special: Specialization, keywords: Mapping[str, Plain]) -> bool:
+def _agrees(signature: KernelSignature, special: Specialization, keywords: Mapping[str, Plain]) -> bool:
     sizes = {name: value for name, value in keywords.items() if isinstance(value, int) and value >= 1}
-    if any(name not in sizes for name in outline.dimensions):
+    if any(name not in sizes for name in signature.dimensions):
         return False
-    if len(outline.tensors) != len(outline.inputs) + len(outline.outputs):
+    if len(signature.tensors) != len(signature.inputs) + len(signature.outputs):
         return False
-    positions = {position for position, _ in outline.positions}
-    if len(positions) < len(outline.positions) or max(positions, default=-1) >= len(outline.inputs) + len(positions):
+    positions = {position for position, _ in signature.positions}
+    if len(positions) < len(signature.positions) or max(positions, default=-1) >= len(signature.inputs) + len(
+        positions
+    ):
         return False
     wanted = list[Input]()
-    for name, tile in zip(outline.tensors, (*outline.inputs, *outline.outputs), strict=True):
+    for name, tile in zip(signature.tensors, (*signature.inputs, *signature.outputs), strict=True):
         shape = tile.resolve_shape(sizes)
         wanted.append(Input(name, shape, tile.dtype.name, dense_strides(shape, tile.layout), alignment_of(tile)))
     outputs = [Input(row.name, row.shape, row.dtype, row.strides, row.alignment) for row in special.outputs]
     left = [(row.name, row.type) for row in special.parameters if row.kind == "scalar" and row.value is None]
-    return [*special.inputs, *outputs] == wanted and left == [(row.name, row.type.name) for row in outline.open]
+    return [*special.inputs, *outputs] == wanted and left == [(row.name, row.type.name) for row in signature.open]
 
 
 def _version(special: Specialization) -> tuple[int, int]:
@@ -174,20 +176,20 @@ def _version(special: Specialization) -> tuple[int, int]:
     return versions[0] if versions else (0, 0)
 
 
-def declared(outline: Outline, entries: Sequence[BundleEntry]) -> Declaration:
+def declared(signature: KernelSignature, entries: Sequence[BundleEntry]) -> Declaration:
     """Return the declaration of a loaded kernel; its function raises BundleError."""
-    special, names = entries[0].special, outline.dimensions
+    special, names = entries[0].special, signature.dimensions
     return Declaration(
-        name=outline.name,
-        function=_absent(outline.name),
+        name=signature.name,
+        function=_absent(signature.name),
         target=find_target(special.target),
         version=_version(special),
-        in_specs=outline.inputs,
-        out_specs=outline.outputs,
-        tensors=outline.tensors,
+        in_specs=signature.inputs,
+        out_specs=signature.outputs,
+        tensors=signature.tensors,
         templates={name: value for name, value in entries[0].keywords.items() if name not in names},
         required=(),
-        raw=outline.open,
+        raw=signature.open,
         grid=special.grid,
         block=special.block,
         cluster=special.cluster,
@@ -199,7 +201,7 @@ def declared(outline: Outline, entries: Sequence[BundleEntry]) -> Declaration:
         mutated=special.mutated,
         attributes=special.attributes,
         persistent=special.persistent,
-        scalars=outline.positions,
+        scalars=signature.positions,
     )
 
 

@@ -1,4 +1,4 @@
-"""Known findings: races by the manual's text, and features that a compiler release lacks.
+"""AcceptedFinding findings: races by the manual's text, and features that a compiler release lacks.
 
 Each has its reason. A listed finding that no longer occurs is a fault of this list.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class AcceptedFinding:
     """Findings by `rules` in kernels whose `compiler/source/name.target` matches one of the patterns, and their reason.
 
     - `letter`: the finding is right by the manual's text, whatever devices do.
@@ -29,12 +29,12 @@ class Known:
     reason: str
 
 
-def known(verdict: Literal["letter", "lacks"], rules: str, kernels: str, reason: str) -> Known:
+def known(verdict: Literal["letter", "lacks"], rules: str, kernels: str, reason: str) -> AcceptedFinding:
     """Return a row; rules and patterns are given as words."""
-    return Known(tuple(kernels.split()), frozenset(rules.split()), verdict, reason)
+    return AcceptedFinding(tuple(kernels.split()), frozenset(rules.split()), verdict, reason)
 
 
-KNOWN = (
+ACCEPTED = (
     known(
         "letter",
         "read-before-wait",
@@ -214,9 +214,9 @@ KNOWN = (
 )
 
 
-def fitting(kernel: str, fault: Fault) -> Known | None:
+def fitting(kernel: str, fault: Fault) -> AcceptedFinding | None:
     """Return the row that lists a fault of a kernel, or None."""
-    rows = (row for row in KNOWN if fault.kind in row.rules and any(fnmatch(kernel, each) for each in row.kernels))
+    rows = (row for row in ACCEPTED if fault.kind in row.rules and any(fnmatch(kernel, each) for each in row.kernels))
     return next(rows, None)
 
 
@@ -225,8 +225,8 @@ def unlisted(kernel: str, outcome: Outcome) -> list[Fault]:
     return [fault for fault in outcome.faults if fitting(kernel, fault) is None]
 
 
-def stale(outcomes: Mapping[str, Outcome]) -> list[Known]:
+def stale(outcomes: Mapping[str, Outcome]) -> list[AcceptedFinding]:
     """Return the rows about kernels that ran in which the listed fault did not occur."""
     found = [fitting(kernel, fault) for kernel, outcome in outcomes.items() for fault in outcome.faults]
-    about = (row for row in KNOWN if any(fnmatch(kernel, each) for kernel in outcomes for each in row.kernels))
+    about = (row for row in ACCEPTED if any(fnmatch(kernel, each) for kernel in outcomes for each in row.kernels))
     return [row for row in about if row not in found]

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 from tools.shares import share
 
-from .product_bench import WHENEVER, Bench, check
-from .reference_products import ROOMS, Mask, Product
+from .mma_bench import WHENEVER, Bench, check
+from .mma_reference import ROOMS, Mask, Product
 from .tensor_images import Layout
 from .tensor_kernels import launch
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pyptx_transpile import transpile
-from pyptx_transpile.rules.shared_places import PLACE
+from pyptx_transpile.rules.shared_addresses import PLACE
 from pyptx_transpile.rules.table import RULES
 
 from .test_proof import rebuilt

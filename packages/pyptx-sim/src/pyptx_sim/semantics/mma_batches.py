@@ -18,7 +18,7 @@ from pyptx_sim.operation import Array, Batch
 if TYPE_CHECKING:
     from pyptx_ir.fragments import Fragment
     from pyptx_sim.numerics.dot_products import Sum
-    from pyptx_sim.semantics.matrix_products import Shares
+    from pyptx_sim.semantics.mma import Shares
 
 _One: TypeAlias = Callable[[Sequence[Array]], tuple[Array, ...]]
 

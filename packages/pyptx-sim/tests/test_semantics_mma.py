@@ -16,7 +16,7 @@ from pyptx_ir.isa.table.mma_sparse import PRODUCTS as SPARSE
 from pyptx_sim.numerics.tensor_cores import model_of
 from pyptx_sim.types import dtype_of
 
-from . import products_reference as products
+from . import mma_reference
 from . import semantics_reference as ref
 
 pytestmark = pytest.mark.scaled
@@ -49,7 +49,7 @@ def compute(text, registers, target=""):
 
 def agree(d, results, warp, element, expected):
     """Assert that every element of a result is within a bound; `expected(place)` returns value and bound."""
-    found = products.matrix(d, [register[warp] for register in results], element)
+    found = mma_reference.matrix(d, [register[warp] for register in results], element)
     for place, number in found.items():
         wanted, bound = expected(place)
         assert abs(number - wanted) <= bound, (place, number, wanted, bound)
@@ -81,7 +81,7 @@ def defined(types, pairs, c, words):
     """Return the result of `fast` numerics and its error bound, 0; assert that it is within the hardware's bound."""
     wanted, bound = expected_of(types, pairs, c, words)
     if types[1] in FLOATS or types[1] == "f64":
-        chain = products.fused_sum(pairs, c, types[0])
+        chain = mma_reference.fused_sum(pairs, c, types[0])
         assert abs(chain - wanted) <= bound
         return chain, 0
     return wanted, bound
@@ -117,7 +117,7 @@ def dense_fragments(shape, types, layouts):
 
 def inputs(random, fragments, types):
     pairs = zip(fragments[1:], types[1:], strict=True)
-    registers = [products.random_registers(random, fragment, element, WARPS) for fragment, element in pairs]
+    registers = [mma_reference.random_registers(random, fragment, element, WARPS) for fragment, element in pairs]
     if types[3] == "s32":  # near the limits, so that accumulators overflow
         near = random.integers(-300, 300, registers[2].shape)
         registers[2] = np.where(near < 0, 0x7FFFFFFF + near, 0x80000000 + near).astype(np.uint32)
@@ -126,7 +126,7 @@ def inputs(random, fragments, types):
 
 def matrices(fragments, types, registers, warp):
     parts = zip(fragments[1:], types[1:], registers, strict=True)
-    return [products.matrix(f, [register[warp] for register in regs], t) for f, t, regs in parts]
+    return [mma_reference.matrix(f, [register[warp] for register in regs], t) for f, t, regs in parts]
 
 
 @pytest.mark.parametrize(("opcode", "shape", "types", "layouts"), ref.by_opcode(DENSE))
@@ -141,7 +141,7 @@ def test_a_dense_product_is_a_chain_of_fused_multiply_adds_then_the_addend(opcod
         results,
         1,
         types[0],
-        lambda place: defined(types, products.terms(a, b, place, k), c[place], opcode.split(".")),
+        lambda place: defined(types, mma_reference.terms(a, b, place, k), c[place], opcode.split(".")),
     )
 
 
@@ -157,10 +157,10 @@ def exact_sum(target, shape, types, pairs, c):
     """Return an accumulator element on a target: by its tensor cores, or by ptxas's emulation of a missing MMA."""
     model = model_of(target, types[1])
     if shape == "m8n8k4" and target not in {"sm_70", "sm_75"}:
-        return products.scalar_sum(pairs, c, types[0] == "f16")
+        return mma_reference.scalar_sum(pairs, c, types[0] == "f16")
     if set(types[1:3]) <= {"e4m3", "e5m2"} and target in {"sm_90a", "sm_100a"}:
-        return products.halved_sum(pairs, c, types[0], model.fraction, model_of(target, "f16").length)
-    return products.truncated_sum(pairs, c, types, model.fraction, model.length, model.mantissa)
+        return mma_reference.halved_sum(pairs, c, types[0], model.fraction, model_of(target, "f16").length)
+    return mma_reference.truncated_sum(pairs, c, types, model.fraction, model.length, model.mantissa)
 
 
 @pytest.mark.parametrize(("opcode", "shape", "types", "layouts"), ref.by_opcode(EXACT))
@@ -171,9 +171,9 @@ def test_an_exact_product_is_the_sum_of_its_target(opcode, shape, types, layouts
     text = spell(opcode, [each.registers for each in fragments])
     some = list(c)[:: max(len(c) // 24, 1)]
     for target in TARGETS:
-        found = products.matrix(fragments[0], [r[0] for r in compute(text, registers, target)], types[0])
+        found = mma_reference.matrix(fragments[0], [r[0] for r in compute(text, registers, target)], types[0])
         for place in some:
-            pairs = products.terms(a, b, place, fragments[1].columns)
+            pairs = mma_reference.terms(a, b, place, fragments[1].columns)
             assert found[place] == exact_sum(target, shape, types, pairs, c[place]), (target, place)
 
 
@@ -247,7 +247,7 @@ SPARSE_CASES = [
 
 def random_metadata(random, shape, element, selector):
     """Return the metadata of one warp, and the column of each stored element of each row."""
-    kind = SPARSITY[products.WIDTHS[element]]
+    kind = SPARSITY[mma_reference.WIDTHS[element]]
     fragment = metadata_fragment(shape, element)
     words = random.integers(0, 1 << 32, 32, dtype=np.uint64)  # unselected lanes hold random bits
     lanes = len({fragment.lane_of(row, column) % 4 for row in range(16) for column in range(fragment.columns)})
@@ -327,7 +327,7 @@ WMMA = list(wmma_cases())
 @pytest.mark.parametrize(("opcode", "shape", "sums"), WMMA, ids=[case[0][9:] for case in WMMA])
 def test_wmma_multiplies_what_its_fragments_hold(opcode, shape, sums):
     words = opcode.split(".")
-    named = tuple(word for word in words if word in products.WIDTHS)
+    named = tuple(word for word in words if word in mma_reference.WIDTHS)
     types = (sums[0], "f16", "f16", sums[1]) if sums[0] else named
     fragments = tuple(wmma_fragment(shape, which, t) for which, t in zip("dabc", types, strict=True))
     registers = inputs(np.random.default_rng(3), fragments, types)
@@ -339,5 +339,5 @@ def test_wmma_multiplies_what_its_fragments_hold(opcode, shape, sums):
         results,
         1,
         types[0],
-        lambda place: defined(types, products.terms(a, b, place, k), c[place], words),
+        lambda place: defined(types, mma_reference.terms(a, b, place, k), c[place], words),
     )

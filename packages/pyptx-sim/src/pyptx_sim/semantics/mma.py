@@ -32,8 +32,8 @@ from pyptx_sim.numerics.operands import WIDEN
 from pyptx_sim.numerics.recent import Recent
 from pyptx_sim.numerics.sparse_operands import selecting
 from pyptx_sim.semantics.errors import NoSemantics
+from pyptx_sim.semantics.mma_batches import batching
 from pyptx_sim.semantics.operations import constant, operation
-from pyptx_sim.semantics.product_grids import batching
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
