@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyptx_sim.mutations import Mutant
 
 Values: TypeAlias = NDArray[Any]
-Case: TypeAlias = "tuple[Sequence[Values], Sequence[Values]]"
+Arguments: TypeAlias = "tuple[Sequence[Values], Sequence[Values]]"
 """Arguments of a call, and the expected values of its last arrays and outputs."""
 
 AROUND = 2  # neighboring instructions, before and after a mutated one, that distinguish mutants
@@ -38,7 +38,7 @@ _NUMBER = re.compile(r"\d+")
 
 
 @dataclass(frozen=True)
-class ExampleCase:
+class Case:
     """An example kernel. The first word of `name` is its file; `kernel` returns it, given the file's module.
 
     `case`, given the module, returns the arguments and the expected values. These are compared with the outputs and, if
@@ -49,7 +49,7 @@ class ExampleCase:
 
     name: str
     kernel: Callable[[Any], Launchable]
-    case: Callable[[Any], Case]
+    case: Callable[[Any], Arguments]
     tolerance: float = 1e-2
     keywords: dict[str, Any] = field(default_factory=dict)
     most: int | None = None
@@ -88,7 +88,7 @@ class ExampleCase:
         return float(away) if np.isfinite(away) else np.inf
 
 
-def tried(subject: ExampleCase) -> Iterator[Mutant]:
+def tried(subject: Case) -> Iterator[Mutant]:
     """Yield the mutants to test, at most `subject.most` per operator, evenly distributed."""
     by_operator: dict[str, list[Mutant]] = {}
     for mutant in unlike(subject):
@@ -98,7 +98,7 @@ def tried(subject: ExampleCase) -> Iterator[Mutant]:
         yield from (found[(2 * place + 1) * len(found) // (2 * count)] for place in range(count))
 
 
-def unlike(subject: ExampleCase) -> Iterator[Mutant]:
+def unlike(subject: Case) -> Iterator[Mutant]:
     """Yield the mutants of a kernel, one of each group of similar mutants."""
     shapes = [_NUMBER.sub("#", line) for line in emit(subject.module).splitlines()]
     seen: set[tuple[str, ...]] = set()
@@ -116,17 +116,17 @@ def drawn(*shapes: tuple[int, ...], dtype: Any = ml_dtypes.bfloat16, seed: int =
     return [rng.standard_normal(shape).astype(dtype) for shape in shapes]
 
 
-def of(*shapes: tuple[int, ...], dtype: Any = ml_dtypes.bfloat16) -> Callable[[Any], Case]:
+def of(*shapes: tuple[int, ...], dtype: Any = ml_dtypes.bfloat16) -> Callable[[Any], Arguments]:
     """Return the case of a kernel that computes its file's `reference`, for random arrays of these shapes."""
 
-    def case(file: Any) -> Case:
+    def case(file: Any) -> Arguments:
         arrays = drawn(*shapes, dtype=dtype)
         return arrays, [file.reference(*arrays)]
 
     return case
 
 
-def product(m: int, n: int, k: int) -> Callable[[Any], Case]:
+def product(m: int, n: int, k: int) -> Callable[[Any], Arguments]:
     """Return the case of a GEMM, `C = A · B`."""
     return of((m, k), (k, n))
 
@@ -141,17 +141,17 @@ def built(maker: str, *arguments: Any, **sizes: Any) -> Callable[[Any], Launchab
     return lambda file: getattr(file, maker)(*arguments, **sizes)
 
 
-def _sum(file: Any) -> Case:
+def _sum(file: Any) -> Arguments:
     (x,) = drawn((3000,), dtype=np.float32)
     return [x, np.zeros(1, np.float32)], [np.array([file.reference(x)])]
 
 
 def _attention(
     queries: int, keys: int, head_dim: int, heads: tuple[int, int] = (2, 1), spread: float = 1
-) -> Callable[[Any], Case]:
+) -> Callable[[Any], Arguments]:
     """Return the case of attention; `spread` is the standard deviation of the scores."""
 
-    def case(file: Any) -> Case:
+    def case(file: Any) -> Arguments:
         shapes = (queries, heads[0]), (keys, heads[1]), (keys, heads[1])
         q, k, v = drawn(*((1, rows, count, head_dim) for rows, count in shapes))
         q = (q * spread).astype(q.dtype)
@@ -160,8 +160,8 @@ def _attention(
     return case
 
 
-def _gradients(queries: int, keys: int, head_dim: int) -> Callable[[Any], Case]:
-    def case(file: Any) -> Case:
+def _gradients(queries: int, keys: int, head_dim: int) -> Callable[[Any], Arguments]:
+    def case(file: Any) -> Arguments:
         shapes = (queries, 2), (keys, 1), (keys, 1), (queries, 2)
         q, k, v, dout = drawn(*((1, rows, count, head_dim) for rows, count in shapes))
         (dsums,) = drawn((1, 2, queries), dtype=np.float32, seed=1)
@@ -172,10 +172,10 @@ def _gradients(queries: int, keys: int, head_dim: int) -> Callable[[Any], Case]:
     return case
 
 
-def _fused_gradients(queries: int, keys: int, head_dim: int) -> Callable[[Any], Case]:
+def _fused_gradients(queries: int, keys: int, head_dim: int) -> Callable[[Any], Arguments]:
     """Return the case of the kernel `FUSED`; what it adds to dQ is compared with the unmodified kernel's result."""
 
-    def case(file: Any) -> Case:
+    def case(file: Any) -> Arguments:
         shapes = (queries, 2), (keys, 1), (keys, 1), (queries, 2)
         q, k, v, dout = drawn(*((1, rows, count, head_dim) for rows, count in shapes))
         (dsums,) = drawn((1, 2, queries), dtype=np.float32, seed=1)
@@ -188,30 +188,30 @@ def _fused_gradients(queries: int, keys: int, head_dim: int) -> Callable[[Any], 
     return case
 
 
-def _fp8(file: Any) -> Case:
+def _fp8(file: Any) -> Arguments:
     a, b = drawn((264, 656), (136, 656), dtype=ml_dtypes.float8_e4m3fn)
     scales = np.array([0.5], np.float32), np.array([3.0], np.float32)
     return [a, b, *scales], [file.reference(a, b, *scales)]
 
 
-def _grouped(file: Any) -> Case:
+def _grouped(file: Any) -> Arguments:
     x, w = drawn((270, 200), (3, 200, 136))
     ends = np.array([7, 22, 270], np.int32)
     return [x, w, ends], [file.reference(x, w, ends)]
 
 
-def _norm_gradients(file: Any) -> Case:
+def _norm_gradients(file: Any) -> Arguments:
     x, w, dy = drawn((7, 264), (264,), (7, 264), dtype=np.float32)
     dx, dw = file.reference(x, w, dy)
     return [x, w, dy], [dx, dw[None]]  # one CTA processes all rows
 
 
-def _column_sums(_: Any) -> Case:
+def _column_sums(_: Any) -> Arguments:
     (shares,) = drawn((5, 136), dtype=np.float32)
     return [shares], [shares.astype(np.float64).sum(0)]
 
 
-def _scales_of_rows(file: Any) -> Case:
+def _scales_of_rows(file: Any) -> Arguments:
     m, n, k = 136, 272, 336  # three tiles of three steps, for two accumulators and two stages
     a, b = drawn((m, k), (n, k), dtype=ml_dtypes.float8_e4m3fn)
     scales = (np.abs(each) + 0.5 for each in drawn((m,), (n,), dtype=np.float32, seed=1))
@@ -219,20 +219,20 @@ def _scales_of_rows(file: Any) -> Case:
     return arrays, [file.reference(*arrays)]
 
 
-def _quantised(k: int) -> Callable[[Any], Case]:
+def _quantised(k: int) -> Callable[[Any], Arguments]:
     """Return the case of a 136 x 136 GEMM with operands quantized by the example."""
 
-    def case(file: Any) -> Case:
+    def case(file: Any) -> Arguments:
         arrays = [each for pair in zip(*map(file.quantise, drawn((136, k), (136, k))), strict=True) for each in pair]
         return arrays, [file.reference(*arrays)]
 
     return case
 
 
-def _block_scaled(form: str, k: int) -> Callable[[Any], Case]:
+def _block_scaled(form: str, k: int) -> Callable[[Any], Arguments]:
     """Return the case of a 136 x 136 GEMM with operands in one of the example's formats."""
 
-    def case(file: Any) -> Case:
+    def case(file: Any) -> Arguments:
         chosen = getattr(file, form)
         factors = [file.quantise(chosen, each) for each in drawn((136, k), (136, k), **SINGLE)]
         arrays = [each for pair in zip(*factors, strict=True) for each in pair]
@@ -241,26 +241,26 @@ def _block_scaled(form: str, k: int) -> Callable[[Any], Case]:
     return case
 
 
-def _ragged(file: Any) -> Case:
+def _ragged(file: Any) -> Arguments:
     x, w = drawn((147, 136), (3, 136, 136))
     ends = np.array([31, 36, 147], np.int32)  # 31 rows: one less than the lanes of a warp
     return [x, w, ends], [file.reference(x, w, ends)]
 
 
-def _largest(_: Any) -> Case:
+def _largest(_: Any) -> Arguments:
     (x,) = drawn((9003,))
     x[8980] = -99  # after the elements that the threads read first
     return [x], [np.array([99.0])]
 
 
-def _quantisable(file: Any) -> Case:
+def _quantisable(file: Any) -> Arguments:
     """Return the case of a quantizer; it expects the unmodified kernel's result, which other tests verify."""
     (x,) = drawn((130, 160))
     x[3, :32] = 0
     return [x], [each.astype(np.float64) for each in file.quantise(x)]
 
 
-def _quantisable_below(file: Any) -> Case:
+def _quantisable_below(file: Any) -> Arguments:
     (x,), outputs = _quantisable(file)
     return [x, np.abs(x).max().astype(np.float32)[None]], outputs
 
@@ -271,59 +271,59 @@ SINGLE = {"dtype": np.float32}
 KERNELS = {
     subject.name: subject
     for subject in (
-        ExampleCase("ampere/vector_add", called("vector_add"), of((700,), (700,), **SINGLE)),
-        ExampleCase("ampere/transpose", called("transpose"), of((64, 96), **SINGLE), tolerance=0),
-        ExampleCase("ampere/reduce", called("reduce_sum"), _sum, tolerance=1e-5),
-        ExampleCase("ampere/gemm_simple", called("gemm"), product(70, 66, 50)),
-        ExampleCase("ampere/gemm_pipelined", called("gemm_pipelined"), product(136, 136, 168)),
-        ExampleCase("ampere/gemm_highperf_ampere", called("gemm_highperf"), product(136, 264, 168)),
-        ExampleCase("hopper/gemm_simple_hopper", called("gemm"), product(72, 72, 136)),
-        ExampleCase("hopper/gemm_pipelined_hopper", called("gemm"), product(136, 136, 392)),
-        ExampleCase("hopper/gemm_warp_specialised", called("gemm"), product(136, 264, 328)),
-        ExampleCase("hopper/gemm_highperf_hopper", built("build_gemm", **NARROW), product(264, 264, 200)),
-        ExampleCase("hopper/gemm_narrow_hopper", built("build_gemm", splits=2, stages=2), product(10, 72, 456)),
-        ExampleCase("hopper/gemm_fp8_hopper", built("build_gemm", **FEW), _fp8),
-        ExampleCase("hopper/grouped_gemm", built("build_grouped_gemm", **NARROW), _grouped),
-        ExampleCase("hopper/flash_attention", built("kernel_for", 64, 1), _attention(136, 712, 64), tolerance=2e-2, most=3),
-        ExampleCase("hopper/flash_attention clusters", lambda file: file.variant(64, 3, stages=2), _attention(136, 1480, 64),
+        Case("ampere/vector_add", called("vector_add"), of((700,), (700,), **SINGLE)),
+        Case("ampere/transpose", called("transpose"), of((64, 96), **SINGLE), tolerance=0),
+        Case("ampere/reduce", called("reduce_sum"), _sum, tolerance=1e-5),
+        Case("ampere/gemm_simple", called("gemm"), product(70, 66, 50)),
+        Case("ampere/gemm_pipelined", called("gemm_pipelined"), product(136, 136, 168)),
+        Case("ampere/gemm_highperf_ampere", called("gemm_highperf"), product(136, 264, 168)),
+        Case("hopper/gemm_simple_hopper", called("gemm"), product(72, 72, 136)),
+        Case("hopper/gemm_pipelined_hopper", called("gemm"), product(136, 136, 392)),
+        Case("hopper/gemm_warp_specialised", called("gemm"), product(136, 264, 328)),
+        Case("hopper/gemm_highperf_hopper", built("build_gemm", **NARROW), product(264, 264, 200)),
+        Case("hopper/gemm_narrow_hopper", built("build_gemm", splits=2, stages=2), product(10, 72, 456)),
+        Case("hopper/gemm_fp8_hopper", built("build_gemm", **FEW), _fp8),
+        Case("hopper/grouped_gemm", built("build_grouped_gemm", **NARROW), _grouped),
+        Case("hopper/flash_attention", built("kernel_for", 64, 1), _attention(136, 712, 64), tolerance=2e-2, most=3),
+        Case("hopper/flash_attention clusters", lambda file: file.variant(64, 3, stages=2), _attention(136, 1480, 64),
               tolerance=2e-2, most=2),
-        ExampleCase("hopper/flash_attention_backward", lambda file: file.BACKWARD[64], _gradients(136, 264, 64),
+        Case("hopper/flash_attention_backward", lambda file: file.BACKWARD[64], _gradients(136, 264, 64),
               tolerance=2e-2),
-        ExampleCase("hopper/flash_attention_backward_fused", lambda file: file.FUSED[64], _fused_gradients(72, 136, 64),
+        Case("hopper/flash_attention_backward_fused", lambda file: file.FUSED[64], _fused_gradients(72, 136, 64),
               tolerance=2e-2, most=1),
-        ExampleCase("hopper/rms_norm", built("rms_norm_for", 520), of((5, 520), (520,), **SINGLE)),
-        ExampleCase("hopper/layer_norm", built("layer_norm_for", 520), of((5, 520), (520,), (520,), **SINGLE)),
-        ExampleCase("hopper/softmax", built("softmax_for", 520), of((5, 520), **SINGLE)),
-        ExampleCase("hopper/swiglu", called("swiglu"), of((3, 1096), (3, 1096), **SINGLE)),
-        ExampleCase("hopper/rms_norm_backward", built("rms_norm_gradients_for", 264), _norm_gradients,
+        Case("hopper/rms_norm", built("rms_norm_for", 520), of((5, 520), (520,), **SINGLE)),
+        Case("hopper/layer_norm", built("layer_norm_for", 520), of((5, 520), (520,), (520,), **SINGLE)),
+        Case("hopper/softmax", built("softmax_for", 520), of((5, 520), **SINGLE)),
+        Case("hopper/swiglu", called("swiglu"), of((3, 1096), (3, 1096), **SINGLE)),
+        Case("hopper/rms_norm_backward", built("rms_norm_gradients_for", 264), _norm_gradients,
               keywords={"P": 1}),
-        ExampleCase("hopper/rms_norm_backward sums", built("column_sums_for"), _column_sums),
-        ExampleCase("blackwell/gemm_simple_blackwell", called("gemm"), product(136, 136, 136)),
-        ExampleCase("blackwell/gemm_pipelined_blackwell", called("gemm"), product(136, 264, 392)),
-        ExampleCase("blackwell/gemm_2sm_blackwell", called("gemm"), product(264, 264, 392)),
-        ExampleCase("blackwell/gemm_highperf_blackwell", built("build_gemm", **NARROW), product(264, 392, 200)),
-        ExampleCase("blackwell/gemm_persistent_blackwell", built("build_gemm", stages=2, block_n=128),
+        Case("hopper/rms_norm_backward sums", built("column_sums_for"), _column_sums),
+        Case("blackwell/gemm_simple_blackwell", called("gemm"), product(136, 136, 136)),
+        Case("blackwell/gemm_pipelined_blackwell", called("gemm"), product(136, 264, 392)),
+        Case("blackwell/gemm_2sm_blackwell", called("gemm"), product(264, 264, 392)),
+        Case("blackwell/gemm_highperf_blackwell", built("build_gemm", **NARROW), product(264, 392, 200)),
+        Case("blackwell/gemm_persistent_blackwell", built("build_gemm", stages=2, block_n=128),
               product(264, 392, 200)),
-        ExampleCase("blackwell/gemm_multicast_blackwell", built("build_gemm", stages=2, blocks=4), product(520, 264, 200)),
-        ExampleCase("blackwell/flash_attention_blackwell", lambda file: file.flash_attention_of(file.Plan(64, stages=2)),
+        Case("blackwell/gemm_multicast_blackwell", built("build_gemm", stages=2, blocks=4), product(520, 264, 200)),
+        Case("blackwell/flash_attention_blackwell", lambda file: file.flash_attention_of(file.Plan(64, stages=2)),
               _attention(136, 264, 64, (1, 1), spread=8), tolerance=2e-2, most=1),
-        ExampleCase("blackwell/flash_attention_backward_blackwell", lambda file: file.BACKWARD[128],
+        Case("blackwell/flash_attention_backward_blackwell", lambda file: file.BACKWARD[128],
               _gradients(136, 264, 128), tolerance=2e-2, most=1),
-        ExampleCase("blackwell/gemm_fp8_blackwell", built("build_gemm", **NARROW), _scales_of_rows),
-        ExampleCase("blackwell/gemm_mxfp8_blackwell", built("build_gemm", **NARROW), _quantised(288)),
-        ExampleCase("blackwell/gemm_nvfp4_blackwell", built("build_gemm", **NARROW), _quantised(544)),
-        ExampleCase("blackwell/grouped_gemm_blackwell", built("build_grouped_gemm", **NARROW), _ragged),
-        ExampleCase("blackwell/gemm_sm120", called("gemm"), product(136, 136, 328)),
-        ExampleCase("blackwell/gemm_blockscaled_sm120 mxfp8", called("gemm_mxfp8"), _block_scaled("MXFP8", 768)),
-        ExampleCase("blackwell/gemm_blockscaled_sm120 nvfp4", called("gemm_nvfp4"), _block_scaled("NVFP4", 1536)),
-        ExampleCase("blackwell/quantise", built("largest_of", bf16), _largest, tolerance=0, keywords={"P": 1}),
-        ExampleCase("blackwell/quantise_mxfp8", built("mxfp8_of", bf16), _quantisable, tolerance=0,
+        Case("blackwell/gemm_fp8_blackwell", built("build_gemm", **NARROW), _scales_of_rows),
+        Case("blackwell/gemm_mxfp8_blackwell", built("build_gemm", **NARROW), _quantised(288)),
+        Case("blackwell/gemm_nvfp4_blackwell", built("build_gemm", **NARROW), _quantised(544)),
+        Case("blackwell/grouped_gemm_blackwell", built("build_grouped_gemm", **NARROW), _ragged),
+        Case("blackwell/gemm_sm120", called("gemm"), product(136, 136, 328)),
+        Case("blackwell/gemm_blockscaled_sm120 mxfp8", called("gemm_mxfp8"), _block_scaled("MXFP8", 768)),
+        Case("blackwell/gemm_blockscaled_sm120 nvfp4", called("gemm_nvfp4"), _block_scaled("NVFP4", 1536)),
+        Case("blackwell/quantise", built("largest_of", bf16), _largest, tolerance=0, keywords={"P": 1}),
+        Case("blackwell/quantise_mxfp8", built("mxfp8_of", bf16), _quantisable, tolerance=0,
               keywords={"R": 2, "C": 2}),
-        ExampleCase("blackwell/quantise_nvfp4", built("nvfp4_of", bf16), _quantisable_below, tolerance=0,
+        Case("blackwell/quantise_nvfp4", built("nvfp4_of", bf16), _quantisable_below, tolerance=0,
               keywords={"H": 80, "R": 2, "C": 3}),
-        ExampleCase("blackwell/rms_norm", built("rms_norm_for", 520), of((5, 520), (520,), **SINGLE)),
-        ExampleCase("blackwell/layer_norm", built("layer_norm_for", 520), of((5, 520), (520,), (520,), **SINGLE)),
-        ExampleCase("blackwell/softmax", built("softmax_for", 520), of((5, 520), **SINGLE)),
-        ExampleCase("blackwell/swiglu", called("swiglu"), of((3, 1096), (3, 1096), **SINGLE)),
+        Case("blackwell/rms_norm", built("rms_norm_for", 520), of((5, 520), (520,), **SINGLE)),
+        Case("blackwell/layer_norm", built("layer_norm_for", 520), of((5, 520), (520,), (520,), **SINGLE)),
+        Case("blackwell/softmax", built("softmax_for", 520), of((5, 520), **SINGLE)),
+        Case("blackwell/swiglu", called("swiglu"), of((3, 1096), (3, 1096), **SINGLE)),
     )
 }  # fmt: skip

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyptx_sim import SimulationResult
     from pyptx_sim.mutations import Mutant
 
-    from .kernels import ExampleCase
+    from .kernels import Case
 
 pytestmark = [pytest.mark.scaled, pytest.mark.hopper, pytest.mark.blackwell, pytest.mark.no_cover]
 
@@ -32,7 +32,7 @@ ENDLESS = "step limit of"
 SCHEDULES: tuple[dict[str, Any], ...] = ({}, {"delay_async": True}, {"seed": 1}, {"seed": 2})
 
 
-def trial(subject: ExampleCase, module: Module) -> SimulationResult:
+def trial(subject: Case, module: Module) -> SimulationResult:
     """Run a module under each schedule, up to the first finding."""
     for schedule in SCHEDULES[:-1]:
         result = subject.run(module, step_limit=STEPS, **schedule)

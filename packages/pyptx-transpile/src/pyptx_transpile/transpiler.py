@@ -189,9 +189,9 @@ def transpile(
 
     `name` is the text's name in messages, `kernel_name` the Python name of its first kernel. Unless `verify` is false,
     the Python is executed and must emit the text again. Statements that the instruction table refuses or does not
-    contain are unchecked. So is a whole module whose head is refused, or any module if `unchecked`. `on_progress` is called
-    with the number of steps done and the total. Raise PtxSyntaxError for invalid PTX, ProofError for a module that
-    cannot be emitted.
+    contain are unchecked. So is a whole module whose head is refused, or any module if `unchecked`. `on_progress` is
+    called with the number of steps done and the total. Raise PtxSyntaxError for invalid PTX, ProofError for a module
+    that cannot be emitted.
     """
     rules = tuple(rules)
     with collector_paused():

@@ -319,15 +319,15 @@ def _count(turn: ExecutionContext, opcode: str, source: Reader) -> int:
 
 def _write(turn: ExecutionContext, place: Target, start: int) -> None:
     """Write an address to shared memory by one thread; the write happens before later accesses of the warp."""
-    lead = turn.first_lanes()
-    for some, offsets in lead.in_shared(place, WORD, "write", what="destination"):
+    leaders = turn.first_lanes()
+    for some, offsets in leaders.in_shared(place, WORD, "write", what="destination"):
         some.accessed("shared", offsets, WORD, "write")
         arena = some.memory("shared").arena
         arena.scatter(offsets, [np.full(len(offsets), start, _WORD)])
         arena.mark(offsets, WORD)
         some.changed()
     key = int(turn.warps[0]), start
-    lead.release(AllocatedColumns, key, turn.wave.version)
+    leaders.release(AllocatedColumns, key, turn.wave.version)
     turn.acquire(AllocatedColumns, key, turn.wave.version)
 
 

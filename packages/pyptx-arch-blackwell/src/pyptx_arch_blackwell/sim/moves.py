@@ -234,15 +234,15 @@ def compile_load(operands: Operands) -> Action:
 
 def _issued(turn: ExecutionContext, kind: GroupKind) -> dict[str, Any]:
     """Return the common fields of an asynchronous operation; a warp's access counts as that of its first thread."""
-    lead = turn.first_lanes()
-    warps, lanes = lead.threads
+    leaders = turn.first_lanes()
+    warps, lanes = leaders.threads
     return {
         "wave": turn.wave,
         "pc": turn.pc,
         "warps": warps,
         "lanes": lanes,
         "group": kind,
-        "numbers": lead.join(kind),
+        "numbers": leaders.join(kind),
     }
 
 

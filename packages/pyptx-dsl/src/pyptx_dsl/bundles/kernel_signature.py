@@ -74,7 +74,7 @@ def signature_of(declaration: Declaration, special: Specialization) -> KernelSig
 
 
 def plain_signature(signature: KernelSignature) -> dict[str, object]:
-    """Return an signature as objects, lists, strings and integers."""
+    """Return a signature as objects, lists, strings and integers."""
     positions = {name: position for position, name in signature.positions}
     return {
         "name": signature.name,

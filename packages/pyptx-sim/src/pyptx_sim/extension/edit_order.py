@@ -24,12 +24,12 @@ _STAYS = frozenset({"bra", "ret", "exit", "bar", "barrier", "mbarrier", "elect"}
 
 def nothing(node: Statement) -> Empty:
     """Return the replacement of a removed instruction: an empty statement (`;`)."""
-    return Empty(lead=node.lead, raw=";")
+    return Empty(leading_trivia=node.leading_trivia, raw=";")
 
 
 def beside(node: Instruction) -> Instruction:
     """Return a copy that follows another statement on the same line."""
-    return evolve(node, lead=" ")
+    return evolve(node, leading_trivia=" ")
 
 
 def later(site: MutationSite) -> Iterator[Change]:
@@ -104,13 +104,16 @@ def _registers(operand: Operand) -> Iterator[str]:
 
 def _swapped(site: MutationSite, first: int, second: int) -> Change:
     one, other = site.body[first], site.body[second]
-    return {first: (evolve(other, lead=one.lead),), second: (evolve(one, lead=other.lead),)}
+    return {
+        first: (evolve(other, leading_trivia=one.leading_trivia),),
+        second: (evolve(one, leading_trivia=other.leading_trivia),),
+    }
 
 
 def _moved_up(site: MutationSite, to: int) -> Change:
     """Return the change that moves the site's instruction to the line of statement `to`, before that statement."""
     there = site.body[to]
     return {
-        to: (evolve(site.instruction, lead=there.lead), evolve(there, lead=" ")),
+        to: (evolve(site.instruction, leading_trivia=there.leading_trivia), evolve(there, leading_trivia=" ")),
         site.at: (nothing(site.instruction),),
     }

@@ -203,8 +203,8 @@ def _instead(site: MutationSite, index: int, operand: Operand) -> Change:
 def _around(site: MutationSite, opcode: tuple[str, ...], register: Register, there: str, back: str) -> Change:
     """Return the change that modifies a register before the instruction and restores it afterwards."""
     node = site.instruction
-    first = Instruction((*opcode,), (register, register, Immediate(there)), lead=node.lead)
-    last = Instruction((*opcode,), (register, register, Immediate(back)), lead=" ")
+    first = Instruction((*opcode,), (register, register, Immediate(there)), leading_trivia=node.leading_trivia)
+    last = Instruction((*opcode,), (register, register, Immediate(back)), leading_trivia=" ")
     return {site.at: (first, beside(node), last)}
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_ir.syntax import Source, emit, evolve, positions, spell
-from pyptx_ir.syntax.nodes import Block, Function, Instruction, Section, lead_of
+from pyptx_ir.syntax.nodes import Block, Function, Instruction, Section, trivia_of
 from pyptx_ir.syntax.walk import children
 from pyptx_sim.extension.mutation import MutationSite
 
@@ -60,8 +60,8 @@ def _fitted(old: Statement, new: tuple[Statement, ...]) -> tuple[Statement, ...]
     missing = _line_feeds(old) - sum(map(_line_feeds, new))
     if missing <= 0:
         return new
-    return (evolve(new[0], lead="\n" * missing + lead_of(new[0])), *new[1:])
+    return (evolve(new[0], leading_trivia="\n" * missing + trivia_of(new[0])), *new[1:])
 
 
 def _line_feeds(node: Statement) -> int:
-    return (lead_of(node) + (spell(node) if node.raw is None else node.raw)).count("\n")
+    return (trivia_of(node) + (spell(node) if node.raw is None else node.raw)).count("\n")

@@ -52,7 +52,7 @@ def reading(operands: Operands, name: str, extent: Extent) -> Callable[[Executio
         values = turn.read(source)
         if turn.checked:
             _check_uniform(turn, warpgroups, values)
-        bits: Bits = warpgroups.lead(values)
+        bits: Bits = warpgroups.leaders(values)
         for each in dict.fromkeys(bits.tolist()):
             if not _is_sound(turn, read_descriptor(each), extent):
                 return None

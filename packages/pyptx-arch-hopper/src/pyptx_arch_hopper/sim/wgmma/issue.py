@@ -41,7 +41,7 @@ def compile_product(operands: Operands, product: WgmmaDescription) -> Action:
     def issue(turn: ExecutionContext) -> None:
         warpgroups = turn.warpgroups()
         blocks = warpgroups.ctas * turn.wave.shared.stride
-        adds = warpgroups.lead(turn.read(scale))
+        adds = warpgroups.leaders(turn.read(scale))
         a = None if read_a is None else read_a(turn, warpgroups)
         b = read_b(turn, warpgroups)
         if b is None or (read_a is not None and a is None):

@@ -34,7 +34,7 @@ class Warpgroups:
         """Return the number of warpgroups."""
         return len(self.numbers)
 
-    def lead(self, values: NDArray[Any]) -> NDArray[Any]:
+    def leaders(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return the value of each warpgroup's first thread, from an array `[rows, 32]`."""
         first: NDArray[Any] = values[self._positions[:, 0], 0]
         return first
