@@ -74,7 +74,7 @@ def test_rules_say_nearly_all_branches() -> None:
             branches += len(body.jumps)
             left += sum(plan.owner(jump.at) is None for jump in body.jumps)
             loops += len(latches(body))
-            raised += sum(claim.loops for claim in plan.claims())
+            raised += sum(rewrite.loops for rewrite in plan.rewrites())
     assert branches > full(12_000, default=3_000)
     assert left <= 0.05 * branches
     assert raised >= 0.95 * loops

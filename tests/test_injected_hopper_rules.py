@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import SugarRule
     from pyptx_transpile.body_printer import BodyPrinter
     from pyptx_transpile.module_printer import Printed
-    from pyptx_transpile.plan import Key, Plan, Rewrite, Slot
+    from pyptx_transpile.plan import Key, Rewrite, RewritePlan, Slot
     from pyptx_transpile.proof import Faults, Proof
     from pyptx_transpile.rows import Body
 
@@ -62,18 +62,18 @@ def rules(key: Key) -> list[SugarRule]:
     ]
 
 
-def _wrong_at(rule: SugarRule, key: Key) -> Callable[[Body, Plan], Iterator[Rewrite]]:
-    def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
-        for claim in rule.find(body, plan):
-            is_it = claim.key == key and body.declared == body.start
-            yield replace(claim, write=_spoiled(claim)) if is_it else claim
+def _wrong_at(rule: SugarRule, key: Key) -> Callable[[Body, RewritePlan], Iterator[Rewrite]]:
+    def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
+        for rewrite in rule.find(body, plan):
+            is_it = rewrite.key == key and body.declared == body.start
+            yield replace(rewrite, write=_spoiled(rewrite)) if is_it else rewrite
 
     return find
 
 
-def _spoiled(claim: Rewrite) -> Callable[[BodyPrinter, tuple[Slot, ...]], None]:
+def _spoiled(rewrite: Rewrite) -> Callable[[BodyPrinter, tuple[Slot, ...]], None]:
     def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
-        claim.write(printer, slots)
+        rewrite.write(printer, slots)
         lines = printer.page.lines
         lines[-1] = NUMBER.sub(lambda found: str(int(found[0]) + 1), lines[-1])
 
@@ -85,10 +85,10 @@ def sites(source: str, name: str) -> dict[Key, bool]:
     tree = parse(source)
     plans = ModulePlan(Row(stripped(tree, learn(tree))), manager().sugar_rules()).plans.values()
     return {
-        claim.key: any(each.repeats for each in plan.around(claim.start))
+        rewrite.key: any(each.repeats for each in plan.around(rewrite.start))
         for plan in plans
-        for claim in plan.claims()
-        if claim.rule == name
+        for rewrite in plan.rewrites()
+        if rewrite.rule == name
     }
 
 

@@ -57,19 +57,19 @@ class Mutant:
 
     def _found(self, rule: SugarRule) -> Callable[[Body, Plan], Iterator[Rewrite]]:
         def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
-            for claim in rule.find(body, plan):
-                yield self._wrong(claim) if claim.key in self._sites else claim
+            for rewrite in rule.find(body, plan):
+                yield self._wrong(rewrite) if rewrite.key in self._sites else rewrite
 
         return find
 
-    def _wrong(self, claim: Rewrite) -> Rewrite:
+    def _wrong(self, rewrite: Rewrite) -> Rewrite:
         def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
             first = len(printer.page.lines)
-            claim.write(printer, slots)
+            rewrite.write(printer, slots)
             if self._spoil(printer.page, first):
-                self.injected.add(claim.key)
+                self.injected.add(rewrite.key)
 
-        return replace(claim, write=write)
+        return replace(rewrite, write=write)
 
     def _spoil(self, page: Page, first: int) -> bool:
         """Change one of the lines that a rewrite has printed itself; return whether there was one."""
@@ -110,22 +110,22 @@ class Mutant:
         return f"{line}; {text}"
 
 
-def claims(path: Path) -> list[list[Key]]:
+def rewrites(path: Path) -> list[list[Key]]:
     """Return the keys of the rewrites of each function of a module, without functions that have none."""
     tree = parse(decode(path.read_bytes()))
     row = Row(stripped(tree, learn(tree)))
     rules = manager().sugar_rules()
-    keys = [[claim.key for claim in plan.claims()] for plan in ModulePlan(row, rules).plans.values()]
+    keys = [[rewrite.key for rewrite in plan.rewrites()] for plan in ModulePlan(row, rules).plans.values()]
     return [each for each in keys if each]
 
 
 def sites(path: Path, chance: random.Random) -> frozenset[Key]:
     """Return some of the rewrites of a module."""
-    keys = claims(path)
+    keys = rewrites(path)
     return frozenset(map(chance.choice, chance.sample(keys, min(SITES, len(keys)))))
 
 
-def test_wrong_rewrites_are_withdrawn_at_their_sites_and_no_others() -> None:
+def test_wrong_rewrites_are_rejected_at_their_sites_and_no_others() -> None:
     injected = 0
     for path in share(sorted(CORPUS.glob("*/*.ptx")), ONE_OF):
         if path.parent.name == BY_HAND:
@@ -144,11 +144,11 @@ def test_wrong_rewrites_are_withdrawn_at_their_sites_and_no_others() -> None:
     assert injected >= LEAST
 
 
-def test_several_wrong_rewrites_of_one_function_are_all_withdrawn() -> None:
+def test_several_wrong_rewrites_of_one_function_are_all_rejected() -> None:
     """Nested or adjacent wrong rewrites may cause rejection of others too; the remaining rewrites are right."""
     injected = 0
     for path in share(sorted(CORPUS.glob("*/*.ptx")), ONE_OF, 1):
-        found = [] if path.parent.name == BY_HAND else claims(path)
+        found = [] if path.parent.name == BY_HAND else rewrites(path)
         most = max(map(len, found), default=0)
         if most < MANY:
             continue

@@ -16,7 +16,7 @@ from pyptx_ir.syntax import operands as tree
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from pyptx_transpile.plan import Plan, Rewrite
+    from pyptx_transpile.plan import Rewrite, RewritePlan
     from pyptx_transpile.rows import Body
 
 _LEAVES = frozenset({"bra", "brx", "exit", "ret", "trap"})
@@ -34,21 +34,21 @@ def natural_loops(body: Body) -> dict[int, list[int]]:
     return dict(found)
 
 
-def raised(loops: Mapping[int, Sequence[int]], plan: Plan) -> int:
+def raised(loops: Mapping[int, Sequence[int]], plan: RewritePlan) -> int:
     """Return the number of loops that rewrites cover; a rewrite covers one, unless it is a called function."""
-    claims = sorted((claim for claim in plan.claims() if claim.loops or claim.helper), key=_size)
+    rewrites = sorted((rewrite for rewrite in plan.rewrites() if rewrite.loops or rewrite.helper), key=_size)
     count = 0
     for head, latches in sorted(loops.items(), key=lambda loop: max(loop[1]) - loop[0]):
-        one = next((claim for claim in claims if claim.start <= head and max(latches) < claim.end), None)
+        one = next((rewrite for rewrite in rewrites if rewrite.start <= head and max(latches) < rewrite.end), None)
         if one is not None:
             count += 1
             if one.helper is None:
-                claims.remove(one)
+                rewrites.remove(one)
     return count
 
 
-def _size(claim: Rewrite) -> int:
-    return claim.end - claim.start
+def _size(rewrite: Rewrite) -> int:
+    return rewrite.end - rewrite.start
 
 
 def _starts(body: Body) -> list[int]:

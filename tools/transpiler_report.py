@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from pyptx_transpile.module_printer import Part
-    from pyptx_transpile.plan import Plan
+    from pyptx_transpile.plan import RewritePlan
     from pyptx_transpile.rows import Body
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -118,19 +118,19 @@ def of_module(text: str, name: str) -> Counter[str]:
 def _shares(parts: Iterable[Part]) -> dict[object, float]:
     """Return, for each generated function, its number of lines divided by its number of calls."""
     lines = {part.helper: Counter(_kinds(part.page.text()))["lines"] for part in parts if part.helper is not None}
-    calls = Counter(claim.helper for part in parts if part.plan for claim in part.plan.claims() if claim.helper)
+    calls = Counter(rewrite.helper for part in parts if part.plan for rewrite in part.plan.rewrites() if rewrite.helper)
     return {helper: lines[helper] / count for helper, count in calls.items()}
 
 
-def _called(plan: Plan, shares: dict[object, float]) -> float:
-    return sum(shares[claim.helper] for claim in plan.claims() if claim.helper is not None)
+def _called(plan: RewritePlan, shares: dict[object, float]) -> float:
+    return sum(shares[rewrite.helper] for rewrite in plan.rewrites() if rewrite.helper is not None)
 
 
 def _size(body: Body) -> int:
     return sum(body.instruction(at) is not None for at in range(body.start, body.end))
 
 
-def _of_body(body: Body, plan: Plan) -> Counter[str]:
+def _of_body(body: Body, plan: RewritePlan) -> Counter[str]:
     loops = natural_loops(body)
     found = Counter(instructions=_size(body), branches=len(body.jumps), loops=len(loops), raised=raised(loops, plan))
     for jump in body.jumps:

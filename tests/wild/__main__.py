@@ -156,7 +156,7 @@ def transpilings(work: Sequence[PrintTask], jobs: int) -> int:
     size, seconds = 2 * sum(len(one.text) for one in work) / 1e6, sum(one.seconds for one in outcomes)
     rejected = sum(one.rejected for one in outcomes)
     plain, sugared = (sum(one.sugar == sugar and not one.fault for one in outcomes) for sugar in (False, True))
-    rate = f"{rejected} claims rejected; {size / (seconds or 1e-9):.2f} MB/s, run and compared"
+    rate = f"{rejected} rewrites rejected; {size / (seconds or 1e-9):.2f} MB/s, run and compared"
     say(f"  {len(work)} modules transpiled: {plain} exact plain, {sugared} sugared; {rate}")
     return len(faults)
 

@@ -57,7 +57,7 @@ def trace(calls: Iterable[Call], target: str, version: tuple[int, int]) -> tuple
     return kernel(k, arch=target, version=version, block=(128, 1, 1)).ptx(), faults
 
 
-def judge(text: str, target: str, folder: Path) -> None:
+def check(text: str, target: str, folder: Path) -> None:
     """Check a module with ptxas without code generation, which takes a minute for three thousand MMAs."""
     (folder / "module.ptx").write_text(text, encoding="utf-8")
     arguments = ["-arch=" + target.replace("sm_", "compute_"), "module.ptx", "-o", "nothing"]
@@ -70,7 +70,7 @@ def test_each_call_emits_its_instructions_and_ptxas_takes_them(target: str, tmp_
     fitting = [call for call in CALLS if runs_on(call, target) and call.since <= ASKED]
     text, faults = trace(fitting, target, ASKED)
     assert not faults, "\n".join(faults)
-    judge(text, target, tmp_path)
+    check(text, target, tmp_path)
     assert len(fitting) > {"sm_90a": 3000}.get(target, 500)
 
 

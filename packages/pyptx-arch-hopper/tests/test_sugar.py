@@ -222,11 +222,11 @@ def test_accumulators_have_names_where_several_products_add_to_them(what: str) -
 
 def test_a_wrong_accumulator_is_withdrawn_and_nothing_else() -> None:
     def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
-        for claim in ACCUMULATOR.find(body, plan):
-            yield replace(claim, write=partial(_moved, claim))
+        for rewrite in ACCUMULATOR.find(body, plan):
+            yield replace(rewrite, write=partial(_moved, rewrite))
 
-    def _moved(claim: Rewrite, printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
-        claim.write(printer, slots)
+    def _moved(rewrite: Rewrite, printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
+        rewrite.write(printer, slots)
         printer.page.lines[-1] = printer.page.lines[-1].replace("0:4", "1:5")
 
     rules = [replace(rule, find=find) if rule is ACCUMULATOR else rule for rule in ALL]

@@ -18,11 +18,11 @@ def nothing(_printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
     raise AssertionError("nothing is printed here")
 
 
-def claim(start: int, end: int, *, repeats: bool = False) -> Rewrite:
+def rewrite(start: int, end: int, *, repeats: bool = False) -> Rewrite:
     return Rewrite("repeat" if repeats else "test", start, end, nothing, repeats=repeats)
 
 
-LOOP, INSIDE, BESIDE = claim(12, 20, repeats=True), claim(14, 16), claim(30, 32)
+LOOP, INSIDE, BESIDE = rewrite(12, 20, repeats=True), rewrite(14, 16), rewrite(30, 32)
 
 
 def test_what_is_no_loop_is_guilty_at_once() -> None:
@@ -46,7 +46,7 @@ def test_a_loop_that_is_wrong_turn_by_turn_too_is_guilty() -> None:
     assert suspects.judge({BODY: {LOOP: "again"}}) == {BODY: {LOOP: "again"}}
 
 
-def test_a_loop_is_let_go_where_a_claim_in_it_is_at_fault() -> None:
+def test_a_loop_is_let_go_where_a_rewrite_in_it_is_at_fault() -> None:
     suspects = Suspects()
     suspects.judge({BODY: {LOOP: "first"}})
     assert suspects.judge({BODY: {INSIDE: "in one turn"}}) == {BODY: {INSIDE: "in one turn"}}
@@ -54,7 +54,7 @@ def test_a_loop_is_let_go_where_a_claim_in_it_is_at_fault() -> None:
     assert suspects.judge({}) == {}
 
 
-def test_a_loop_stays_suspected_where_a_claim_beside_it_is_at_fault() -> None:
+def test_a_loop_stays_suspected_where_a_rewrite_beside_it_is_at_fault() -> None:
     suspects = Suspects()
     suspects.judge({BODY: {LOOP: "first"}})
     assert suspects.judge({BODY: {BESIDE: "why"}}) == {BODY: {BESIDE: "why"}}
@@ -64,7 +64,7 @@ def test_a_loop_stays_suspected_where_a_claim_beside_it_is_at_fault() -> None:
 
 def test_bodies_are_judged_apart() -> None:
     suspects = Suspects()
-    other = claim(112, 120, repeats=True)
+    other = rewrite(112, 120, repeats=True)
     assert suspects.judge({BODY: {LOOP: "one", BESIDE: "two"}, OTHER: {other: "three"}}) == {BODY: {BESIDE: "two"}}
     assert suspects.of(BODY) == {LOOP.key}
     assert suspects.of(OTHER) == {other.key}

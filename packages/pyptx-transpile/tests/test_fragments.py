@@ -102,7 +102,7 @@ WRONG: dict[str, Callable[[str], str]] = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_a_wrong_name_is_withdrawn_alone(what: str) -> None:
+def test_a_wrong_name_is_rejected_alone(what: str) -> None:
     first = (LOAD, product(1, b=9), "bar.sync 0", product(5, b=11), "bar.sync 1")
     second = [each.replace("%r", "%r1").replace("%r130", "%r30") for each in ("bar.sync 2", LOAD)]
     source = module(*first, *second, product(9, 11, 21), "bar.sync 3", product(13, 11, 23))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyptx_transpile.body_printer import BodyPrinter
     from pyptx_transpile.names import Naming
     from pyptx_transpile.outlined import Helper
-    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.plan import RewritePlan, Slot
     from pyptx_transpile.rows import Body
 
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
@@ -180,10 +180,10 @@ def with_helper(change: Callable[[str], str]) -> list[SugarRule]:
     """Return the rules, with all helpers changed."""
     made: dict[Helper, Broken] = {}
 
-    def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
-        for claim in FUNCTION.find(body, plan):
-            helper = claim.helper
-            yield replace(claim, helper=made.setdefault(helper, Broken(helper, change)))
+    def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
+        for rewrite in FUNCTION.find(body, plan):
+            helper = rewrite.helper
+            yield replace(rewrite, helper=made.setdefault(helper, Broken(helper, change)))
 
     return [replace(rule, find=find) if rule is FUNCTION else rule for rule in RULES]
 
@@ -192,15 +192,15 @@ def with_call(change: Callable[[str], str], *sites: int) -> list[SugarRule]:
     """Return the rules, with the calls changed at the sites of these numbers in the module."""
     numbers: dict[tuple[str, int, int], int] = {}
 
-    def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
-        for claim in FUNCTION.find(body, plan):
-            number = numbers.setdefault(claim.key, len(numbers))
-            yield replace(claim, write=changed(claim)) if number in sites else claim
+    def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
+        for rewrite in FUNCTION.find(body, plan):
+            number = numbers.setdefault(rewrite.key, len(numbers))
+            yield replace(rewrite, write=changed(rewrite)) if number in sites else rewrite
 
-    def changed(claim: Rewrite) -> Callable[[BodyPrinter, tuple[Slot, ...]], None]:
+    def changed(rewrite: Rewrite) -> Callable[[BodyPrinter, tuple[Slot, ...]], None]:
         def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
             first = len(printer.page.lines)
-            claim.write(printer, slots)
+            rewrite.write(printer, slots)
             printer.page.lines[first:] = [change(line) for line in printer.page.lines[first:]]
 
         return write
@@ -222,7 +222,7 @@ CALLS: dict[str, Callable[[str], str]] = {
 
 @pytest.mark.parametrize("fault", CALLS)
 @pytest.mark.parametrize("site", [0, 2, 4, 8])
-def test_a_wrong_call_is_withdrawn_alone(fault: str, site: int) -> None:
+def test_a_wrong_call_is_rejected_alone(fault: str, site: int) -> None:
     done = transpile(SEVERAL, with_call(CALLS[fault], site))
     (one,) = done.rejected
     assert one.rule == "function"
@@ -251,7 +251,7 @@ BODIES: dict[str, Callable[[str], str]] = {
 
 
 @pytest.mark.parametrize("fault", BODIES)
-def test_a_wrong_function_is_withdrawn_with_all_its_calls(fault: str) -> None:
+def test_a_wrong_function_is_rejected_with_all_its_calls(fault: str) -> None:
     done = transpile(SEVERAL, with_helper(BODIES[fault]))
     assert {one.rule for one in done.rejected} == {"function"}
     assert len(done.rejected) == done.matched["function"] == 9
@@ -304,7 +304,7 @@ def test_what_loops_have_in_common_is_a_function_that_their_turns_call() -> None
     assert all(loop.splitlines()[1].startswith("    popc(r[") for loop in loops)
 
 
-def test_a_wrong_call_in_a_turn_is_withdrawn_and_the_bytes_are_right() -> None:
+def test_a_wrong_call_in_a_turn_is_rejected_and_the_bytes_are_right() -> None:
     source = module(epilogue((3, 4, 0), (5, 28, 512), (4, 60, 1024)))
     done = transpile(source, broken("function", 4))
     assert {one.rule for one in done.rejected} == {"function"}
@@ -315,17 +315,17 @@ def test_a_wrong_call_in_a_turn_is_withdrawn_and_the_bytes_are_right() -> None:
 def broken(name: str, site: int) -> list[SugarRule]:
     """Return the rules, of which rule `name` prints its lines twice at one site."""
 
-    def find_in(rule: SugarRule) -> Callable[[Body, Plan], Iterator[Rewrite]]:
-        def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
-            for number, claim in enumerate(rule.find(body, plan)):
-                yield replace(claim, write=doubled(claim)) if number == site else claim
+    def find_in(rule: SugarRule) -> Callable[[Body, RewritePlan], Iterator[Rewrite]]:
+        def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
+            for number, rewrite in enumerate(rule.find(body, plan)):
+                yield replace(rewrite, write=doubled(rewrite)) if number == site else rewrite
 
         return find
 
-    def doubled(claim: Rewrite) -> Callable[[BodyPrinter, tuple[Slot, ...]], None]:
+    def doubled(rewrite: Rewrite) -> Callable[[BodyPrinter, tuple[Slot, ...]], None]:
         def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
-            claim.write(printer, slots)
-            claim.write(printer, slots)
+            rewrite.write(printer, slots)
+            rewrite.write(printer, slots)
 
         return write
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.plan import RewritePlan, Slot
     from pyptx_transpile.rows import Body
 
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n\n.visible .entry long()\n{\n\t.reg .b32 %r<9>;\n\n"
@@ -54,7 +54,7 @@ def peak(program: str, text: str) -> float:
 def rule(printed: Callable[[BodyPrinter, int], str]) -> SugarRule:
     """Return a rule that prints the two instructions with `printed`."""
 
-    def find(body: Body, _plan: Plan) -> Iterator[Rewrite]:
+    def find(body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:
         for at in range(body.start, body.end):
             node = body.instruction(at)
             if node is not None and ".".join(node.opcode) in WRONG:
@@ -70,7 +70,7 @@ def rule(printed: Callable[[BodyPrinter, int], str]) -> SugarRule:
 @pytest.mark.parametrize(
     "line", ["ptx.inst.sub.s32(r[1], r[1], 1)", "pass", "1 / 0", "nothing()", "add %r1 %r1", "ptx.inst.ret("]
 )
-def test_what_is_wrong_in_any_piece_is_withdrawn_there(line: str) -> None:
+def test_what_is_wrong_in_any_piece_is_rejected_there(line: str) -> None:
     source = long_text(LINES)
     done = transpile(source, (rule(lambda _printer, _at: line),))
     assert sorted(each.statement.split()[0] for each in done.rejected) == sorted(WRONG)

@@ -132,7 +132,7 @@ WRONG: dict[str, Callable[[str], str]] = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_a_wrong_call_is_withdrawn_alone(what: str) -> None:
+def test_a_wrong_call_is_rejected_alone(what: str) -> None:
     first = (load(2, "r1"), load(5, "r2"), *USES, "bar.sync %r2", "bar.sync %r2, 32")
     source = module(*first, load(6, "rd7"), load(7, "rd8"))
     done = transpile(source, wrong_first(PARAMETER, WRONG[what]))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.plan import RewritePlan, Slot
     from pyptx_transpile.rows import Body
 
 SOURCE = """.version 8.0
@@ -57,7 +57,7 @@ $L__BB0_2:
 def rule(write: Callable[[BodyPrinter, int], None]) -> SugarRule:
     """Return a rule that prints each `add` with `write`."""
 
-    def find(body: Body, _plan: Plan) -> Iterator[Rewrite]:
+    def find(body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:
         for at in range(body.start, body.end):
             node = body.instruction(at)
             if node is not None and node.opcode[0] == "add":
@@ -111,7 +111,7 @@ WRONG: dict[str, Callable[[BodyPrinter, int], None]] = {
 
 
 @pytest.mark.parametrize("fault", WRONG)
-def test_what_is_wrong_everywhere_is_withdrawn_everywhere(fault: str) -> None:
+def test_what_is_wrong_everywhere_is_rejected_everywhere(fault: str) -> None:
     done = transpile(SOURCE, (*RULES[:-2], rule(WRONG[fault]), *RULES[-2:]))
     assert done.matched["adds"] == 4
     assert done.applied["adds"] == 0
@@ -123,7 +123,7 @@ def test_what_is_wrong_everywhere_is_withdrawn_everywhere(fault: str) -> None:
 
 
 @pytest.mark.parametrize("fault", WRONG)
-def test_what_is_wrong_once_is_withdrawn_there_alone(fault: str) -> None:
+def test_what_is_wrong_once_is_rejected_there_alone(fault: str) -> None:
     def write(printer: BodyPrinter, at: int) -> None:
         if "%r1, 3" in printer.body.items[at].canonical():
             WRONG[fault](printer, at)
@@ -140,7 +140,7 @@ def test_what_is_wrong_once_is_withdrawn_there_alone(fault: str) -> None:
 
 
 def test_two_statements_in_the_wrong_order_are_seen() -> None:
-    def find(body: Body, _plan: Plan) -> Iterator[Rewrite]:
+    def find(body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:
         for at in range(body.start, body.end - 1):
             if body.instruction(at) is not None and body.instruction(at + 1) is not None:
 
@@ -184,7 +184,7 @@ def test_what_the_table_refuses_is_written_unchecked() -> None:
 
 
 def test_a_rule_that_cannot_look_is_named() -> None:
-    def find(_body: Body, _plan: Plan) -> Iterator[Rewrite]:
+    def find(_body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:
         raise LookupError("nothing here")
 
     with pytest.raises(RuleError, match="rule 'blind' raised LookupError: nothing here"):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.plan import Plan, Rewrite, Slot
+    from pyptx_transpile.plan import Rewrite, RewritePlan, Slot
     from pyptx_transpile.rows import Body
 
 COUNTED = {
@@ -130,10 +130,10 @@ def test_a_counter_that_is_written_or_not_read_has_no_name(body: str) -> None:
     assert rebuilt(done.text) == source
 
 
-def test_a_loop_that_counts_in_another_register_is_withdrawn_alone() -> None:
-    def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
-        for claim in RANGE.find(body, plan):
-            yield replace(claim, write=partial(_spoilt, claim))
+def test_a_loop_that_counts_in_another_register_is_rejected_alone() -> None:
+    def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
+        for rewrite in RANGE.find(body, plan):
+            yield replace(rewrite, write=partial(_spoilt, rewrite))
 
     rules = [replace(rule, find=find) if rule is RANGE else rule for rule in RULES]
     done = transpile(module(TWICE), rules)
@@ -141,9 +141,9 @@ def test_a_loop_that_counts_in_another_register_is_withdrawn_alone() -> None:
     assert rebuilt(done.text) == module(TWICE)
 
 
-def _spoilt(claim: Rewrite, printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
+def _spoilt(rewrite: Rewrite, printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
     first = len(printer.page.lines)
-    claim.write(printer, slots)
+    rewrite.write(printer, slots)
     page, right, wrong = printer.page, "counter=r[1]", "counter=r[6]"
     if right in page.lines[first]:
         ((header, other),) = [each for each in page.counted.values() if right in each[0]]

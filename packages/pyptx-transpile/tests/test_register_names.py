@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import SugarRule
     from pyptx_transpile import Rewrite
     from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.plan import RewritePlan, Slot
     from pyptx_transpile.rows import Body
 
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n\n"
@@ -117,13 +117,13 @@ def first(body: Body) -> int:
 def wrong(change: Callable[[str], str]) -> list[SugarRule]:
     """Return the rules, with the line changed that binds the name of the first instruction."""
 
-    def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
-        for claim in REGISTER.find(body, plan):
-            yield replace(claim, write=written(claim)) if claim.start == first(body) else claim
+    def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
+        for rewrite in REGISTER.find(body, plan):
+            yield replace(rewrite, write=written(rewrite)) if rewrite.start == first(body) else rewrite
 
-    def written(claim: Rewrite) -> Callable[[BodyPrinter, tuple[Slot, ...]], None]:
+    def written(rewrite: Rewrite) -> Callable[[BodyPrinter, tuple[Slot, ...]], None]:
         def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
-            claim.write(printer, slots)
+            rewrite.write(printer, slots)
             printer.page.lines[-1] = change(printer.page.lines[-1])
 
         return write
@@ -142,7 +142,7 @@ WRONG: dict[str, Callable[[str], str]] = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_a_wrong_name_is_withdrawn_alone_and_its_uses_are_said_by_numbers(what: str) -> None:
+def test_a_wrong_name_is_rejected_alone_and_its_uses_are_said_by_numbers(what: str) -> None:
     source = module(*FIRST, *SECOND)
     done = transpile(source, wrong(WRONG[what]))
     assert [(one.rule, one.statement) for one in done.rejected] == [("register", "mov.u32 %r1, %tid.x;")]
@@ -151,7 +151,7 @@ def test_a_wrong_name_is_withdrawn_alone_and_its_uses_are_said_by_numbers(what: 
     assert "tid_y = ptx.inst.mov.u32(r[4], ptx.special.tid.y())" in done.text
 
 
-def test_names_are_withdrawn_where_calls_are_right_and_what_is_bound_is_not() -> None:
+def test_names_are_rejected_where_calls_are_right_and_what_is_bound_is_not() -> None:
     source = module(*FIRST)
     done = transpile(source, wrong(lambda line: f"{line}; tid_x = r[7]"))
     assert [(one.rule, one.reason) for one in done.rejected] == [("register", "a register does not match")]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import SugarRule
     from pyptx_transpile import Rewrite
     from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.plan import RewritePlan, Slot
     from pyptx_transpile.rows import Body
 
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n\n.visible .entry k()\n{\n"
@@ -204,27 +204,27 @@ def test_white_space_that_repeats_lines_is_a_product() -> None:
 def spoiled(rule: str, change: Callable[[str], str], turn: int | None = None) -> list[SugarRule]:
     """Return rules in which rule `rule` changes its own lines, in all rewrites or only in number `turn`."""
 
-    def wrong(claim: Rewrite) -> Rewrite:
+    def wrong(rewrite: Rewrite) -> Rewrite:
         def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
             first = len(printer.page.lines)
-            claim.write(printer, slots)
+            rewrite.write(printer, slots)
             for at in range(first, len(printer.page.lines)):
                 if printer.page.owners[at] is printer.page.owner:
                     printer.page.lines[at] = change(printer.page.lines[at])
 
-        return replace(claim, write=write)
+        return replace(rewrite, write=write)
 
     def found(one: SugarRule) -> SugarRule:
-        def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
-            for number, claim in enumerate(one.find(body, plan)):
-                yield wrong(claim) if turn is None or turn == number else claim
+        def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
+            for number, rewrite in enumerate(one.find(body, plan)):
+                yield wrong(rewrite) if turn is None or turn == number else rewrite
 
         return replace(one, find=find) if one.name == rule else one
 
     return [found(one) for one in RULES]
 
 
-def test_a_wrong_claim_in_one_turn_is_withdrawn_and_the_loop_stays() -> None:
+def test_a_wrong_rewrite_in_one_turn_is_rejected_and_the_loop_stays() -> None:
     done = transpile(negated(), spoiled("operand", lambda line: line.replace("rd[1]", "rd[2]"), turn=2))
     assert [(one.rule, one.statement) for one in done.rejected] == [("operand", "ld.f32 %f12, [%rd1+4];")]
     assert "for i in range(4):" in done.text
@@ -232,7 +232,7 @@ def test_a_wrong_claim_in_one_turn_is_withdrawn_and_the_loop_stays() -> None:
 
 
 @pytest.mark.parametrize(("right", "wrong"), [("range(4)", "range(3)"), ("for i", "for z")])
-def test_a_wrong_loop_is_withdrawn_and_its_turns_are_statements_again(right: str, wrong: str) -> None:
+def test_a_wrong_loop_is_rejected_and_its_turns_are_statements_again(right: str, wrong: str) -> None:
     done = transpile(negated(), spoiled("repeat", lambda line: line.replace(right, wrong)))
     assert [one.rule for one in done.rejected] == ["repeat"]
     assert done.text.count("-ptx.inst.ld.f32(..., ") == 4

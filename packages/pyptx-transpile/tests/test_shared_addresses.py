@@ -81,7 +81,7 @@ def test_others_stay_elements_of_their_banks(what: str) -> None:
 
 
 @pytest.mark.parametrize("register", ["r[3]", "p[1]", "r[100]"])
-def test_a_wrong_name_is_withdrawn_alone(register: str) -> None:
+def test_a_wrong_name_is_rejected_alone(register: str) -> None:
     second = ("mov.u32 %r5, tile", "bar.sync 1", "st.shared.b32 [%r5+8], %r9", "st.shared.b32 [%r5+20], %r11")
     source = module("mov.u32 %r1, tile", "bar.sync 0", *uses(1), *second)
     done = transpile(source, wrong_first(PLACE, lambda line: line.replace("r[1]", register)))

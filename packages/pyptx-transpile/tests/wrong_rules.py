@@ -12,23 +12,23 @@ if TYPE_CHECKING:
 
     from pyptx_ir.plugins.rows import SugarRule
     from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.plan import Plan, Rewrite, Slot
+    from pyptx_transpile.plan import Rewrite, RewritePlan, Slot
     from pyptx_transpile.rows import Body
 
 
 def wrong_first(rule: SugarRule, change: Callable[[str], str]) -> list[SugarRule]:
     """Return all rules, with the last line changed in the first rewrite of `rule`."""
 
-    def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
-        for number, claim in enumerate(rule.find(body, plan)):
-            yield claim if number else replace(claim, write=_changed(claim, change))
+    def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
+        for number, rewrite in enumerate(rule.find(body, plan)):
+            yield rewrite if number else replace(rewrite, write=_changed(rewrite, change))
 
     return [replace(each, find=find) if each is rule else each for each in RULES]
 
 
-def _changed(claim: Rewrite, change: Callable[[str], str]) -> Callable[[BodyPrinter, tuple[Slot, ...]], None]:
+def _changed(rewrite: Rewrite, change: Callable[[str], str]) -> Callable[[BodyPrinter, tuple[Slot, ...]], None]:
     def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
-        claim.write(printer, slots)
+        rewrite.write(printer, slots)
         printer.page.lines[-1] = change(printer.page.lines[-1])
 
     return write

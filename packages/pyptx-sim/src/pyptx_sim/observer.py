@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Unpack
 
-    from pyptx_sim.extension import FindingDetails, GroupKind, Layout, Proxy
+    from pyptx_sim.extension import AccessLayout, FindingDetails, GroupKind, Proxy
     from pyptx_sim.origins import SourceLocation
 
 # Strong accesses do not race with each other if they are morally strong. "atomic": strong writes (`atom`, `red`, and
@@ -53,7 +53,7 @@ class AsyncAccess:
     """Whether each element is updated atomically, so that it does not race with other updates."""
     proxy: Proxy | None = None
     """Proxy of the access, if it differs from the proxy of its `AsyncOperations`."""
-    layout: Layout | None = None
+    layout: AccessLayout | None = None
     """Element layout (swizzle) that writer and reader must share, if any."""
     after_reads: bool = False
     """Whether a proxy fence is required between earlier reads by warps and this write, as it is after their writes.

@@ -11,14 +11,14 @@ from pyptx_ir.front_door import late_names
 
 if TYPE_CHECKING:
     from pyptx_transpile.errors import ProofError, RuleError
-    from pyptx_transpile.plan import Plan, Rewrite
+    from pyptx_transpile.plan import Rewrite, RewritePlan
     from pyptx_transpile.transpiler import RejectedRewrite, Transpiled, ptx_to_python, transpile
 else:
     __getattr__, __dir__ = late_names(
         __name__,
         {
             "Rewrite": "plan",
-            "Plan": "plan",
+            "RewritePlan": "plan",
             "ProofError": "errors",
             "RuleError": "errors",
             "Transpiled": "transpiler",
@@ -30,4 +30,13 @@ else:
 
 __tracebackhide__ = True
 
-__all__ = ["Plan", "ProofError", "RejectedRewrite", "Rewrite", "RuleError", "Transpiled", "ptx_to_python", "transpile"]
+__all__ = [
+    "ProofError",
+    "RejectedRewrite",
+    "Rewrite",
+    "RewritePlan",
+    "RuleError",
+    "Transpiled",
+    "ptx_to_python",
+    "transpile",
+]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pyptx_transpile.layout import Expression, Group
     from pyptx_transpile.names import Naming, Registers
-    from pyptx_transpile.plan import Key, Plan, Rewrite, Slot
+    from pyptx_transpile.plan import Key, Rewrite, RewritePlan, Slot
     from pyptx_transpile.rows import Body
 
 _AGAIN = re.compile(r"(.*?)(((?:\n[^\n]*){1,2}?)\3{2,})(.*)", re.ASCII | re.DOTALL)
@@ -47,15 +47,15 @@ _CALLS: dict[type[nodes.Statement], Callable[[Any], Group]] = {
 class BodyPrinter:
     """Printer of one body onto a page, according to a plan."""
 
-    def __init__(self, body: Body, plan: Plan, page: Page, registers: Registers, naming: Naming) -> None:
+    def __init__(self, body: Body, plan: RewritePlan, page: Page, registers: Registers, naming: Naming) -> None:
         """Prepare to print; `registers` has the symbols and parameters visible in the function."""
         self.body, self.page = body, page
         self.registers, self._naming = registers, naming
         self.values = Values(registers, special=naming.special)
         self._plan = plan
         self._unnamed = plan.unnamed() if naming.numbered else frozenset[int]()
-        claims = plan.claims() if self._unnamed else ()
-        self._left = {claim.leave for claim in claims if claim.leave is not None}
+        rewrites = plan.rewrites() if self._unnamed else ()
+        self._left = {rewrite.leave for rewrite in rewrites if rewrite.leave is not None}
         self._labels: dict[Rewrite, str] = {}
         self._counters: dict[Rewrite, str] = {}
         self._variables: dict[tuple[str, ...], list[str]] = {}
@@ -63,7 +63,7 @@ class BodyPrinter:
     def print(self) -> None:
         """Print the whole body."""
         self.registers.enter()
-        for name in {name for claim in self._plan.claims() for name in claim.names}:
+        for name in {name for rewrite in self._plan.rewrites() for name in rewrite.names}:
             self.registers.reserve(name)
         self.slot(self._plan.root)
         self.deviation(self.body.end)
@@ -73,16 +73,16 @@ class BodyPrinter:
         """Print a slice: its rewrites, and the other statements one by one."""
         at = slot.start
         blocks: list[bool] = []  # per open scope: whether it is a Python `with` block
-        for placed in slot.claims:
-            self._statements(at, placed.claim.start, blocks)
-            with self.page.of(placed.claim):
+        for placed in slot.rewrites:
+            self._statements(at, placed.rewrite.start, blocks)
+            with self.page.of(placed.rewrite):
                 try:
-                    placed.claim.write(self, placed.slots)
+                    placed.rewrite.write(self, placed.slots)
                 except FaultyClaimError:
                     raise  # raised by a nested rewrite
                 except Exception as error:
-                    raise FaultyClaimError(self.body, placed.claim, error) from error
-            at = placed.claim.end
+                    raise FaultyClaimError(self.body, placed.rewrite, error) from error
+            at = placed.rewrite.end
         self._statements(at, slot.end, blocks)
 
     @property
@@ -136,25 +136,25 @@ class BodyPrinter:
 
     def block(self, header: Expression, label: int) -> AbstractContextManager[None]:
         """Open a block of the current rewrite; bind its end label to a variable if the block refers to that label."""
-        claim = self.page.owner
-        bound = self._bound(claim) if claim is not None and claim in self._left and label in self._unnamed else ""
+        rewrite = self.page.owner
+        bound = self._bound(rewrite) if rewrite is not None and rewrite in self._left and label in self._unnamed else ""
         return self.page.block(header, behind=bound and f" as {bound}")
 
-    def _bound(self, claim: Rewrite) -> str:
-        self._labels[claim] = self._variable(claim, (claim.binds,), self._labels)
-        return self._labels[claim]
+    def _bound(self, rewrite: Rewrite) -> str:
+        self._labels[rewrite] = self._variable(rewrite, (rewrite.binds,), self._labels)
+        return self._labels[rewrite]
 
     def counter(self) -> str:
         """Return a counter variable for the current loop; loops that are not nested in each other may share it."""
-        claim = self.page.owner
-        if claim is None:
+        rewrite = self.page.owner
+        if rewrite is None:
             raise TypeError("a loop must come from a rewrite")
-        self._counters[claim] = self._variable(claim, _COUNTERS, self._counters)
-        return self._counters[claim]
+        self._counters[rewrite] = self._variable(rewrite, _COUNTERS, self._counters)
+        return self._counters[rewrite]
 
-    def _variable(self, claim: Rewrite, wanted: tuple[str, ...], held: Mapping[Rewrite, str]) -> str:
+    def _variable(self, rewrite: Rewrite, wanted: tuple[str, ...], held: Mapping[Rewrite, str]) -> str:
         """Return a variable that no enclosing rewrite uses: the first free one of `wanted`."""
-        used = {held[each] for each in self._plan.around(claim.start) if each in held}
+        used = {held[each] for each in self._plan.around(rewrite.start) if each in held}
         known = self._variables.setdefault(wanted, [])
         name = next((name for name in known if name not in used), None)
         if name is None:
@@ -163,9 +163,9 @@ class BodyPrinter:
             known.append(name)
         return name
 
-    def behind(self, claim: Rewrite, at: int) -> str:
+    def behind(self, rewrite: Rewrite, at: int) -> str:
         """Return the expression for the label at index `at`, which follows the block of a rewrite."""
-        return self._labels[claim] if at in self._unnamed else quoted(self.body.label(at))
+        return self._labels[rewrite] if at in self._unnamed else quoted(self.body.label(at))
 
     # --- statements -----------------------------------------------------------------------------------
 

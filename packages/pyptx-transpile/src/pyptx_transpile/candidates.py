@@ -29,15 +29,17 @@ class Suspects:
         held, self._held = self._held, {}
         for start in faults.keys() | held.keys():
             wrong, before = faults.get(start, {}), held.get(start, {})
-            guilty[start] = {claim: why for claim, why in wrong.items() if not claim.repeats or claim.key in before}
+            guilty[start] = {
+                rewrite: why for rewrite, why in wrong.items() if not rewrite.repeats or rewrite.key in before
+            }
             if not wrong:
                 guilty[start] = dict(before.values())
                 continue
-            still = {key: held for key, held in before.items() if not any(_has(held[0], claim) for claim in wrong)}
-            new = {claim.key: (claim, why) for claim, why in wrong.items() if claim not in guilty[start]}
+            still = {key: held for key, held in before.items() if not any(_has(held[0], rewrite) for rewrite in wrong)}
+            new = {rewrite.key: (rewrite, why) for rewrite, why in wrong.items() if rewrite not in guilty[start]}
             self._held[start] = still | new
-        return {start: claims for start, claims in guilty.items() if claims}
+        return {start: rewrites for start, rewrites in guilty.items() if rewrites}
 
 
-def _has(loop: Rewrite, claim: Rewrite) -> bool:
-    return loop.start <= claim.start < loop.end
+def _has(loop: Rewrite, rewrite: Rewrite) -> bool:
+    return loop.start <= rewrite.start < loop.end

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pyptx_transpile.body_printer import BodyPrinter
     from pyptx_transpile.layout import Expression
-    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.plan import RewritePlan, Slot
     from pyptx_transpile.rows import Body, Row
 
 __all__ = ["DescriptorMatch", "DescriptorSums"]
@@ -67,14 +67,14 @@ class DescriptorSums:
     names: tuple[str, ...]
     among: Callable[[Body, list[DescriptorMatch]], list[DescriptorMatch]]
 
-    def find(self, body: Body, _plan: Plan) -> Iterator[Rewrite]:
+    def find(self, body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:
         """Yield a rewrite for each candidate whose shared values belong to a descriptor anywhere in the module."""
         for found in _sums(body):
             constant = body.row.derived(self._named).get(found.said)
             if constant is not None:
-                yield self._claim(found, constant)
+                yield self._rewrite(found, constant)
 
-    def _claim(self, found: DescriptorMatch, constant: Constant) -> Rewrite:
+    def _rewrite(self, found: DescriptorMatch, constant: Constant) -> Rewrite:
         def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
             printer.deviation(found.start)
             expression = printer.values.expression

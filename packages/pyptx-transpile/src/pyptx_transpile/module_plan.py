@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from pyptx_ir.plugins.rows import SugarRule
-    from pyptx_transpile.plan import Key, Plan, Rewrite
+    from pyptx_transpile.plan import Key, Rewrite, RewritePlan
     from pyptx_transpile.progress import Progress
     from pyptx_transpile.proof import Faults
     from pyptx_transpile.rows import Row
@@ -33,7 +33,7 @@ class ModulePlan:
         self._rules = tuple(rules)
         number = next((at for at, rule in enumerate(self._rules) if rule.name == FUNCTION.name), len(self._rules))
         before, after = self._rules[:number], self._rules[number:]
-        self.plans: dict[int, Plan] = {body.start: planned(body, before) for body in bodies}
+        self.plans: dict[int, RewritePlan] = {body.start: planned(body, before) for body in bodies}
         self._calls: Mapping[int, Sequence[Rewrite]] = {}
         if after:
             self._calls = Survey(self.plans, (*before, *after[1:]), names).calls
@@ -48,9 +48,9 @@ class ModulePlan:
         self.dropped: list[Rewrite] = []
         """The calls removed because too few calls of their helpers were left."""
 
-    def claims(self) -> Counter[str]:
+    def rewrites(self) -> Counter[str]:
         """Count the rewrites by rule."""
-        return Counter(claim.rule for plan in self.plans.values() for claim in plan.claims())
+        return Counter(rewrite.rule for plan in self.plans.values() for rewrite in plan.rewrites())
 
     def withdraw(self, faults: Faults, *, entirely: bool = False) -> Faults:
         """Plan bodies again without the rewrites that cause `faults`, or without any rule if `entirely`.
@@ -65,10 +65,10 @@ class ModulePlan:
             plan.unrolled = self._suspects.of(start)
         return guilty
 
-    def _leave_out(self, claims: Mapping[int, Iterable[Rewrite]], *, entirely: bool = False) -> bool:
+    def _leave_out(self, rewrites: Mapping[int, Iterable[Rewrite]], *, entirely: bool = False) -> bool:
         changed = False
-        for start, wrong in claims.items():
-            without = self._without[start] | {claim.key for claim in wrong}
+        for start, wrong in rewrites.items():
+            without = self._without[start] | {rewrite.key for rewrite in wrong}
             changed = changed or without != self._without[start]
             self._without[start] = without
             rules = () if entirely else self._rules
@@ -80,13 +80,13 @@ class ModulePlan:
         dropped: list[Rewrite] = []
         while few := self._few():
             self._leave_out(few)
-            dropped += [claim for calls in few.values() for claim in calls]
+            dropped += [rewrite for calls in few.values() for rewrite in calls]
         return dropped
 
     def _few(self) -> dict[int, list[Rewrite]]:
         found: dict[int, list[Rewrite]] = {}
         for helper, sites in called(self.plans).items():
             if len(sites) < helper.least:
-                for start, claim in sites:
-                    found.setdefault(start, []).append(claim)
+                for start, rewrite in sites:
+                    found.setdefault(start, []).append(rewrite)
         return found

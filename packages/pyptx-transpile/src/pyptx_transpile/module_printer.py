@@ -18,7 +18,7 @@ from pyptx_transpile.mangled import signature
 from pyptx_transpile.names import Registers, Symbols, identifier
 from pyptx_transpile.outlined import called
 from pyptx_transpile.page import Page
-from pyptx_transpile.plan import Plan
+from pyptx_transpile.plan import RewritePlan
 from pyptx_transpile.rows import Row, spelling_of
 from pyptx_transpile.sections import data_calls, is_tabled
 from pyptx_transpile.signatures import declared_functions, definition
@@ -67,12 +67,12 @@ class Part:
 
     page: Page
     body: Body | None = None
-    plan: Plan | None = None
+    plan: RewritePlan | None = None
     helper: Helper | None = None
     header: int = 0
 
     @property
-    def claims(self) -> list[Rewrite | None]:
+    def rewrites(self) -> list[Rewrite | None]:
         """The rewrite of each line."""
         return self.page.owners
 
@@ -132,14 +132,16 @@ class ModulePrinter:
         self._symbols.variables |= set(found.values())
         return found
 
-    def printed(self, plans: Mapping[int, Plan], progress: Progress | None = None, *, numbered: bool = True) -> Printed:
+    def printed(
+        self, plans: Mapping[int, RewritePlan], progress: Progress | None = None, *, numbered: bool = True
+    ) -> Printed:
         """Return the file; `plans` are the plans of the bodies, by body start.
 
         With `numbered`, labels whose names follow from their positions are unnamed, if the printer's naming says so
         too.
         """
         naming = self._naming if numbered else replace(self._naming, numbered=False)
-        numbered = naming.numbered and any(map(Plan.unnamed, plans.values()))
+        numbered = naming.numbered and any(map(RewritePlan.unnamed, plans.values()))
         helpers = list(called(plans))
         self._symbols.variables |= {helper.name for helper in helpers}
         found = self.row.bodies() if progress is None else progress.over(self.row.bodies())
@@ -147,10 +149,10 @@ class ModulePrinter:
             body.start - 2: self._definition(body.start - 2, body, plans[body.start], naming) for body in found
         }  # first, because it names the variables that they use
         parts = self._statements(definitions, helpers)
-        claims = [claim for plan in _all(plans) for claim in plan.claims()]
-        if any("SPELLING" in claim.constants for claim in claims):
+        rewrites = [rewrite for plan in _all(plans) for rewrite in plan.rewrites()]
+        if any("SPELLING" in rewrite.constants for rewrite in rewrites):
             parts.insert(0, self._spelling())
-        if shared := _used({constant.name: constant for claim in claims for constant in claim.shared}, parts):
+        if shared := _used({constant.name: constant for rewrite in rewrites for constant in rewrite.shared}, parts):
             parts.insert(0, _assigned(shared))
         called_ = _mentioned([line for part in parts for line in part.page.lines], self._naming.forms.values())
         if forms := {form: name for form, name in self._naming.forms.items() if name in called_}:
@@ -240,7 +242,7 @@ class ModulePrinter:
         helper.write(page, self._naming)
         return Part(page, helper=helper)
 
-    def _definition(self, at: int, body: Body, plan: Plan, naming: Naming) -> Part:
+    def _definition(self, at: int, body: Body, plan: RewritePlan, naming: Naming) -> Part:
         page, items = Page(), self.row.items
         node = items[at].node
         if not isinstance(node, nodes.Function):
@@ -348,7 +350,7 @@ def _lines(lines: Iterable[str]) -> Page:
     return page
 
 
-def _all(plans: Mapping[int, Plan]) -> Iterator[Plan]:
+def _all(plans: Mapping[int, RewritePlan]) -> Iterator[RewritePlan]:
     """Yield the plans of the bodies and of the helpers that they call."""
     yield from plans.values()
     yield from (helper.plan for helper in called(plans))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pyptx_transpile.names import Naming
     from pyptx_transpile.page import Page
-    from pyptx_transpile.plan import Plan, Rewrite
+    from pyptx_transpile.plan import Rewrite, RewritePlan
     from pyptx_transpile.rows import Body
 
 
@@ -97,7 +97,7 @@ class Helper:
     parameters: tuple[Parameter, ...]
     says: str
     body: Body
-    plan: Plan
+    plan: RewritePlan
     least: int = 1
 
     def write(self, page: Page, naming: Naming) -> None:
@@ -112,11 +112,11 @@ class Helper:
         printer.page.say(call(self.name, [each.written(printer) for each in arguments]))
 
 
-def called(plans: Mapping[int, Plan]) -> dict[Helper, list[tuple[int, Rewrite]]]:
+def called(plans: Mapping[int, RewritePlan]) -> dict[Helper, list[tuple[int, Rewrite]]]:
     """Return the helpers that bodies call, in order of first calls, each with its calls and their bodies' starts."""
     found: dict[Helper, list[tuple[int, Rewrite]]] = {}
     for start, plan in plans.items():
-        for claim in plan.claims() if plan.has_helpers else ():
-            if claim.helper is not None:
-                found.setdefault(claim.helper, []).append((start, claim))
+        for rewrite in plan.rewrites() if plan.has_helpers else ():
+            if rewrite.helper is not None:
+                found.setdefault(rewrite.helper, []).append((start, rewrite))
     return found

@@ -88,13 +88,13 @@ class Page:
         """
         found = list(self.lines)
         last = {owner: at for at, owner in enumerate(self.owners) if owner is not None}
-        for number, (claim, names) in enumerate(self.bound.items()):
+        for number, (rewrite, names) in enumerate(self.bound.items()):
             for name, element in names:
-                found[last[claim]] += f"; {name} = {checked}({number}, ({name}), {element})"
-        for claim, (beginning, other) in self.counted.items():
-            at = self.owners.index(claim)
+                found[last[rewrite]] += f"; {name} = {checked}({number}, ({name}), {element})"
+        for rewrite, (beginning, other) in self.counted.items():
+            at = self.owners.index(rewrite)
             while not found[at].lstrip(" ").startswith(beginning):
-                at = self.owners.index(claim, at + 1)
+                at = self.owners.index(rewrite, at + 1)
             margin = " " * (len(found[at]) - len(found[at].lstrip(" ")))
             end = at
             while not (found[end].startswith(margin) and found[end].endswith(":") and found[end][len(margin)] != " "):
@@ -144,9 +144,9 @@ class Page:
         self.indent -= 1
 
     @contextmanager
-    def of(self, claim: Rewrite | None) -> Generator[None]:
+    def of(self, rewrite: Rewrite | None) -> Generator[None]:
         """Attribute the lines printed in the body of the `with` statement to a rewrite."""
-        before, self.owner = self.owner, claim
+        before, self.owner = self.owner, rewrite
         yield
         self.owner = before
 

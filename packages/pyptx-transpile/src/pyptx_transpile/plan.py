@@ -92,10 +92,10 @@ class Rewrite:
 class FaultyClaimError(Exception):
     """Error raised by a rule while its rewrite was printed."""
 
-    def __init__(self, body: Body, claim: Rewrite, cause: Exception) -> None:
+    def __init__(self, body: Body, rewrite: Rewrite, cause: Exception) -> None:
         """Store the body and the rewrite."""
         super().__init__(f"{type(cause).__name__}: {cause}")
-        self.body, self.claim = body, claim
+        self.body, self.rewrite = body, rewrite
 
 
 @dataclass(slots=True, eq=False)
@@ -109,20 +109,20 @@ class Slot:
     end: int
     depth: int
     turn: bool = False
-    claims: list[Placed] = field(default_factory=list["Placed"])
+    rewrites: list[Placed] = field(default_factory=list["Placed"])
     starts: list[int] = field(default_factory=list[int])
 
     def at(self, place: int) -> Placed | None:
         """Return the rewrite that contains the item at an index."""
         index = bisect_right(self.starts, place) - 1
-        return self.claims[index] if index >= 0 and place < self.claims[index].claim.end else None
+        return self.rewrites[index] if index >= 0 and place < self.rewrites[index].rewrite.end else None
 
 
 @dataclass(slots=True, eq=False)
 class Placed:
     """Accepted rewrite with its slots."""
 
-    claim: Rewrite
+    rewrite: Rewrite
     slots: tuple[Slot, ...]
 
     def slot_of(self, start: int, end: int) -> Slot | None:
@@ -130,7 +130,7 @@ class Placed:
         return next((slot for slot in self.slots if slot.start <= start and end <= slot.end), None)
 
 
-class Plan:
+class RewritePlan:
     """The accepted rewrites of one body, as a tree."""
 
     def __init__(
@@ -157,41 +157,43 @@ class Plan:
         self._rejected = rejected
         self._refused = frozenset(body.row.refused)
 
-    def accept(self, claim: Rewrite) -> bool:
+    def accept(self, rewrite: Rewrite) -> bool:
         """Accept a rewrite, unless it is in `rejected`, crosses another one or would nest too deep.
 
         A rewrite of a statement with the instruction check off must print it as a statement, as loops and functions do.
         """
-        as_statements = claim.repeats or claim.helper is not None
-        if claim.key in self._rejected or not (as_statements or self._refused.isdisjoint(claim.own())):
+        as_statements = rewrite.repeats or rewrite.helper is not None
+        if rewrite.key in self._rejected or not (as_statements or self._refused.isdisjoint(rewrite.own())):
             return False
         slot = self.root
-        while (placed := slot.at(claim.start)) is not None:
-            inner = placed.slot_of(claim.start, claim.end)
+        while (placed := slot.at(rewrite.start)) is not None:
+            inner = placed.slot_of(rewrite.start, rewrite.end)
             if inner is None:
                 break
             slot = inner
-        first = bisect_right(slot.starts, claim.start - 1)
-        if first and slot.claims[first - 1].claim.end > claim.start:
+        first = bisect_right(slot.starts, rewrite.start - 1)
+        if first and slot.rewrites[first - 1].rewrite.end > rewrite.start:
             return False
-        last = bisect_right(slot.starts, claim.end - 1)
-        inside = slot.claims[first:last]
-        depth = slot.depth + claim.opens
-        slots = tuple([Slot(start, end, depth, claim.repeats) for start, end in claim.inner])
-        if claim.helper is not None and all(other.claim.end <= claim.end for other in inside):
+        last = bisect_right(slot.starts, rewrite.end - 1)
+        inside = slot.rewrites[first:last]
+        depth = slot.depth + rewrite.opens
+        slots = tuple([Slot(start, end, depth, rewrite.repeats) for start, end in rewrite.inner])
+        if rewrite.helper is not None and all(other.rewrite.end <= rewrite.end for other in inside):
             inside = []
         for other in inside:
-            holder = next((one for one in slots if one.start <= other.claim.start and other.claim.end <= one.end), None)
+            holder = next(
+                (one for one in slots if one.start <= other.rewrite.start and other.rewrite.end <= one.end), None
+            )
             if holder is None:
                 return False
-            holder.claims.append(other)
-            holder.starts.append(other.claim.start)
-        if depth + self._items[claim.start].depth + max(map(_height, inside), default=0) > DEEPEST:
+            holder.rewrites.append(other)
+            holder.starts.append(other.rewrite.start)
+        if depth + self._items[rewrite.start].depth + max(map(_height, inside), default=0) > DEEPEST:
             return False
-        _deepen(inside, claim.opens)
-        self.has_helpers = self.has_helpers or claim.helper is not None
-        slot.claims[first:last] = [Placed(claim, slots)]
-        slot.starts[first:last] = [claim.start]
+        _deepen(inside, rewrite.opens)
+        self.has_helpers = self.has_helpers or rewrite.helper is not None
+        slot.rewrites[first:last] = [Placed(rewrite, slots)]
+        slot.starts[first:last] = [rewrite.start]
         return True
 
     def around(self, place: int) -> Iterator[Rewrite]:
@@ -200,7 +202,7 @@ class Plan:
         while slot is not None and (placed := slot.at(place)) is not None:
             slot = placed.slot_of(place, place + 1)
             if slot is not None:
-                yield placed.claim
+                yield placed.rewrite
 
     def owner(self, place: int) -> Rewrite | None:
         """Return the rewrite that prints an item itself."""
@@ -208,7 +210,7 @@ class Plan:
         while slot is not None and (placed := slot.at(place)) is not None:
             slot = placed.slot_of(place, place + 1)
             if slot is None:
-                return placed.claim
+                return placed.rewrite
         return None
 
     def slot(self, place: int) -> Slot | None:
@@ -240,9 +242,9 @@ class Plan:
         if self._unnamed is None:
             expected = expected_labels(self.body)
             defined, said = set[int](), set[int]()
-            for claim in self.claims() if expected else ():
-                defined.update(claim.labels)
-                said.update(claim.jumps)
+            for rewrite in self.rewrites() if expected else ():
+                defined.update(rewrite.labels)
+                said.update(rewrite.jumps)
             self._unnamed = frozenset(
                 at for at in expected & defined if all(jump.at in said for jump in self.body.jumps_to(at))
             )
@@ -257,62 +259,62 @@ class Plan:
         while (placed := slot.at(place)) is not None:
             inner = placed.slot_of(place, place + 1)
             if inner is None or not inner.start <= beside < inner.end:
-                place = placed.claim.start
+                place = placed.rewrite.start
                 break
             slot = inner
         return place if slot.at(beside) is None else None
 
-    def claims(self) -> Iterator[Rewrite]:
+    def rewrites(self) -> Iterator[Rewrite]:
         """Yield all rewrites by start, outer ones first."""
-        stack = list(reversed(self.root.claims))
+        stack = list(reversed(self.root.rewrites))
         while stack:
             placed = stack.pop()
-            yield placed.claim
+            yield placed.rewrite
             for slot in reversed(placed.slots):
-                stack += reversed(slot.claims)
+                stack += reversed(slot.rewrites)
 
 
 def _unclaimed(slot: Slot) -> Iterator[range]:
     at = slot.start
-    for placed in slot.claims:
-        if placed.claim.start > at:
-            yield range(at, placed.claim.start)
+    for placed in slot.rewrites:
+        if placed.rewrite.start > at:
+            yield range(at, placed.rewrite.start)
         for inner in placed.slots:
             yield from _unclaimed(inner)
-        at = placed.claim.end
+        at = placed.rewrite.end
     if slot.end > at:
         yield range(at, slot.end)
 
 
 def _settle(slot: Slot) -> None:
-    for placed in slot.claims:
+    for placed in slot.rewrites:
         for inner in placed.slots:
             _settle(inner)
-        if placed.claim.repeats:
-            common = set.intersection(*({_likeness(one, turn.start) for one in turn.claims} for turn in placed.slots))
+        if placed.rewrite.repeats:
+            common = set.intersection(*({_likeness(one, turn.start) for one in turn.rewrites} for turn in placed.slots))
             for turn in placed.slots:
-                turn.claims = [one for one in turn.claims if _likeness(one, turn.start) in common]
-                turn.starts = [one.claim.start for one in turn.claims]
+                turn.rewrites = [one for one in turn.rewrites if _likeness(one, turn.start) in common]
+                turn.starts = [one.rewrite.start for one in turn.rewrites]
 
 
 def _likeness(placed: Placed, origin: int) -> Hashable:
     """Return a key that is equal for equal rewrites of slices with these origins."""
-    claim = placed.claim
-    inner = [tuple([_likeness(one, origin) for one in slot.claims]) for slot in placed.slots]
-    return claim.rule, claim.start - origin, claim.end - origin, claim.like, tuple(inner)
+    rewrite = placed.rewrite
+    inner = [tuple([_likeness(one, origin) for one in slot.rewrites]) for slot in placed.slots]
+    return rewrite.rule, rewrite.start - origin, rewrite.end - origin, rewrite.like, tuple(inner)
 
 
 def _height(placed: Placed) -> int:
     """Return the depth of nested Python blocks of a rewrite, its own blocks included."""
-    inner = max((_height(one) for slot in placed.slots for one in slot.claims), default=0)
-    return placed.claim.opens + inner
+    inner = max((_height(one) for slot in placed.slots for one in slot.rewrites), default=0)
+    return placed.rewrite.opens + inner
 
 
-def _deepen(claims: Iterable[Placed], by: int) -> None:
-    for placed in claims:
+def _deepen(rewrites: Iterable[Placed], by: int) -> None:
+    for placed in rewrites:
         for slot in placed.slots:
             slot.depth += by
-            _deepen(slot.claims, by)
+            _deepen(slot.rewrites, by)
 
 
 def planned(
@@ -320,12 +322,12 @@ def planned(
     rules: Iterable[SugarRule],
     rejected: frozenset[Key] = frozenset(),
     calls: Sequence[Rewrite] = (),
-) -> Plan:
+) -> RewritePlan:
     """Plan a body: apply the rules in order and return the accepted rewrites."""
     rules = tuple(rules)
     contested: frozenset[int] = frozenset()
     while True:
-        plan = Plan(body, rejected, contested, calls)
+        plan = RewritePlan(body, rejected, contested, calls)
         for rule in rules:
             ask(rule, plan)
         left = {
@@ -337,11 +339,11 @@ def planned(
         contested |= left
 
 
-def ask(rule: SugarRule, plan: Plan) -> None:
+def ask(rule: SugarRule, plan: RewritePlan) -> None:
     """Accept the rewrites that a rule finds."""
     try:
-        for claim in rule.find(plan.body, plan):
-            plan.accept(claim)
+        for rewrite in rule.find(plan.body, plan):
+            plan.accept(rewrite)
     except Exception as error:
         help = f"disable it: --rules=-{rule.name}"
         raise RuleError(f"rule {rule.name!r} raised {type(error).__name__}: {error}", help=help) from error

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.style.items import Item
     from pyptx_transpile.module_printer import Part, Printed
     from pyptx_transpile.outlined import Helper
-    from pyptx_transpile.plan import Plan, Rewrite
+    from pyptx_transpile.plan import Rewrite, RewritePlan
     from pyptx_transpile.progress import Progress
     from pyptx_transpile.rows import Body
 
@@ -64,7 +64,7 @@ class Proof:
         wrong.
         """
         bound = {part.body.start: part.page.naming() for part in printed.parts if part.body}
-        bound = {start: claims for start, claims in bound.items() if claims}
+        bound = {start: rewrites for start, rewrites in bound.items() if rewrites}
         found: Faults = {start: {} for start in bound}
         try:
             found = self._faults(printed)
@@ -85,7 +85,7 @@ class Proof:
         names = self._others or {start: counted[start] for start in found if start in counted}
         names = names or {start: bound[start] for start in found if start in bound} or bound
         return by_itself or {
-            start: dict.fromkeys(claims, "a register does not match") for start, claims in names.items()
+            start: dict.fromkeys(rewrites, "a register does not match") for start, rewrites in names.items()
         }
 
     def _checked(self, part: Part, number: int, given: object, wanted: object) -> object:
@@ -112,7 +112,7 @@ class Proof:
             elif part.helper is not None:
                 broken[part.helper] = _reason(error)
             elif part.body is not None:
-                found[part.body.start] = {_claim_of(part, error): _reason(error)}
+                found[part.body.start] = {_rewrite_of(part, error): _reason(error)}
                 lost |= {line[len("def ") : line.index("(")] for line in part.page.lines if line.startswith("def ")}
             else:
                 raise ProofError("Python printed without any rule raises") from error
@@ -153,14 +153,14 @@ class Proof:
             return
         calls = called({part.body.start: part.plan for part in printed.parts if part.body and part.plan})
         returned = called({part.body.start: part.plan for part in ran if part.body and part.plan}).keys()
-        raised = [claim.helper for wrong in found.values() for claim in wrong if claim.helper is not None]
+        raised = [rewrite.helper for wrong in found.values() for rewrite in wrong if rewrite.helper is not None]
         for helper in raised:
             if helper not in returned and (helper in self._raising or raised.count(helper) > 1):
                 broken.setdefault(helper, f"{helper.name} raises")
         self._raising |= set(raised)
         for helper, reason in broken.items():
-            for start, claim in calls[helper]:
-                found.setdefault(start, {}).setdefault(claim, reason)
+            for start, rewrite in calls[helper]:
+                found.setdefault(start, {}).setdefault(rewrite, reason)
 
     def _begun(self, printed: Printed, names: dict[str, object]) -> ModuleBuilder:
         """Execute the head and return the module's builder; the facade that the file imports may not be installed."""
@@ -195,14 +195,14 @@ def _reason(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _claim_of(part: Part, error: Exception) -> Rewrite:
+def _rewrite_of(part: Part, error: Exception) -> Rewrite:
     """Return the innermost rewrite of the lines that raised an error."""
     line = error.lineno if isinstance(error, SyntaxError) else None
-    found = part.claims[line - 1] if line is not None else None
+    found = part.rewrites[line - 1] if line is not None else None
     traceback = error.__traceback__ if line is None else None
     while traceback is not None:
         if traceback.tb_frame.f_code.co_filename == _file(part):
-            found = part.claims[traceback.tb_lineno - 1] or found
+            found = part.rewrites[traceback.tb_lineno - 1] or found
         traceback = traceback.tb_next
     if found is None:
         raise ProofError("Python printed without any rule raises") from error
@@ -211,26 +211,26 @@ def _claim_of(part: Part, error: Exception) -> Rewrite:
 
 def _differences(wanted: Owned, emitted: Owned) -> Iterator[tuple[Rewrite, str]]:
     """Yield the rewrites of a body whose lines do not emit their slices."""
-    expected, got = _by_claim(wanted), _by_claim(emitted)
-    wrong = [claim for claim in {**expected, **got} if expected[claim] != got[claim]]
+    expected, got = _by_rewrite(wanted), _by_rewrite(emitted)
+    wrong = [rewrite for rewrite in {**expected, **got} if expected[rewrite] != got[rewrite]]
     if not wrong:  # all statements are there, perhaps in another order
         pairs = zip_longest(wanted, emitted, fillvalue=(None, None))
         wrong = next(([one, other] for (one, _), (other, _) in pairs if one is not other), wrong)
-    claims = [claim for claim in wrong if claim is not None]
-    if wrong and not claims:
+    rewrites = [rewrite for rewrite in wrong if rewrite is not None]
+    if wrong and not rewrites:
         raise ProofError(f"{_first(expected[None], got[None])}, printed without any rule, does not match")
-    for claim in claims:
-        yield claim, f"{_first(expected[claim], got[claim])} does not match"
+    for rewrite in rewrites:
+        yield rewrite, f"{_first(expected[rewrite], got[rewrite])} does not match"
 
 
 def _first(expected: list[object], got: list[object]) -> str:
     return next((repr(one or other) for one, other in zip_longest(expected, got) if one != other), "the order")
 
 
-def _by_claim(row: Owned) -> dict[Rewrite | None, list[object]]:
+def _by_rewrite(row: Owned) -> dict[Rewrite | None, list[object]]:
     found: dict[Rewrite | None, list[object]] = defaultdict(list)
-    for claim, item in row:
-        found[claim].append(_meaning(item))
+    for rewrite, item in row:
+        found[rewrite].append(_meaning(item))
     return found
 
 
@@ -239,19 +239,19 @@ def _meaning(item: Item) -> object:
     return item.kind if item.node is None or item.kind == "{" else item.node, item.leading_trivia, spelling_of(item)
 
 
-def _wanted(body: Body, plan: Plan, folded: set[Rewrite]) -> Owned:
+def _wanted(body: Body, plan: RewritePlan, folded: set[Rewrite]) -> Owned:
     """Return the items of a body, each with the innermost rewrite whose lines print it."""
     owners: list[Rewrite | None] = [None] * (body.end - body.start + 1)
     within = body.start
-    for claim in plan.claims():  # outer ones first
-        if claim.start >= within:
-            owners[claim.start - body.start : claim.end - body.start] = [claim] * (claim.end - claim.start)
-            within = claim.end if claim in folded else within
+    for rewrite in plan.rewrites():  # outer ones first
+        if rewrite.start >= within:
+            owners[rewrite.start - body.start : rewrite.end - body.start] = [rewrite] * (rewrite.end - rewrite.start)
+            within = rewrite.end if rewrite in folded else within
     return list(zip(owners, body.items[body.start : body.end + 1], strict=True))
 
 
 def _emitted(part: Part, body: Body, places: Sequence[tuple[str, int] | None]) -> Owned:
     """Return the items that the lines of a body emitted, each with the innermost rewrite of its line."""
     file = _file(part)
-    owners = [None if place is None or place[0] != file else part.claims[place[1] - 1] for place in places]
+    owners = [None if place is None or place[0] != file else part.rewrites[place[1] - 1] for place in places]
     return list(zip(owners, body.items[body.start : body.end + 1], strict=True))

@@ -113,7 +113,7 @@ class Transpiler:
         )
         self._progress.begin(self._row.bodies())
         self._plan = ModulePlan(self._row, rules, self._printer.names(), self._progress)
-        self._met = self._plan.claims()
+        self._met = self._plan.rewrites()
         self._withdrawn: list[RejectedRewrite] = []
         self._numbered = True
 
@@ -128,12 +128,12 @@ class Transpiler:
         if verify and not self._numbered:
             printed = self.printed()
         self._progress.finish()
-        dropped = tuple([self._site(claim, "too few calls remain") for claim in self._plan.dropped])
+        dropped = tuple([self._site(rewrite, "too few calls remain") for rewrite in self._plan.dropped])
         items = self._row.items
         unchecked = tuple(
             [Unchecked(items[at].function, items[at].canonical(), at, why) for at, why in self._row.refused.items()]
         )
-        return Transpiled(printed.text(), self._met, self._plan.claims(), tuple(self._withdrawn), dropped, unchecked)
+        return Transpiled(printed.text(), self._met, self._plan.rewrites(), tuple(self._withdrawn), dropped, unchecked)
 
     def proved(self, proof: Proof, printed: Printed) -> Faults:
         """Return the faulty rewrites of one verification.
@@ -160,19 +160,19 @@ class Transpiler:
             try:
                 return self._printer.printed(self._plan.plans, self._progress, numbered=self._numbered)
             except FaultyClaimError as fault:
-                self._withdraw({fault.body.start: {fault.claim: str(fault)}}, entirely=False)
+                self._withdraw({fault.body.start: {fault.rewrite: str(fault)}}, entirely=False)
         raise RuleError(f"{_MOST_RAISING} rewrites raised errors while they were printed", help="disable that rule")
 
     def _withdraw(self, faults: Faults, *, entirely: bool) -> bool:
         """Plan faulty bodies again without the faulty rewrites, or without any rule; return whether any was faulty."""
         guilty = self._plan.withdraw(faults, entirely=entirely)
         for wrong in guilty.values():
-            self._withdrawn += [self._site(claim, reason) for claim, reason in wrong.items()]
+            self._withdrawn += [self._site(rewrite, reason) for rewrite, reason in wrong.items()]
         return bool(faults or guilty)
 
-    def _site(self, claim: Rewrite, reason: str) -> RejectedRewrite:
-        item = self._row.items[claim.start]
-        return RejectedRewrite(claim.rule, item.function, item.canonical(), claim.start, reason)
+    def _site(self, rewrite: Rewrite, reason: str) -> RejectedRewrite:
+        item = self._row.items[rewrite.start]
+        return RejectedRewrite(rewrite.rule, item.function, item.canonical(), rewrite.start, reason)
 
 
 def transpile(

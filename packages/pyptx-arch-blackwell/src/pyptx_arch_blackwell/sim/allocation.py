@@ -77,7 +77,7 @@ class AllocatedColumns:
                 at = start + size
         return at >= end
 
-    def judge_columns(self, turn: ExecutionContext, block: int, first: int, count: int) -> bool:
+    def check_columns(self, turn: ExecutionContext, block: int, first: int, count: int) -> bool:
         """Report an access to columns that are not allocated; return whether the access can be performed anyway."""
         if self.holds(block, first, count):
             return True
@@ -139,7 +139,7 @@ class AllocatedColumns:
         for block in np.unique(turn.ctas[turn.mask.any(axis=1)]).tolist():
             self._relinquished.setdefault(block, turn.pc)
 
-    def judge_permit(self, turn: ExecutionContext, block: int) -> None:
+    def check_permit(self, turn: ExecutionContext, block: int) -> None:
         """Report an allocation of a CTA that gave up the right to allocate."""
         pc = self._relinquished.get(block)
         if pc is not None:
@@ -237,7 +237,7 @@ def compile_alloc(operands: Operands, following: int) -> Terminator:
             int(turn.ctas[0]),
             _count(turn, "tcgen05.alloc", count_of),
         )
-        allocation.judge_permit(turn, block)
+        allocation.check_permit(turn, block)
         start, paired = None, turn.part(Pairing).holds(turn, blocks) and blocks == 2
         if paired:
             pairs = turn.part(Pairs)

@@ -120,7 +120,7 @@ def _sound(turn: ExecutionContext, item: Copied) -> bool:
     sound = all(readable(turn, bits, "tcgen05.cp source", extent) for bits in dict.fromkeys(item.descriptors.tolist()))
     for block, column in zip(item.blocks.tolist(), columns_of(item.targets).tolist(), strict=True):
         for other in range(item.count):
-            sound &= allocation.judge_columns(turn, block + other, column, item.copy.columns)
+            sound &= allocation.check_columns(turn, block + other, column, item.copy.columns)
     if lanes_of(item.targets).max() not in item.copy.beginnings:
         last, lane = item.copy.beginnings[-1], int(lanes_of(item.targets).max())
         message = f"tcgen05.cp to tensor memory lane {lane}: must be {f'0 to {last}' if last else '0'}"
@@ -214,7 +214,7 @@ def _shiftable(turn: ExecutionContext, item: Shifted) -> bool:
         turn.fault("tmem-lanes", message, "set the lane field (bits 31-16) of the address to a multiple of 32")
         return False
     return all(
-        allocation.judge_columns(turn, block + other, column, SHIFT_COLUMNS)
+        allocation.check_columns(turn, block + other, column, SHIFT_COLUMNS)
         for block, column in zip(item.blocks.tolist(), columns_of(item.targets).tolist(), strict=True)
         for other in range(item.count)
     )

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from pyptx_sim.extension import Layout
+from pyptx_sim.extension import AccessLayout
 from pyptx_sim.extension.shared_matrices import CHUNK
 
 __all__ = ["swizzle"]
 
 
 @lru_cache(maxsize=16)
-def swizzle(width: int, atom: int, user: str) -> Layout:
+def swizzle(width: int, atom: int, user: str) -> AccessLayout:
     """Return the layout of `width`-byte rows in which units of `atom` bytes are permuted; `user` reads them."""
     name = "no swizzle" if width == CHUNK else f"{width}B swizzle"
     if atom != CHUNK:
         name += f" with {atom}B atoms"
-    return Layout(name=name, mismatch="tcgen05-descriptor", user=user)
+    return AccessLayout(name=name, mismatch="tcgen05-descriptor", user=user)

@@ -186,7 +186,7 @@ class _Move:
         """Report an access to columns that are not allocated; return whether it can be performed."""
         allocation, count = turn.part(AllocatedColumns), self.window.columns
         accesses = zip(blocks.tolist(), columns.tolist(), strict=True)
-        return all(allocation.judge_columns(turn, block, first, count) for block, first in accesses)
+        return all(allocation.check_columns(turn, block, first, count) for block, first in accesses)
 
     def touches(self, base: IntArray, *, writes: bool) -> Iterator[AsyncAccess]:
         """Yield the accesses of the warps."""

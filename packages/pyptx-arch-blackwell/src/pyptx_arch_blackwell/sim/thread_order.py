@@ -82,7 +82,7 @@ class ThreadOrder:
         for touch in touched:
             for last in (self._writes, self._reads) if touch.writes else (self._writes,):
                 for number, owner in last.met(touch):
-                    self._judge(issues[owner], self._issues[number])
+                    self._check(issues[owner], self._issues[number])
         for touch in touched:
             last = self._writes if touch.writes else self._reads
             last.put(touch, own + np.arange(len(issues), dtype=np.int32))
@@ -94,7 +94,7 @@ class ThreadOrder:
 
     # --- checks -----------------------------------------------------------------------------------
 
-    def _judge(self, now: _Issue, then: _Issue) -> None:
+    def _check(self, now: _Issue, then: _Issue) -> None:
         """Report operation `now`, ordered after `then` without the required fences."""
         kind = then.kind
         if kind is None:

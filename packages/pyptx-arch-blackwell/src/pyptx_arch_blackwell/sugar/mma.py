@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pyptx_transpile.body_printer import BodyPrinter
     from pyptx_transpile.layout import Expression
-    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.plan import RewritePlan, Slot
     from pyptx_transpile.rows import Body, Row
 
 __all__ = ["PRODUCT", "find"]
@@ -31,12 +31,12 @@ _NAMES = tuple(f"instruction_descriptor{tail}" for tail in ("", "_2", "_3"))  # 
 _MOVES = (("mov", "b32"), ("mov", "u32"), ("mov", "s32"))
 
 
-def find(body: Body, _plan: Plan) -> Iterator[Rewrite]:
+def find(body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:
     """Yield a rewrite for each instruction that moves a descriptor into an MMA's register."""
     for at, found in _descriptors(body):
         constant = body.row.derived(_named).get(found)
         if constant is not None:
-            yield _claim(body, at, constant)
+            yield _rewrite(body, at, constant)
 
 
 def _descriptors(body: Body) -> Iterator[tuple[int, InstructionDescriptor]]:
@@ -67,7 +67,7 @@ def _kinds(body: Body) -> dict[tree.Operand, str]:
     return found
 
 
-def _claim(body: Body, at: int, constant: Constant) -> Rewrite:
+def _rewrite(body: Body, at: int, constant: Constant) -> Rewrite:
     node = body.branch(at)
 
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:

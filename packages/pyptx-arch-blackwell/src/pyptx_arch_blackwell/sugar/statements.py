@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
     from pyptx_dsl.instructions.call_forms import Call
     from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.plan import RewritePlan, Slot
     from pyptx_transpile.rows import Body
 
 __all__ = ["STATEMENT", "find"]
 
 
-def find(body: Body, _plan: Plan) -> Iterator[Rewrite]:
+def find(body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:
     """Yield a rewrite for each tensor memory instruction that has a function."""
     for at in body.places("tcgen05"):
         call = call_of(body.branch(at))
         if call is not None:
-            yield _claim(at, call)
+            yield _rewrite(at, call)
 
 
-def _claim(at: int, call: Call) -> Rewrite:
+def _rewrite(at: int, call: Call) -> Rewrite:
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
         node = printer.body.branch(at)
         said = source(call, printer.values.expression)

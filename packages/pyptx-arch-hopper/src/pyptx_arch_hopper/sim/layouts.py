@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from pyptx_sim.extension import Layout
+from pyptx_sim.extension import AccessLayout
 
 
 @lru_cache(maxsize=32)
-def swizzle(mode: str, user: str) -> Layout:
+def swizzle(mode: str, user: str) -> AccessLayout:
     """Return the layout of a swizzle mode of tensor maps ("none", "64B", "128B_atom_32B"); `user` is an instruction."""
     width, _, atom = mode.partition("_atom_")
     name = "no swizzle" if width == "none" else f"{width} swizzle"
     if atom:
         name += f" with {atom.replace('_', ' ')} atoms"
-    return Layout(name=name, mismatch="wgmma-descriptor", user=user)
+    return AccessLayout(name=name, mismatch="wgmma-descriptor", user=user)

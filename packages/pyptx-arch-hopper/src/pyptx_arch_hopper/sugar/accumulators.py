@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.plan import RewritePlan, Slot
     from pyptx_transpile.rows import Body
 
 __all__ = ["ACCUMULATOR", "find"]
@@ -24,7 +24,7 @@ _FEWEST_USES = 2  # of a name
 _SHORTEST = 4  # registers: fewer are not printed as a slice
 
 
-def find(body: Body, _plan: Plan) -> Iterator[Rewrite]:
+def find(body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:
     """Yield a rewrite for each declaration of a register group with accumulators, which binds their names."""
     if body.declared != body.start:
         return  # a helper's accumulators are parameters
@@ -35,7 +35,7 @@ def find(body: Body, _plan: Plan) -> Iterator[Rewrite]:
             stems = {each.name for each in node.names}
             of_bank = [vector for vector in found if _stem(vector) in stems]
             if of_bank:
-                yield _claim(at, of_bank)
+                yield _rewrite(at, of_bank)
 
 
 def _accumulators(body: Body) -> list[tree.Vector]:
@@ -60,7 +60,7 @@ def _stem(vector: tree.Vector) -> str:
     return first.name.rstrip("0123456789") if isinstance(first, tree.Register) else ""
 
 
-def _claim(at: int, vectors: Sequence[tree.Vector]) -> Rewrite:
+def _rewrite(at: int, vectors: Sequence[tree.Vector]) -> Rewrite:
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
         printer.statement(at)
         for vector in vectors:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pyptx_transpile.body_printer import BodyPrinter
     from pyptx_transpile.layout import Expression
-    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.plan import RewritePlan, Slot
     from pyptx_transpile.rows import Body, Row
 
 __all__ = ["ADVANCE", "find"]
@@ -82,13 +82,13 @@ class _Reading:
                 return False
 
 
-def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
+def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
     """Yield a rewrite for each advance to a next stage."""
     named = body.row.derived(_named)
     for found in _advances(body):
         constant = named.get(found.said)
         if constant is not None and plan.in_turn(found.start) == plan.in_turn(found.start + len(found.steps) - 1):
-            yield _claim(found, constant)
+            yield _rewrite(found, constant)
 
 
 def _advances(body: Body) -> Iterator[_Advance]:
@@ -116,7 +116,7 @@ def _read(body: Body, at: int, order: tuple[str, ...], reading: _Reading) -> _Ad
     return _Advance(at, tuple(steps), reading.stages, reading.stage, reading.phase)
 
 
-def _claim(found: _Advance, constant: Constant) -> Rewrite:
+def _rewrite(found: _Advance, constant: Constant) -> Rewrite:
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
         printer.deviation(found.start)
         given = [found.stage] if found.phase is None else [found.stage, found.phase]

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax import nodes
     from pyptx_ir.syntax import operands as tree
     from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.plan import Constant, Plan, Slot
+    from pyptx_transpile.plan import Constant, RewritePlan, Slot
     from pyptx_transpile.rows import Body
 
 __all__ = ["ARRIVAL", "RING", "find_arrivals", "find_waits"]
 
 
-def find_waits(body: Body, _plan: Plan) -> Iterator[Rewrite]:
+def find_waits(body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:
     """Yield a rewrite for each wait with its address."""
     named = body.row.derived(rings)
     for ring in ring_waits(body):
@@ -42,7 +42,7 @@ def find_waits(body: Body, _plan: Plan) -> Iterator[Rewrite]:
             yield _wait(ring, constant)
 
 
-def find_arrivals(body: Body, plan: Plan) -> Iterator[Rewrite]:
+def find_arrivals(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
     """Yield a rewrite for each arrival with its address, or the address's last step."""
     named = body.row.derived(rings)
     for arrival in arrivals(body):

@@ -351,7 +351,7 @@ class Command(Value):
 class SugarRule(Value):
     """A rewrite of the transpiler from PTX to more idiomatic Python.
 
-    `find(body, plan)` yields the rewrites (`pyptx_transpile.Claim`) proposed for the body of a function, best first;
+    `find(body, plan)` yields the rewrites (`pyptx_transpile.Rewrite`) proposed for the body of a function, best first;
     `plan` has those of earlier rules. Rewrites of one place are alternatives. `before` and `after` are an example: PTX
     and its Python. Every use is verified by running the printed Python; it is rejected if it does not emit its source.
 

@@ -14,7 +14,7 @@ from pyptx_ir.renamed import missing_attribute
 from pyptx_sim.extension.descriptor import Descriptor
 from pyptx_sim.extension.group import WARP, WARPGROUP, GroupKind
 from pyptx_sim.extension.item import MBARRIER_BYTES, AsyncIssue
-from pyptx_sim.extension.layout import Layout
+from pyptx_sim.extension.layout import AccessLayout
 from pyptx_sim.extension.mutation import Mutation
 from pyptx_sim.extension.origin import Origin
 from pyptx_sim.extension.registry import (
@@ -63,6 +63,7 @@ __all__ = [
     "WARP",
     "WARPGROUP",
     "AccessKind",
+    "AccessLayout",
     "AsyncAccess",
     "AsyncIssue",
     "AsyncOperations",
@@ -74,7 +75,6 @@ __all__ = [
     "FindingDetails",
     "GroupKind",
     "InstructionSemantics",
-    "Layout",
     "Mutation",
     "Observer",
     "Operation",

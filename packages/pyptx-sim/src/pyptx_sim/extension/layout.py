@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-__all__ = ["Layout"]
+__all__ = ["AccessLayout"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class AccessLayout:
     """Layout of the elements that an asynchronous operation accesses. Layouts with equal names are equal.
 
     `name` is for messages: "a swizzle of 64 bytes". A read whose layout differs from that of the asynchronous write

@@ -63,7 +63,7 @@ def meaningless(shape: str, element: str, selector: int) -> Callable[[Array], Ar
     kind = SPARSITY[BITS[element]]
     shifts, lanes = _fields(shape, element, selector)
 
-    def judge(metadata: Array) -> Array:
+    def check(metadata: Array) -> Array:
         fields: Array = (metadata.take(lanes, axis=1) >> shifts) & np.uint32(3)
         first, second = fields[..., 0::2], fields[..., 1::2]
         grow: Array = np.less(first, second)
@@ -71,7 +71,7 @@ def meaningless(shape: str, element: str, selector: int) -> Callable[[Array], Ar
             grow = np.logical_and(np.equal(second, first + 1), np.equal(first % 2, 0))
         return np.logical_not(grow.all(axis=-1))
 
-    return judge
+    return check
 
 
 def _fields(shape: str, element: str, selector: int) -> tuple[Array, Array]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_ir.plugins.rows import SugarRule
-from pyptx_transpile.rules.chains import Chain, are_ways, branch_claim, defines_label, is_forward, join_of
+from pyptx_transpile.rules.chains import Chain, are_ways, branch_rewrite, defines_label, is_forward, join_of
 from pyptx_transpile.rules.conditions import predicates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyptx_transpile.plan import Plan, Rewrite
+    from pyptx_transpile.plan import Rewrite, RewritePlan
     from pyptx_transpile.rows import Body, Jump
 
 __all__ = ["IF"]
@@ -19,23 +19,23 @@ __all__ = ["IF"]
 _MOST_SHARED = 3  # branches to one label that become nested blocks; more become one `ptx.block`
 
 
-def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
+def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
     """Yield rewrites for each forward branch, short ones first: with `else_`, then with its label, then without."""
     jumps = [jump for jump in body.jumps if jump.guarded and is_forward(body, jump)]
     for jump in sorted(jumps, key=lambda jump: (jump.target - jump.at, jump.at)):
         yield from _alternatives(body, plan, jump)
 
 
-def _alternatives(body: Body, plan: Plan, jump: Jump) -> Iterator[Rewrite]:
+def _alternatives(body: Body, plan: RewritePlan, jump: Jump) -> Iterator[Rewrite]:
     join = join_of(body, jump)
     if join is not None and jump.target not in plan.contested and are_ways(body, jump, join):
         for defines in (True, False) if defines_label(body, plan, jump.at, join) else (False,):
             for predicate in predicates(body, jump.at):
-                yield branch_claim(body, "if", Chain((predicate,), join, has_else=True, defines=defines))
+                yield branch_rewrite(body, "if", Chain((predicate,), join, has_else=True, defines=defines))
     if body.is_closed(jump.at, jump.target) and len(body.jumps_to(jump.target)) <= _MOST_SHARED:
         for defines in (True, False) if defines_label(body, plan, jump.at, jump.target) else (False,):
             for predicate in predicates(body, jump.at):
-                yield branch_claim(body, "if", Chain((predicate,), jump.target, has_else=False, defines=defines))
+                yield branch_rewrite(body, "if", Chain((predicate,), jump.target, has_else=False, defines=defines))
 
 
 IF = SugarRule(

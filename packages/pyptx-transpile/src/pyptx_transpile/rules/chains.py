@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from pyptx_transpile.body_printer import BodyPrinter
     from pyptx_transpile.layout import Expression
-    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.plan import RewritePlan, Slot
     from pyptx_transpile.rows import Body, Jump
 
-__all__ = ["ELIF", "Chain", "are_ways", "branch_claim", "defines_label", "is_forward", "join_of"]
+__all__ = ["ELIF", "Chain", "are_ways", "branch_rewrite", "defines_label", "is_forward", "join_of"]
 
 _LEAVES = frozenset({"bra", "brx", "exit", "ret"})
 _FEWEST = 2  # conditions of a chain
@@ -51,7 +51,7 @@ def are_ways(body: Body, jump: Jump, join: int) -> bool:
     return entered and body.is_closed(jump.at, jump.target) and body.is_closed(jump.target, join)
 
 
-def defines_label(body: Body, plan: Plan, at: int, label: int) -> bool:
+def defines_label(body: Body, plan: RewritePlan, at: int, label: int) -> bool:
     """Return whether the branch at `at` may define `label`: no branch to it precedes `at`."""
     return label not in plan.contested and all(jump.at >= at for jump in body.jumps_to(label))
 
@@ -86,7 +86,7 @@ class Chain:
         return jump.target
 
 
-def branch_claim(body: Body, rule: str, chain: Chain) -> Rewrite:
+def branch_rewrite(body: Body, rule: str, chain: Chain) -> Rewrite:
     """Return the rewrite that prints a chain."""
     ways = chain.ways(body)
     count = len(chain.conditions)
@@ -176,7 +176,7 @@ def _ending(printer: BodyPrinter, chain: Chain, number: int) -> list[str]:
 # --- two or more conditions -------------------------------------------------------------------------
 
 
-def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
+def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
     """Yield rewrites for each chain of two or more conditions, outer ones first; with its label, then without."""
     taken: set[int] = set()
     for jump in body.jumps:
@@ -188,11 +188,11 @@ def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
                 break
             taken.update(condition.at for condition in chain.conditions)
             if defines_label(body, plan, jump.at, chain.join):
-                yield branch_claim(body, "elif", chain)
-            yield branch_claim(body, "elif", Chain(chain.conditions, chain.join, chain.has_else, defines=False))
+                yield branch_rewrite(body, "elif", chain)
+            yield branch_rewrite(body, "elif", Chain(chain.conditions, chain.join, chain.has_else, defines=False))
 
 
-def _chain(body: Body, plan: Plan, jump: Jump, first: Predicate) -> Chain | None:
+def _chain(body: Body, plan: RewritePlan, jump: Jump, first: Predicate) -> Chain | None:
     """Return the chain that starts with a branch; None if no other condition follows its first block."""
     conditions, join, has_else = [first], join_of(body, jump), True
     if join is None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.plan import RewritePlan, Slot
     from pyptx_transpile.rows import Body
 
 __all__ = ["CONDITION", "Predicate", "predicates"]
@@ -93,16 +93,16 @@ def _computes(body: Body, at: int) -> bool:
     return node.operands[0] == tree.Register(guard.register)
 
 
-def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
+def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
     """Yield rewrites of guarded branches that do not form a block, with the instruction that computes the guard."""
     for at in body.places(*_ENDS):
         if at > body.start and body.branch(at).guard is not None and plan.owner(at) is None:
             computed, *_ = predicates(body, at)
             if computed.start < at:
-                yield _claim(computed)
+                yield _rewrite(computed)
 
 
-def _claim(predicate: Predicate) -> Rewrite:
+def _rewrite(predicate: Predicate) -> Rewrite:
     def line(printer: BodyPrinter, pred: str) -> str:
         return printer.guarded(predicate.at, pred)
 

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.plan import RewritePlan, Slot
     from pyptx_transpile.rows import Body, Jump
     from pyptx_transpile.rules.conditions import Predicate
 
 __all__ = ["BLOCK", "EXIT"]
 
 
-def find_blocks(body: Body, plan: Plan) -> Iterator[Rewrite]:
+def find_blocks(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
     """Yield a block before each label that unrewritten branches target forward; most branches first."""
     left = [jump for jump in body.jumps if jump.target > jump.at and plan.owner(jump.at) is None]
     count = Counter(jump.target for jump in left)
@@ -47,7 +47,7 @@ def _around(starts: dict[int, int], start: int) -> int:
     return start
 
 
-def _start(body: Body, plan: Plan, jump: Jump) -> int | None:
+def _start(body: Body, plan: RewritePlan, jump: Jump) -> int | None:
     """Return the start of a block that a branch leaves: the item or rewrite with the branch, in the label's scope."""
     start = plan.outermost(jump.at, jump.target)
     scope = body.scopes[jump.target]
@@ -67,26 +67,26 @@ def _block(body: Body, start: int, target: int) -> Rewrite:
     return Rewrite("block", start, target + 1, write, inner, exits=target, labels=(target,), binds="done")
 
 
-def find_exits(body: Body, plan: Plan) -> Iterator[Rewrite]:
+def find_exits(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
     """Yield a rewrite for each branch that leaves an enclosing loop, block or `if_`, or continues a loop."""
     for jump in body.jumps:
         if plan.owner(jump.at) is not None:
             continue
         around = list(plan.around(jump.at))
-        innermost = next((claim for claim in reversed(around) if claim.loops), None)
-        for claim in reversed(around):
-            function = _function(claim, jump)
+        innermost = next((rewrite for rewrite in reversed(around) if rewrite.loops), None)
+        for rewrite in reversed(around):
+            function = _function(rewrite, jump)
             if function is not None:
                 for predicate in predicates(body, jump.at):
-                    yield _exit(body, jump, predicate, function, None if claim is innermost else claim)
+                    yield _exit(body, jump, predicate, function, None if rewrite is innermost else rewrite)
                 break
 
 
-def _function(claim: Rewrite, jump: Jump) -> str | None:
+def _function(rewrite: Rewrite, jump: Jump) -> str | None:
     """Return the function for a branch: `break_` if it leaves the rewrite, `continue_` for a loop's next iteration."""
-    if claim.exits == jump.target:
+    if rewrite.exits == jump.target:
         return "break_"
-    return "continue_" if claim.loops and claim.inner[0][0] - 1 == jump.target else None
+    return "continue_" if rewrite.loops and rewrite.inner[0][0] - 1 == jump.target else None
 
 
 def _exit(body: Body, jump: Jump, predicate: Predicate, function: str, left: Rewrite | None) -> Rewrite:

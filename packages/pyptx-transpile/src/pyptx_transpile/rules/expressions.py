@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pyptx_transpile.body_printer import BodyPrinter
     from pyptx_transpile.layout import Expression
-    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.plan import RewritePlan, Slot
     from pyptx_transpile.rows import Body
 
 __all__ = ["EXPRESSION", "runs", "statement"]
@@ -30,24 +30,24 @@ _FARTHEST = 4  # consecutive statements without inlined instructions that a bloc
 _ENDS = frozenset({"bra", "brx", "exit", "ret"})
 
 
-def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
+def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
     """Yield the blocks of statements that need fewer lines with inlined instructions."""
     trees = Trees(body, Operations(banks_of(body), body.row.spelled()))
     for run in runs(body, plan):
         turn = plan.in_turn(run.start)
         for block in _blocks(trees.statements(run, turn=turn), run, turn=turn):
-            claim = _claim(body, block)
-            if len(block) > _SHORT or _takes_fewer_lines(body, claim, len(block), turn=turn):
-                yield claim
+            rewrite = _rewrite(body, block)
+            if len(block) > _SHORT or _takes_fewer_lines(body, rewrite, len(block), turn=turn):
+                yield rewrite
 
 
-def _takes_fewer_lines(body: Body, claim: Rewrite, statements: int, *, turn: bool) -> bool:
+def _takes_fewer_lines(body: Body, rewrite: Rewrite, statements: int, *, turn: bool) -> bool:
     """Return whether a block of statements with its header has no more lines than nested calls."""
-    calls = nested(body, range(claim.start, claim.end), turn=turn)
+    calls = nested(body, range(rewrite.start, rewrite.end), turn=turn)
     return statements + 1 <= sum(1 for _ in calls)
 
 
-def runs(body: Body, plan: Plan, least: int = _LEAST + 1) -> Iterator[range]:
+def runs(body: Body, plan: RewritePlan, least: int = _LEAST + 1) -> Iterator[range]:
     """Yield the ranges of instructions and `.loc` statements without branches or blocks.
 
     Items that a rewrite prints are excluded.
@@ -95,7 +95,7 @@ def _width(one: Tree, *, turn: bool) -> int:
     return own + sum(_width(each, turn=turn) for each in one.inner.values())
 
 
-def _claim(body: Body, block: Sequence[int | Tree]) -> Rewrite:
+def _rewrite(body: Body, block: Sequence[int | Tree]) -> Rewrite:
     first, last = block[0], block[-1]
     if isinstance(first, int) or isinstance(last, int):
         raise TypeError("a block must start and end with an expression")

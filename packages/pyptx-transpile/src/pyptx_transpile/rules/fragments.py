@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.plan import RewritePlan, Slot
     from pyptx_transpile.rows import Body
 
 __all__ = ["FRAGMENT"]
@@ -29,7 +29,7 @@ _PRODUCTS = frozenset({"mma", "wgmma"})
 _ROLES = {0: "acc", 1: "a", 2: "b", 3: "acc"}  # by operand index of the fragment in the MMA
 
 
-def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
+def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
     """Yield a rewrite for each instruction that first uses a fragment which other instructions use too."""
     if body.declared != body.start:
         return  # a helper, whose fragments are parameters
@@ -48,10 +48,10 @@ def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
             named[at][vector] = roles[vector]
     for at, names in named.items():
         if not body.deviates(at) and not _is_addressed(body, at):
-            yield _claim(at, names)
+            yield _rewrite(at, names)
 
 
-def _vectors(body: Body, plan: Plan) -> Iterator[tuple[int, tree.Vector, int]]:
+def _vectors(body: Body, plan: RewritePlan) -> Iterator[tuple[int, tree.Vector, int]]:
     """Yield the register vectors of instructions without rewrites, with their operand indices."""
     for slice_ in list(plan.unclaimed()):
         if plan.in_turn(slice_.start):
@@ -72,7 +72,7 @@ def _is_addressed(body: Body, at: int) -> bool:
     return before is not None and bool(before.operands) and before.operands[0] in bases
 
 
-def _claim(at: int, names: Mapping[tree.Vector, str]) -> Rewrite:
+def _rewrite(at: int, names: Mapping[tree.Vector, str]) -> Rewrite:
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
         node = printer.body.branch(at)
         said = printer.called(node)

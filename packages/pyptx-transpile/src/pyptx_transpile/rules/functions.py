@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from pyptx_transpile.body_printer import BodyPrinter
     from pyptx_transpile.outlined import Argument
-    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.plan import RewritePlan, Slot
     from pyptx_transpile.rules.sequences import Repeated
     from pyptx_transpile.rules.signatures import Signature, Site
 
@@ -46,7 +46,7 @@ _FEW = 4  # sites that are examined first
 _WIDTH = 100  # columns of a call on one line
 
 
-def find(_body: Body, plan: Plan) -> Iterator[Rewrite]:
+def find(_body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
     """Yield the calls that the survey of all bodies found for this one."""
     yield from plan.calls
 
@@ -84,12 +84,12 @@ def _may_save(body: Body, found: Repeated, calls: Sequence[int], *, is_scope: bo
     return gained >= lines + _least_saved(is_scope=is_scope)
 
 
-def _saved_by_loops(claims: Iterable[Rewrite]) -> int:
+def _saved_by_loops(rewrites: Iterable[Rewrite]) -> int:
     """Return about how many lines the loops among rewrites save, outer ones first; nested loops do not count."""
     saved = end = 0
-    for claim in claims:
-        if claim.repeats and claim.start >= end:
-            saved, end = saved + claim.end - claim.inner[0][1] - 1, claim.end
+    for rewrite in rewrites:
+        if rewrite.repeats and rewrite.start >= end:
+            saved, end = saved + rewrite.end - rewrite.inner[0][1] - 1, rewrite.end
     return saved
 
 
@@ -101,10 +101,10 @@ def _is_scope(body: Body) -> bool:
 class Survey:
     """Finds sequences in all bodies of a module."""
 
-    def __init__(self, plans: Mapping[int, Plan], rules: Sequence[SugarRule], taken: Iterable[str]) -> None:
+    def __init__(self, plans: Mapping[int, RewritePlan], rules: Sequence[SugarRule], taken: Iterable[str]) -> None:
         """Find sequences, considering other rewrites of the bodies; names in `taken` are not used."""
         self._plans, self._starts, self._rules = plans, sorted(plans), rules
-        self._loops = {start: [each for each in plan.claims() if each.repeats] for start, plan in plans.items()}
+        self._loops = {start: [each for each in plan.rewrites() if each.repeats] for start, plan in plans.items()}
         self._names = {start: Names(plan.body) for start, plan in plans.items()}
         self._leaves = {start: Leaves(names) for start, names in self._names.items()}
         self._taken = list(taken)
@@ -137,15 +137,15 @@ class Survey:
             return False
         body = _template(names[0], found, self._sites(bodies[:1], found)[0], given)
         helper = Helper(name, given.parameters, docstring(instructions), body, planned(body, self._rules))
-        fewer = loops - _saved_by_loops(helper.plan.claims())
+        fewer = loops - _saved_by_loops(helper.plan.rewrites())
         least = _least(helper, calls, fewer, self._estimate.lines(found.sites[0], found.length))
         if least is None or len(found.printed) < least:
             return False
         helper = replace(helper, least=least)
         self._taken.append(name)
         for one, site, arguments in zip(bodies, found.sites, given.arguments, strict=True):
-            claim = _call(helper, site, site + found.length, arguments)
-            self.calls.setdefault(one.start, []).append(claim)
+            rewrite = _call(helper, site, site + found.length, arguments)
+            self.calls.setdefault(one.start, []).append(rewrite)
         return True
 
     def _looped(self, found: Repeated) -> int:
@@ -183,7 +183,7 @@ def _call(helper: Helper, start: int, end: int, arguments: Sequence[Argument]) -
 class _Estimate:
     """Estimate of the lines that a helper saves, before it is made."""
 
-    def __init__(self, plans: Mapping[int, Plan], size: int) -> None:
+    def __init__(self, plans: Mapping[int, RewritePlan], size: int) -> None:
         """Accumulate lines and instructions up to each item."""
         lines, counts = [0.0] * (size + 1), [0] * (size + 1)
         self._ends = next(iter(plans.values())).body.row.ends
@@ -191,10 +191,10 @@ class _Estimate:
             for at in range(plan.body.start, plan.body.end):
                 lines[at + 1] = (plan.body.items[at].kind != "}") + plan.body.deviates(at)
                 counts[at + 1] = plan.body.instruction(at) is not None
-            for claim in plan.claims():
-                if not claim.inner and claim.end > claim.start + 1:
-                    share = claim.lines / (claim.end - claim.start)
-                    lines[claim.start + 1 : claim.end + 1] = [share] * (claim.end - claim.start)
+            for rewrite in plan.rewrites():
+                if not rewrite.inner and rewrite.end > rewrite.start + 1:
+                    share = rewrite.lines / (rewrite.end - rewrite.start)
+                    lines[rewrite.start + 1 : rewrite.end + 1] = [share] * (rewrite.end - rewrite.start)
         self._lines, self._counts = list(accumulate(lines)), list(accumulate(counts))
 
     def lines(self, start: int, length: int) -> float:

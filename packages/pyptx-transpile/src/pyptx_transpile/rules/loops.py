@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.plan import RewritePlan, Slot
     from pyptx_transpile.rows import Body, Jump
     from pyptx_transpile.rules.conditions import Predicate
 
@@ -41,7 +41,7 @@ def exit_label(body: Body, head: int, latch: int) -> int | None:
     return end if jumps and all(head < jump.at < latch for jump in jumps) else None
 
 
-def find_loops(body: Body, _plan: Plan) -> Iterator[Rewrite]:
+def find_loops(body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:
     """Yield rewrites for each loop, most branches first; with the label after it, if branches leave the loop for it."""
     for head, latch in sorted(latches(body).items(), key=lambda pair: (-len(body.jumps_to(pair[0])), pair[0])):
         end = exit_label(body, head, latch.at)
@@ -117,7 +117,7 @@ def _uniform(body: Body, latch: int) -> list[str]:
     return [] if uniform == (node.guard is None) else [f"uniform={uniform}"]
 
 
-def find_rotated(body: Body, _plan: Plan) -> Iterator[Rewrite]:
+def find_rotated(body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:
     """Yield rewrites for each loop with a test at its end that a branch with another test skips."""
     around = {jump.target: jump for jump in reversed(body.jumps) if jump.guarded and jump.target > jump.at}
     for head, latch in sorted(latches(body).items()):

@@ -9,13 +9,13 @@ from pyptx_ir.plugins.rows import SugarRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyptx_transpile.plan import Plan, Rewrite
+    from pyptx_transpile.plan import Rewrite, RewritePlan
     from pyptx_transpile.rows import Body
 
 __all__ = ["NAMES"]
 
 
-def find(_body: Body, _plan: Plan) -> Iterator[Rewrite]:
+def find(_body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:
     """Yield nothing: names of functions are not in their bodies."""
     return iter(())
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.plan import RewritePlan, Slot
     from pyptx_transpile.rows import Body
     from pyptx_transpile.rules.expression_trees import Tree
 
@@ -22,15 +22,15 @@ __all__ = ["NESTED"]
 _LEAST = 2  # instructions
 
 
-def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
+def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
     """Yield rewrites of instructions that are operands of the next one."""
     for run in runs(body, plan, least=_LEAST):
         for one in nested(body, run, turn=plan.in_turn(run.start)):
             if one is not None and one.inner:
-                yield _claim(one)
+                yield _rewrite(one)
 
 
-def _claim(outer: Tree) -> Rewrite:
+def _rewrite(outer: Tree) -> Rewrite:
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
         statement(printer, outer)
 

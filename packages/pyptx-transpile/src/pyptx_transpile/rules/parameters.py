@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.types import PtxType
     from pyptx_transpile.body_printer import BodyPrinter
     from pyptx_transpile.layout import Expression, Group
-    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.plan import RewritePlan, Slot
     from pyptx_transpile.rows import Body
 
 __all__ = ["PARAMETER"]
@@ -59,7 +59,7 @@ class ParameterUse:
         return "value" if self.loaded and self.generic is None else f"pointer {self.loaded}"
 
 
-def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
+def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
     """Yield a rewrite for each run of parameters, or of pointers, that one call loads."""
     if body.declared != body.start:
         return  # a helper has parameters of its own
@@ -69,7 +69,7 @@ def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
             for part, keywords in finder.parts(row):
                 names = finder.names(part)
                 if len(part) >= _LEAST or (part[0].last > part[0].at and any(names)):
-                    yield _claim(part, keywords, names)
+                    yield _rewrite(part, keywords, names)
 
 
 def _rows(given: Iterable[ParameterUse]) -> Iterator[list[ParameterUse]]:
@@ -171,7 +171,7 @@ def _keywords(modes: set[str]) -> list[str]:
     return [mode for mode in [min(modes, default="")] if mode]
 
 
-def _claim(part: Sequence[ParameterUse], keywords: Sequence[str], names: Sequence[str]) -> Rewrite:
+def _rewrite(part: Sequence[ParameterUse], keywords: Sequence[str], names: Sequence[str]) -> Rewrite:
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
         printer.deviation(part[0].at)
         begin = 0

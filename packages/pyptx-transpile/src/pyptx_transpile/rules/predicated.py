@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.syntax import nodes
     from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.plan import RewritePlan, Slot
     from pyptx_transpile.rows import Body
 
 __all__ = ["PREDICATED"]
@@ -25,14 +25,14 @@ _FEWEST = 2  # instructions of a block
 _LONG = 60  # characters of PTX; calls of shorter instructions fit on a line with their guards
 
 
-def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
+def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
     """Yield a rewrite for each run of instructions with one guard, if the call of one of them may not fit on a line."""
     for row in plan.unclaimed():
         at = row.start
         while at < row.stop:
             end = _end(body, at, row.stop)
             if end - at >= _FEWEST and any(len(spell(body.branch(each))) > _LONG for each in range(at, end)):
-                yield _claim(at, end)
+                yield _rewrite(at, end)
             at = max(end, at + 1)
 
 
@@ -55,7 +55,7 @@ def _guard(body: Body, at: int) -> nodes.Guard | None:
     return node.guard if spelling_of(body.items[at]) is None else None
 
 
-def _claim(start: int, end: int) -> Rewrite:
+def _rewrite(start: int, end: int) -> Rewrite:
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
         indent = printer.page.indent
         nodes = [printer.body.branch(at) for at in range(start, end)]

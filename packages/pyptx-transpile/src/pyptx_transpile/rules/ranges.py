@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.plan import RewritePlan, Slot
     from pyptx_transpile.rows import Body, Jump, Row
     from pyptx_transpile.spelling import Banks
 
@@ -57,13 +57,13 @@ class Counted:
     moved: bool
 
 
-def find(body: Body, _plan: Plan) -> Iterator[Rewrite]:
+def find(body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:
     """Yield rewrites for each counting loop; with the label after it, if branches leave the loop for it."""
     names = body.row.derived(_named)
     for loop in _loops(body):
         end = exit_label(body, loop.head, loop.latch)
         for until in (None,) if end is None else (end, None):
-            yield _claim(loop, names.get(loop.spelling), until)
+            yield _rewrite(loop, names.get(loop.spelling), until)
 
 
 def _loops(body: Body) -> Iterator[Counted]:
@@ -143,7 +143,7 @@ def _runs(loop: Counted, start: tree.Operand) -> bool:
     return bool(range(first, stop, step)) and ("setp.ne" not in loop.spelling or (stop - first) % step == 0)
 
 
-def _claim(loop: Counted, constant: Constant | None, end: int | None) -> Rewrite:
+def _rewrite(loop: Counted, constant: Constant | None, end: int | None) -> Rewrite:
     step, test = loop.latch - 2, loop.latch - 1
 
     def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:

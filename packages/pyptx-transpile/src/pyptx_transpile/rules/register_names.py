@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.plan import RewritePlan, Slot
     from pyptx_transpile.rows import Body
 
 __all__ = ["REGISTER", "naming", "wanted_name"]
@@ -29,7 +29,7 @@ __all__ = ["REGISTER", "naming", "wanted_name"]
 _NUMBERED = re.compile(r".*_(param_\d+)", re.ASCII | re.DOTALL)
 
 
-def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
+def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
     """Yield rewrites of instructions that no other rule rewrites, and whose result is named after its source."""
     if body.declared != body.start:
         return  # a helper's registers are parameters

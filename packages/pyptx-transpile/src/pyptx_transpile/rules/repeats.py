@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pyptx_transpile.body_printer import BodyPrinter
     from pyptx_transpile.page import Page
-    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.plan import RewritePlan, Slot
     from pyptx_transpile.rows import Body
     from pyptx_transpile.rules.turns import Loop
 
@@ -86,9 +86,9 @@ class Items:
     numbers: list[tuple[int, ...]] = field(default_factory=list["tuple[int, ...]"])
     next_like: list[int] = field(default_factory=list[int])
 
-    def read(self, plan: Plan) -> None:
+    def read(self, plan: RewritePlan) -> None:
         """Read the items without rewrites."""
-        owned = {at for claim in plan.claims() for at in claim.own()}
+        owned = {at for rewrite in plan.rewrites() for at in rewrite.own()}
         known: dict[Hashable, int] = {"{": _OPEN, "}": _CLOSE}
         parts: Parts = {}
         for at in range(self.body.start, self.body.end):
@@ -207,12 +207,12 @@ def _without_numbers(text: str) -> tuple[str, tuple[int, ...]]:
     return _NUMBER.sub(taken, text), tuple(numbers)
 
 
-def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
+def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
     """Yield the runs of iterations that save most, from top to bottom, each followed by its nested runs."""
     items = Items(body)
     items.read(plan)
     for run in _runs(items, 0, len(items.shapes), 0):
-        yield _claim(body.start + run.start, run)
+        yield _rewrite(body.start + run.start, run)
 
 
 def _runs(items: Items, start: int, end: int, level: int) -> Iterator[Run]:
@@ -298,7 +298,7 @@ def _tables(columns: Sequence[tuple[int, ...]], steps: Sequence[int], turns: int
     return {each[:turns]: None for each, step in zip(columns, steps, strict=True) if step < turns}
 
 
-def _claim(start: int, run: Run) -> Rewrite:
+def _rewrite(start: int, run: Run) -> Rewrite:
     end = start + run.length * run.count
 
     def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:

@@ -22,7 +22,7 @@ from pyptx_transpile.shapes import Shapes
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
-    from pyptx_transpile.plan import Plan, Rewrite
+    from pyptx_transpile.plan import Rewrite, RewritePlan
     from pyptx_transpile.rows import Body
     from pyptx_transpile.shapes import Names
 
@@ -66,7 +66,7 @@ class Statements:
     starts of loop rewrites to ends.
     """
 
-    def __init__(self, plans: Mapping[int, Plan], names: Mapping[int, Names], size: int) -> None:
+    def __init__(self, plans: Mapping[int, RewritePlan], names: Mapping[int, Names], size: int) -> None:
         """Assign numbers to the items of bodies; rewrites are indivisible."""
         self.shapes = [0] * size
         self.first, self.last = list(range(size)), list(range(1, size + 1))
@@ -78,12 +78,12 @@ class Statements:
             self._number(names[plan.body.start], known, numbers)
             for jump in plan.body.jumps:
                 self._join(min(jump.at, jump.target), max(jump.at, jump.target) + 1)
-            for claim in plan.claims():  # outer ones first
-                if claim.repeats:
-                    self._turn(claim)
+            for rewrite in plan.rewrites():  # outer ones first
+                if rewrite.repeats:
+                    self._turn(rewrite)
                     continue
-                for at in claim.own():
-                    self._bind(at, claim.start, claim.end)
+                for at in rewrite.own():
+                    self._bind(at, rewrite.start, rewrite.end)
         places = zip(self.first, self.last, self.turns, strict=True)
         self._bound = bytes([last - first > 1 or turns != () for first, last, turns in places])
         """1 for each item that is bound to a slice or in an iteration."""
@@ -102,10 +102,10 @@ class Statements:
             if what is not None:
                 self.shapes[at] = known.setdefault(what, len(known) + 1)
 
-    def _turn(self, claim: Rewrite) -> None:
-        self.loops.setdefault(claim.start, claim.end)
-        for number, (start, end) in enumerate(claim.inner):
-            turn = Iteration(claim.start, claim.end, number, end)
+    def _turn(self, rewrite: Rewrite) -> None:
+        self.loops.setdefault(rewrite.start, rewrite.end)
+        for number, (start, end) in enumerate(rewrite.inner):
+            turn = Iteration(rewrite.start, rewrite.end, number, end)
             around, inside = None, tuple[Iteration, ...]()
             for at in range(start, end):
                 if self.turns[at] is not around:
@@ -221,7 +221,7 @@ def _is_of_function(body: Body, at: int, node: nodes.Instruction) -> bool:
 
 
 def repeated(
-    plans: Mapping[int, Plan],
+    plans: Mapping[int, RewritePlan],
     names: Mapping[int, Names],
     size: int,
     saved: Callable[[int, int, int], float],

@@ -19,7 +19,7 @@ from pyptx_transpile.spelling import banks_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyptx_transpile.plan import Plan, Rewrite
+    from pyptx_transpile.plan import Rewrite, RewritePlan
     from pyptx_transpile.rows import Body, Row
 
 __all__ = ["PLACE"]
@@ -27,7 +27,7 @@ __all__ = ["PLACE"]
 _LONGEST, _LONGEST_WORD = 8, 4  # characters of a name; of the first word of a longer name: lines must not break
 
 
-def find(body: Body, plan: Plan) -> Iterator[Rewrite]:
+def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
     """Yield rewrites of instructions that no other rule rewrites, and whose result is such an address."""
     shared = body.row.derived(_shared_variables)
     if body.declared != body.start or not shared:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pyptx_transpile.body_printer import BodyPrinter
     from pyptx_transpile.layout import Expression
-    from pyptx_transpile.plan import Plan, Slot
+    from pyptx_transpile.plan import RewritePlan, Slot
     from pyptx_transpile.rows import Body, Row
     from pyptx_transpile.rules.wait_shapes import WaitMatch
 
@@ -49,13 +49,13 @@ _NAMES = ("wait", "wait_2", "wait_3")  # reserved in pyptx_transpile.names
 _LEAST = 2  # waits with equal keywords, and number of these keywords
 
 
-def find(body: Body, _plan: Plan) -> Iterator[Rewrite]:
+def find(body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:
     """Yield a rewrite for each wait."""
     for found in waits(body):
-        yield _claim(found, body.row.derived(_named).get(common(found)))
+        yield _rewrite(found, body.row.derived(_named).get(common(found)))
 
 
-def _claim(found: WaitMatch, constant: Constant | None) -> Rewrite:
+def _rewrite(found: WaitMatch, constant: Constant | None) -> Rewrite:
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
         printer.deviation(found.start)
         arguments: list[Expression] = [_computed(printer, found, name) for name in ("mbar", "phase")]

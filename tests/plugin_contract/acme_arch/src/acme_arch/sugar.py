@@ -10,20 +10,20 @@ from pyptx_transpile import Rewrite
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyptx_transpile import Plan
+    from pyptx_transpile import RewritePlan
     from pyptx_transpile.body_printer import BodyPrinter
     from pyptx_transpile.plan import Slot
     from pyptx_transpile.rows import Body
 
 
-def find(body: Body, _plan: Plan) -> Iterator[Rewrite]:
+def find(body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:
     """Yield a rewrite of each acme.frob."""
     for at in body.places("acme"):
         if body.branch(at).opcode == ("acme", "frob", "b32"):
-            yield _claim(at)
+            yield _rewrite(at)
 
 
-def _claim(at: int) -> Rewrite:
+def _rewrite(at: int) -> Rewrite:
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
         printer.deviation(at)
         node = printer.body.branch(at)

@@ -41,7 +41,7 @@ class Collectors:
         self._wave = wave
         self._kept: dict[tuple[int, str], _Kept] = {}
 
-    def judge(self, turn: ExecutionContext, products: MmaBatch, uses: tuple[tuple[str, str], ...]) -> None:
+    def check(self, turn: ExecutionContext, products: MmaBatch, uses: tuple[tuple[str, str], ...]) -> None:
         """Report MMAs that use a buffer without their operand; record the new contents."""
         plan = products.plan
         for number, block in enumerate(products.blocks.tolist()):

@@ -112,7 +112,7 @@ def compile_product(operands: Operands) -> Action:
                 continue
             products.numbers = some.join(kind)
             if some.checked:
-                some.part(Collectors).judge(some, products, uses)
+                some.part(Collectors).check(some, products, uses)
             thread_order.issue(some, products, _touches(products), proxy=ASYNC)
 
     return operands.action(issue)
@@ -160,9 +160,9 @@ def _plan(turn: ExecutionContext, opcode: Opcode, bits: int) -> MmaPlan | None:
 def _sound(turn: ExecutionContext, products: MmaBatch) -> bool:
     """Report invalid operands; return whether the MMA can be computed anyway."""
     if turn.checked and turn.count > 1:
-        _judge_threads(turn, products)
+        _check_threads(turn, products)
     plan = products.plan
-    _judge_alignment(turn, products)
+    _check_alignment(turn, products)
     sound = all(_holds(turn, products, rectangles, at) for rectangles, at in _matrices(products))
     if turn.checked:
         _apart(turn, products)
@@ -182,7 +182,7 @@ def _sound(turn: ExecutionContext, products: MmaBatch) -> bool:
     return sound
 
 
-def _judge_threads(turn: ExecutionContext, products: MmaBatch) -> None:
+def _check_threads(turn: ExecutionContext, products: MmaBatch) -> None:
     """Report threads that issue one MMA together; several threads may issue MMAs with different accumulators."""
     _, sharing = np.unique(np.stack([products.blocks, products.d]), axis=1, return_counts=True)
     if count := int(sharing[sharing > 1].sum()):
@@ -190,7 +190,7 @@ def _judge_threads(turn: ExecutionContext, products: MmaBatch) -> None:
         turn.report(_RULE, message, help="issue from one thread (elect.sync)", count=count)
 
 
-def _judge_alignment(turn: ExecutionContext, products: MmaBatch) -> None:
+def _check_alignment(turn: ExecutionContext, products: MmaBatch) -> None:
     """Report matrices that start at another lane than the accumulator. Manual: "Alignment restriction"."""
     opcode, lanes = products.plan.opcode, lanes_of(products.d)
     held = {"operand A": products.a.astype(np.int64)} if opcode.in_tensor else {}
@@ -219,7 +219,7 @@ def _holds(turn: ExecutionContext, products: MmaBatch, rectangles: Sequence[Rect
     low = max(each.lane + each.rows for each in rectangles)
     for block, lane, column in zip(products.blocks, lanes_of(addresses), columns_of(addresses), strict=True):
         for other in {each.block for each in rectangles}:
-            sound &= allocation.judge_columns(turn, int(block) + other, int(column), end)
+            sound &= allocation.check_columns(turn, int(block) + other, int(column), end)
         if lane + low > LANES or lane % (PARTITION // 2):
             message = f"tcgen05.mma operand at tensor memory lane {lane}: must be 0, or 16 if M = 64"
             turn.fault(_RULE, message, "clear the lane field (bits 31-16) of the address", turn.count)

@@ -62,7 +62,7 @@ def prepare(
         if isinstance(transfer, Narrowing):
             _check_written(turn, transfer.source)
         else:
-            transfer.origin = _judge_undefined(turn, transfer)
+            transfer.origin = _check_undefined(turn, transfer)
         _check_barrier(turn, transfer.targets[0], barriers, paired=paired)
     warps, lanes = turn.threads
     copy = IssuedCopy(
@@ -113,7 +113,7 @@ def _check_barrier(turn: ExecutionContext, target: Elements, barriers: tuple[int
     )
 
 
-def _judge_undefined(turn: ExecutionContext, transfer: Transfer) -> Origin | None:
+def _check_undefined(turn: ExecutionContext, transfer: Transfer) -> Origin | None:
     """Return the origin of undefined bits that a copy moves or adds to; report bits visible to the host."""
     known, origin = transfer.known, None
     sides = (

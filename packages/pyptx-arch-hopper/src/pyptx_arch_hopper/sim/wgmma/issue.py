@@ -36,7 +36,7 @@ def compile_product(operands: Operands, product: WgmmaDescription) -> Action:
     read_a = reading(operands, "a_desc", plan.a) if product.a is None else None
     read_b = reading(operands, "b_desc", plan.b)
     scale = operands.source("scale_d", "pred")
-    judge = _judging(operands, plan) if operands.checked else None
+    check = _checking(operands, plan) if operands.checked else None
 
     def issue(turn: ExecutionContext) -> None:
         warpgroups = turn.warpgroups()
@@ -64,8 +64,8 @@ def compile_product(operands: Operands, product: WgmmaDescription) -> Action:
             metadata=tuple(warpgroups.threads(turn.read(each)) for each in metadata),
             adds=adds,
         )
-        if judge is not None:
-            judge(turn, warpgroups, products)
+        if check is not None:
+            check(turn, warpgroups, products)
         turn.issue(products, _touches(products) if turn.observed else (), proxy=ASYNC)
 
     return operands.action(issue)
@@ -95,17 +95,17 @@ def _fragments(
     return lambda: held
 
 
-def _judging(operands: Operands, plan: WgmmaPlan) -> Callable[[ExecutionContext, Warpgroups, WgmmaBatch], None]:
+def _checking(operands: Operands, plan: WgmmaPlan) -> Callable[[ExecutionContext, Warpgroups, WgmmaBatch], None]:
     """Return the checker that runs at issue of wgmma and records which accumulator elements become undefined."""
     order, undefined = _ordering(operands, plan.product), UndefinedSums(operands, plan)
 
-    def judge(turn: ExecutionContext, warpgroups: Warpgroups, products: WgmmaBatch) -> None:
+    def check(turn: ExecutionContext, warpgroups: Warpgroups, products: WgmmaBatch) -> None:
         unknown = undefined.found(turn, warpgroups, products)
         order(turn, warpgroups, products.numbers)
         if unknown is not None:
             undefined.leave(turn, warpgroups, *unknown)
 
-    return judge
+    return check
 
 
 def _plan(operands: Operands, product: WgmmaDescription) -> WgmmaPlan:
@@ -146,7 +146,7 @@ def _ordering(
     """Return the checker of an MMA's registers that runs at issue."""
     written = operands.registers_in("d")
     slots, factors = tuple(written), () if product.a is None else tuple(operands.registers_in("a"))
-    order_of = operands.judge(CLAIMS)
+    order_of = operands.register_checker(ASYNC_REGISTERS)
     shape = product.columns << 16 | product.depth
 
     def order(turn: ExecutionContext, warpgroups: Warpgroups, numbers: IntArray) -> None:
@@ -158,7 +158,7 @@ def _ordering(
     return order
 
 
-def _claimed(operands: Operands) -> Mapping[int, str]:
+def _async_registers(operands: Operands) -> Mapping[int, str]:
     """Return the slots and names of the registers that an MMA uses."""
     return operands.registers_in(*(name for name in ("d", "a") if name in operands.names))
 
@@ -180,4 +180,4 @@ def _finish(turn: ExecutionContext, read: Collection[int], written: Collection[i
     turn.finish(theirs)
 
 
-CLAIMS: Final = AsyncRegisters(_claimed, RegisterOrder, _finish)
+ASYNC_REGISTERS: Final = AsyncRegisters(_async_registers, RegisterOrder, _finish)

@@ -143,10 +143,10 @@ class RegisterOrder:
     ) -> None:
         """Check MMAs that accumulate into some registers and read others, and record them; `numbers` per warp."""
         sums, factors = map(self._of, slots)
-        self._judge_fence(turn, np.concatenate([sums, factors]), warps)
-        self._judge_use(turn, sums, warps, _ADDS, shape)
+        self._check_fence(turn, np.concatenate([sums, factors]), warps)
+        self._check_use(turn, sums, warps, _ADDS, shape)
         if len(factors):
-            self._judge_use(turn, factors, warps, _READS, shape)
+            self._check_use(turn, factors, warps, _READS, shape)
         for rows, use in ((sums, _ADDS), (factors, _READS)):
             at = _places(rows, warps)
             self._group[at] = numbers + 1
@@ -154,7 +154,7 @@ class RegisterOrder:
             self._shape[at] = shape
             self._use[at] = use
 
-    def _judge_fence(self, turn: ExecutionContext, rows: IntArray, warps: IntArray) -> None:
+    def _check_fence(self, turn: ExecutionContext, rows: IntArray, warps: IntArray) -> None:
         at = _places(rows, warps)
         late = (self._touched[at] >= self._fenced[warps]) | (self._fenced[warps] == 0)
         if not late.any():
@@ -174,7 +174,7 @@ class RegisterOrder:
             cause=turn.pc,
         )
 
-    def _judge_use(self, turn: ExecutionContext, rows: IntArray, warps: IntArray, use: int, shape: int) -> None:
+    def _check_use(self, turn: ExecutionContext, rows: IntArray, warps: IntArray, use: int, shape: int) -> None:
         at = _places(rows, warps)
         busy = self._group[at] > self._done(warps)
         if not busy.any():

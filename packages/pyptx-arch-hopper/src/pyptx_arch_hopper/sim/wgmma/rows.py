@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyptx_arch_hopper.fragments import wgmma_fragment
 from pyptx_arch_hopper.sim.wgmma.described import WGMMA, WgmmaDescription
-from pyptx_arch_hopper.sim.wgmma.issue import CLAIMS, compile_product
+from pyptx_arch_hopper.sim.wgmma.issue import ASYNC_REGISTERS, compile_product
 from pyptx_sim.extension import InstructionSemantics
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def _product(operands: Operands) -> Action:
 def _fence(operands: Operands) -> Action:
     if not operands.checked:
         return operands.nothing()
-    order = operands.judge(CLAIMS)
+    order = operands.register_checker(ASYNC_REGISTERS)
     return operands.action(lambda turn: turn.part(order).fence(turn))
 
 
@@ -72,7 +72,7 @@ STEPS: Final = (
         compile=_product,
         converges="warpgroup",
         synchronizes_warp=True,
-        async_registers=CLAIMS,
+        async_registers=ASYNC_REGISTERS,
     ),
     InstructionSemantics(opcode="wgmma.fence", effect="order", compile=_fence),
     InstructionSemantics(opcode="wgmma.commit_group", effect="issue", compile=_commit),

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from pyptx_sim.checks.asynchrony.async_races import AsyncRaces, Report
     from pyptx_sim.checks.race.shadow import Shadow
-    from pyptx_sim.extension import Layout
+    from pyptx_sim.extension import AccessLayout
     from pyptx_sim.observer import AsyncAccess, AsyncOperations, RunView
 
 
@@ -32,7 +32,7 @@ class Layouts:
         self._work = work
         self._parts_of = parts_of
         self._report = report
-        self._layouts_of: dict[int, Layout | None] = {}  # by pc; None for one that has written by several layouts
+        self._layouts_of: dict[int, AccessLayout | None] = {}  # by pc; None for one that has written by several layouts
 
     def issued(self, work: AsyncOperations) -> None:
         """Judge what work reads, and remember what it writes."""
@@ -45,7 +45,7 @@ class Layouts:
             elif any(known not in (None, touch.layout) for known in self._layouts_of.values()):
                 self._judge(work.pc, touch, touch.layout)
 
-    def _judge(self, pc: int, touch: AsyncAccess, layout: Layout) -> None:
+    def _judge(self, pc: int, touch: AsyncAccess, layout: AccessLayout) -> None:
         for offset, writer in self._work.last_writers(touch):
             written = self._layouts_of.get(writer)
             if written is None or written == layout:

@@ -23,9 +23,9 @@ from pyptx_ir.syntax.operands import (
     Vector,
 )
 from pyptx_sim.extension import step_of
+from pyptx_sim.instructions.compiling.async_registers import checker_of
 from pyptx_sim.instructions.compiling.bound import BoundInstruction
 from pyptx_sim.instructions.compiling.carrying import Carried
-from pyptx_sim.instructions.compiling.claims import judge_of
 from pyptx_sim.instructions.compiling.registers import Reader, Writer, read_register, write_register
 from pyptx_sim.instructions.memory.addresses import shared_target, target
 from pyptx_sim.instructions.memory.atomics import update_of
@@ -167,9 +167,9 @@ class Operands(BoundInstruction):
         found = (self.register(part) for part in parts)
         return {each.slot: each.name for each in found if each is not None}
 
-    def judge(self, claims: AsyncRegisters[J]) -> Callable[[Wave], J]:
+    def register_checker(self, registers: AsyncRegisters[J]) -> Callable[[Wave], J]:
         """Return a checker factory for `ExecutionContext.part`, for all registers claimed for this checker."""
-        return judge_of(self, claims)
+        return checker_of(self, registers)
 
     # --- names ----------------------------------------------------------------------------------
 

@@ -9,9 +9,9 @@ from pyptx_ir.isa.form_diagnostics import unknown_hint
 from pyptx_ir.syntax.operands import Register
 from pyptx_sim.errors import MissingSemantics
 from pyptx_sim.extension import InstructionSemantics, meaning_of, step_of
+from pyptx_sim.instructions.compiling.async_registers import touching
 from pyptx_sim.instructions.compiling.batches import compile_batches
 from pyptx_sim.instructions.compiling.carrying import guarding
-from pyptx_sim.instructions.compiling.claims import touching
 from pyptx_sim.instructions.compiling.collectives import collective
 from pyptx_sim.instructions.compiling.compute import compile_operation
 from pyptx_sim.instructions.compiling.held import hold

@@ -113,12 +113,12 @@ def _of_own_block(find: Target) -> Target:
 
     def own(wave: Wave, lanes: Lanes) -> Iterator[tuple[SpaceMemory, Lanes, IntArray]]:
         found = find(wave, lanes)
-        return found if wave.rank_base.size == 1 else _judged(wave, found)  # one rank: no clusters
+        return found if wave.rank_base.size == 1 else _checked(wave, found)  # one rank: no clusters
 
     return own
 
 
-def _judged(
+def _checked(
     wave: Wave, found: Iterator[tuple[SpaceMemory, Lanes, IntArray]]
 ) -> Iterator[tuple[SpaceMemory, Lanes, IntArray]]:
     size = wave.machine.launch.cluster_size

@@ -181,12 +181,12 @@ def checking_metadata(operands: Operands, step: Action) -> Action:
     if not operands.checked or not operands.word("sp::ordered_metadata") or not isinstance(selector, Immediate):
         return step
     element = element_of(operands.form().places["a"], operands.words)
-    judge = meaningless(operands.word("shape"), element, operands.integer(selector))
+    is_meaningless = meaningless(operands.word("shape"), element, operands.integer(selector))
     read = operands.read(operands.named("e"), "b32")
 
     def check(wave: Wave, lanes: Lanes) -> None:
         words_of_lanes = np.broadcast_to(read(wave, lanes), (lanes.height, WARP))
-        bad: Array = np.logical_and(judge(words_of_lanes), lanes.full_mask.any(axis=1, keepdims=True))
+        bad: Array = np.logical_and(is_meaningless(words_of_lanes), lanes.full_mask.any(axis=1, keepdims=True))
         if bad.any():
             position, row = (int(part[0]) for part in np.nonzero(bad))
             wave.report(

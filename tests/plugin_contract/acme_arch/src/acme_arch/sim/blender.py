@@ -15,11 +15,11 @@ import numpy as np
 from acme_arch.sim.vault import LINE, VAULT, WORD
 from pyptx_sim.checks import RaceChecker
 from pyptx_sim.extension import (
+    AccessLayout,
     AsyncAccess,
     AsyncIssue,
     GroupKind,
     InstructionSemantics,
-    Layout,
     Proxy,
     Rule,
 )
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 BLENDS = GroupKind(name="blend", operations="blends", unfinished="unfinished-blend")
 BLENDER = Proxy(name="blender", unfenced="missing-acme-fence")
 LAYOUTS = {
-    word: Layout(name=name, mismatch="blend-order", user="the blender")
+    word: AccessLayout(name=name, mismatch="blend-order", user="the blender")
     for word, name in (("", "rows"), ("columns", "columns"))
 }
 

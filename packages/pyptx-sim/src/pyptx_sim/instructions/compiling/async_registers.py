@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.program.program import Program
 
-    JudgeOf = Callable[[Wave], RegisterChecker]
+    CheckerOf = Callable[[Wave], RegisterChecker]
     Finish = Callable[[ExecutionContext, Collection[int], Collection[int]], None]
     Slots = tuple[int, ...]
 
@@ -28,19 +28,19 @@ J = TypeVar("J", bound="RegisterChecker")
 
 
 @dataclass(frozen=True, slots=True)
-class _Claimed:
-    """Registers that a program claims for one kind of checker, its factory, and the completing function."""
+class _CheckedRegisters:
+    """Registers of asynchronous operations for one kind of checker, its factory, and the completing function."""
 
     registers: Mapping[int, str]
-    make: JudgeOf
+    make: CheckerOf
     finish: Finish | None
 
 
 @lru_cache(maxsize=32)
-def _judges(program: Program, given: type[Operands]) -> Mapping[Callable[..., RegisterChecker], _Claimed]:
-    """Return the claims of a program by the factory of the checker.
+def _checkers(program: Program, given: type[Operands]) -> Mapping[Callable[..., RegisterChecker], _CheckedRegisters]:
+    """Return the registers of a program's asynchronous operations by checker factory.
 
-    Claims read the operands with the class `given`.
+    Operands are read with the class `given`.
     """
     found: dict[Callable[..., RegisterChecker], dict[int, str]] = {}
     finishing: dict[Callable[..., RegisterChecker], Finish | None] = {}
@@ -50,38 +50,41 @@ def _judges(program: Program, given: type[Operands]) -> Mapping[Callable[..., Re
             registers = step.async_registers.registers(given(program, site, checked=False))
             found.setdefault(step.async_registers.check, {}).update(registers)
             finishing[step.async_registers.check] = step.async_registers.finish
-    return {judge: _Claimed(registers, _made(judge, registers), finishing[judge]) for judge, registers in found.items()}
+    return {
+        check: _CheckedRegisters(registers, _made(check, registers), finishing[check])
+        for check, registers in found.items()
+    }
 
 
-def _judges_of(operands: Operands) -> Mapping[Callable[..., RegisterChecker], _Claimed]:
+def _checkers_of(operands: Operands) -> Mapping[Callable[..., RegisterChecker], _CheckedRegisters]:
     given: Callable[..., Operands] = type(operands)
-    return _judges(operands.program, given)
+    return _checkers(operands.program, given)
 
 
-def _made(judge: Callable[[Wave, Mapping[int, str]], J], registers: Mapping[int, str]) -> Callable[[Wave], J]:
-    return lambda wave: judge(wave, registers)
+def _made(check: Callable[[Wave, Mapping[int, str]], J], registers: Mapping[int, str]) -> Callable[[Wave], J]:
+    return lambda wave: check(wave, registers)
 
 
-def judge_of(operands: Operands, claims: AsyncRegisters[J]) -> Callable[[Wave], J]:
-    """Return a checker factory for `Wave.part`, for all registers that the program claims for this checker."""
-    claimed = _judges_of(operands).get(claims.check)
-    return cast("Callable[[Wave], J]", _made(claims.check, {}) if claimed is None else claimed.make)
+def checker_of(operands: Operands, registers: AsyncRegisters[J]) -> Callable[[Wave], J]:
+    """Return a checker factory for `Wave.part`, for all registers of the program that this checker checks."""
+    checked = _checkers_of(operands).get(registers.check)
+    return cast("Callable[[Wave], J]", _made(registers.check, {}) if checked is None else checked.make)
 
 
 def touching(operands: Operands, action: Action) -> Action:
     """Return an action that first checks (in a checked run) and completes asynchronous operations on its registers."""
-    judges = _judges_of(operands)
-    if not judges:
+    checkers = _checkers_of(operands)
+    if not checkers:
         return action
     uses = [
         tuple(dict.fromkeys(each.slot for each in used)) for used in used_registers(operands.program, operands.site)
     ]
-    for claimed in judges.values():
-        read, written = (tuple(slot for slot in slots if slot in claimed.registers) for slots in uses)
-        if (read or written) and claimed.finish is not None:
-            action = _after(action, claimed.finish, read, written)
+    for checked in checkers.values():
+        read, written = (tuple(slot for slot in slots if slot in checked.registers) for slots in uses)
+        if (read or written) and checked.finish is not None:
+            action = _after(action, checked.finish, read, written)
         if (read or written) and operands.checked:
-            action = _judged(action, claimed.make, read, written)
+            action = _checked(action, checked.make, read, written)
     return action
 
 
@@ -94,7 +97,7 @@ def _after(action: Action, finish: Finish, read: Slots, written: Slots) -> Actio
     return run
 
 
-def _judged(action: Action, make: JudgeOf, read: Slots, written: Slots) -> Action:
+def _checked(action: Action, make: CheckerOf, read: Slots, written: Slots) -> Action:
     def run(wave: Wave, lanes: Lanes) -> None:
         wave.part(make).touch(read, written, ExecutionContext(wave, lanes))
         action(wave, lanes)
