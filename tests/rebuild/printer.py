@@ -67,7 +67,7 @@ def said(owner: str, leading_trivia: str | None, spelling: str | None = None) ->
     """Return the line that sets the formatting of the next statement; none if its formatting is unset."""
     if leading_trivia is None and spelling is None:
         return []
-    return [call(f"{owner}.written", leading_trivia=leading_trivia, spelling=spelling)]
+    return [call(f"{owner}.formatted", leading=leading_trivia, text=spelling)]
 
 
 def section(node: nodes.Section) -> Iterator[str]:

@@ -151,14 +151,16 @@ ret;
 """
 
 
-@pytest.mark.parametrize(("seed", "late"), [*product((0, 1, 2), (False, True))])
+@pytest.mark.parametrize(("seed", "delay_async"), [*product((0, 1, 2), (False, True))])
 @pytest.mark.parametrize("masks", [(0b1111,) * 4, (0b0010, 0b0100, 0b1000, 0b0001), (0b1111, 0b0001, 0b0010, 0b1100)])
 def test_a_commit_arrives_at_the_barriers_of_all_blocks_that_it_names(
-    masks: tuple[int, ...], seed: int, *, late: bool
+    masks: tuple[int, ...], seed: int, *, delay_async: bool
 ) -> None:
     """Each of four CTAs expects one arrival per mask that includes it: with fewer it would hang."""
     arrivals = [sum(mask >> block & 1 for mask in masks) for block in range(4)]
     given, out = np.array(list(zip(masks, arrivals, strict=True)), np.uint32), np.zeros(4, np.uint32)
-    result = run(COMMIT, grid=4, block=32, cluster=4, args=[out, given], checks="all", seed=seed, delay_async=late)
+    result = run(
+        COMMIT, grid=4, block=32, cluster=4, args=[out, given], checks="all", seed=seed, delay_async=delay_async
+    )
     assert not [finding for finding in result.findings if finding.rule != "uninitialized-memory"]
     assert out.tolist() == [1] * 4

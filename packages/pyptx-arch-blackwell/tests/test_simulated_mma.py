@@ -117,13 +117,13 @@ def test_products_of_one_pipeline_follow_each_other(blocks: int, options: dict[s
 
 
 @pytest.mark.parametrize("buffer", ["a", "b0", "b1", "b2", "b3"])
-@pytest.mark.parametrize("late", [False, True])
-def test_a_product_may_take_a_factor_from_its_collector(buffer: str, *, late: bool) -> None:
+@pytest.mark.parametrize("delay_async", [False, True])
+def test_a_product_may_take_a_factor_from_its_collector(buffer: str, *, delay_async: bool) -> None:
     """Three MMAs with the same operands add up: collector reuse is permitted, not required, and changes no result."""
     bench = Bench()
     it = bench.add(Product("f16", "f32", "f16", "f16", 128, 64, a_layout=Layout("K", 32), adds=False, ws=buffer != "a",
                            words=f".collector::{buffer}::fill"))  # fmt: skip
     *_, line = bench.issue.lines
     bench.issue.emit("setp.eq.u32 %done, 0, 0;", *(line.replace("fill", what) for what in ("use", "lastuse")))
-    found = it.found(bench.run(delay_async=late))
+    found = it.found(bench.run(delay_async=delay_async))
     np.testing.assert_allclose(found, 3 * it.sums, rtol=0, atol=3 * float(it.bound.max()))

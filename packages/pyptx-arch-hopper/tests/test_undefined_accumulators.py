@@ -56,7 +56,13 @@ A_HELD = {"LEFT": "{%r14, %r15, %r16, %r17}", "TRANSPOSED": ""}
 
 
 def findings(
-    *body: str, rows: int = 64, columns: int = 8, threads: int = 128, lanes: int = 4, late: bool = False, seed: int = 0
+    *body: str,
+    rows: int = 64,
+    columns: int = 8,
+    threads: int = 128,
+    lanes: int = 4,
+    delay_async: bool = False,
+    seed: int = 0,
 ) -> list[Any]:
     """Run with `rows` of A and `columns` of B defined; of threads below `threads`, `lanes` of each four store D."""
     text = "".join((HEAD, *body, TAIL))
@@ -64,7 +70,7 @@ def findings(
     for word, number in words.items():
         text = text.replace(word, str(number))
     return list(
-        run(text, grid=1, block=128, args=[np.zeros((128, 4), np.float32)], delay_async=late, seed=seed).findings
+        run(text, grid=1, block=128, args=[np.zeros((128, 4), np.float32)], delay_async=delay_async, seed=seed).findings
     )
 
 

@@ -13,7 +13,7 @@ from pyptx_sim.errors import MemoryFault
 from .ptx_text import execute, module
 
 SCHEDULES: tuple[dict[str, Any], ...] = ({}, {"seed": 1}, {"seed": 2}, {"delay_async": True})
-each_schedule = pytest.mark.parametrize("schedule", SCHEDULES, ids=["in order", "seed 1", "seed 2", "late"])
+each_schedule = pytest.mark.parametrize("schedule", SCHEDULES, ids=["in order", "seed 1", "seed 2", "delay_async"])
 
 BEFORE = ".shared .align 128 .b8 s[4096];\n.shared .align 8 .b64 bar[4];"
 PARAMETERS = ".param .u64 out, .param .u64 x"
@@ -165,10 +165,10 @@ def test_a_late_copy_is_not_seen_before_the_wait() -> None:
     cp.async.wait_all;
     """
     seen: dict[bool, Any] = {}
-    for late in (False, True):
+    for delay_async in (False, True):
         out, x = np.zeros(32, np.uint32), np.arange(1, 33, dtype=np.uint32)
-        execute(body, out, x, parameters=PARAMETERS, before=BEFORE, checks="none", delay_async=late)
-        seen[late] = out
+        execute(body, out, x, parameters=PARAMETERS, before=BEFORE, checks="none", delay_async=delay_async)
+        seen[delay_async] = out
     assert not seen[True].any()
 
 

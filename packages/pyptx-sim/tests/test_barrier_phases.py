@@ -77,8 +77,8 @@ RIGHT = {
 
 def found(threads: int, body: str) -> list[set[str]]:
     results = []
-    for seed, late in SCHEDULES:
-        result = execute(f"{WARP}{body}", np.zeros(1, np.uint32), block=threads, seed=seed, delay_async=late)
+    for seed, delay_async in SCHEDULES:
+        result = execute(f"{WARP}{body}", np.zeros(1, np.uint32), block=threads, seed=seed, delay_async=delay_async)
         results.append({each.rule for each in result.findings})
     return results
 

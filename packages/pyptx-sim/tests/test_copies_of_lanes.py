@@ -45,8 +45,8 @@ def found(between: str, distance: int) -> list[set[str]]:
     body = f"{COPY}{between}\nxor.b32 %r4, %r0, {distance};{READ}\ncp.async.wait_all;"
     memory = [np.arange(256, dtype=np.uint32) for _ in SCHEDULES]
     results = [
-        execute(body, words, block=64, seed=seed, delay_async=late)
-        for words, (seed, late) in zip(memory, SCHEDULES, strict=True)
+        execute(body, words, block=64, seed=seed, delay_async=delay_async)
+        for words, (seed, delay_async) in zip(memory, SCHEDULES, strict=True)
     ]
     for words, result in zip(memory, results, strict=True):
         assert result.findings or (words[128:192] == np.arange(64) ^ distance).all()
@@ -73,5 +73,7 @@ def test_an_mbarrier_orders_copies_before_the_wait_of_their_threads() -> None:
     cp.async.wait_all;
     xor.b32 %r4, %r0, 33; {READ}
     """
-    for seed, late in SCHEDULES:
-        assert execute(body, np.arange(256, dtype=np.uint32), block=64, seed=seed, delay_async=late).findings == ()
+    for seed, delay_async in SCHEDULES:
+        assert (
+            execute(body, np.arange(256, dtype=np.uint32), block=64, seed=seed, delay_async=delay_async).findings == ()
+        )

@@ -55,15 +55,13 @@ def test_a_plugin_brings_steps(plugins: Plugins) -> None:
 
 def test_what_is_no_extension_is_told(plugins: Plugins) -> None:
     bring(plugins, "a string")
-    with pytest.raises(PluginError, match="extension 'delay_async': expected an Extension, got str"):
+    with pytest.raises(PluginError, match="extension 'late': expected an Extension, got str"):
         extensions()
 
 
 def test_an_extension_of_another_version_is_told(plugins: Plugins) -> None:
     bring(plugins, Extension(version=VERSION + 1))
-    with pytest.raises(
-        PluginError, match=f"extension 'delay_async': expected API version {VERSION}, got {VERSION + 1}"
-    ):
+    with pytest.raises(PluginError, match=f"extension 'late': expected API version {VERSION}, got {VERSION + 1}"):
         extensions()
 
 

@@ -30,9 +30,9 @@ RIGHT = {
 
 def findings(before: str, shuffle: str, block: int, after: str = STORE) -> list[tuple[set[str], str]]:
     found = []
-    for seed, late in SCHEDULES:
+    for seed, delay_async in SCHEDULES:
         body = f"{PREPARE}{before} shfl.sync.{shuffle}; {after}\nend:"
-        result = execute(body, np.zeros(64, np.uint32), block=block, seed=seed, delay_async=late)
+        result = execute(body, np.zeros(64, np.uint32), block=block, seed=seed, delay_async=delay_async)
         found.append(({each.rule for each in result.findings}, " ".join(map(str, result.findings))))
     return found
 
@@ -59,8 +59,8 @@ def test_a_value_of_an_absent_lane_that_is_selected_away_is_clean(case: str) -> 
 
 def test_a_lane_whose_predicate_is_false_does_not_take_part() -> None:
     body = f"{PREPARE} mov.u32 %r3, 0; @!%p1 shfl.sync.down.b32 %r3, %r2, 1, 31, -1; {STORE}"
-    for seed, late in SCHEDULES:
-        result = execute(body, np.zeros(32, np.uint32), seed=seed, delay_async=late)
+    for seed, delay_async in SCHEDULES:
+        result = execute(body, np.zeros(32, np.uint32), seed=seed, delay_async=delay_async)
         assert [(each.rule, each.count) for each in result.findings] == [("inactive-lane", 1)]
         assert "read by lane 15 of warp 0" in result.findings[0].other_label
         assert result.findings[0].notes == ("lane 16 exited without executing it",)
@@ -73,6 +73,6 @@ def test_the_lanes_that_survive_a_reduction_of_a_partial_warp_do_not_know_their_
     )
     for block, before in ((20, ""), (32, "setp.ge.u32 %p2, %r0, 20; @%p2 exit;")):
         body = f"mov.u32 %r3, %r0; {before}\n{steps} setp.eq.u32 %p1, %r0, 0; @%p1 st.global.u32 [%rd1], %r3;"
-        for seed, late in SCHEDULES:
-            result = execute(body, np.zeros(1, np.uint32), block=block, seed=seed, delay_async=late)
+        for seed, delay_async in SCHEDULES:
+            result = execute(body, np.zeros(1, np.uint32), block=block, seed=seed, delay_async=delay_async)
             assert [each.rule for each in result.findings] == ["inactive-lane"]

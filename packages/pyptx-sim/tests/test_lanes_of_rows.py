@@ -17,7 +17,7 @@ from .ptx_text import execute
 if TYPE_CHECKING:
     from pyptx_ir.isa.matrix_rows import MatrixMove
 
-SCHEDULES = [(seed, late) for seed in range(4) for late in (False, True)]
+SCHEDULES = [(seed, delay_async) for seed in range(4) for delay_async in (False, True)]
 SYNC = "bar.warp.sync -1;"
 # %r2: address of this lane's row of 16 bytes; %r3: of this lane's word, 4 to a row; %r4: of the next lane's word.
 START = """
@@ -89,8 +89,8 @@ def named(cases: dict[str, tuple[str, ...]]) -> list[Any]:
 
 def rules(body: str) -> list[set[str]]:
     found = []
-    for seed, late in SCHEDULES:
-        result = execute(f"{START}{body}", np.arange(128, dtype=np.uint32), seed=seed, delay_async=late)
+    for seed, delay_async in SCHEDULES:
+        result = execute(f"{START}{body}", np.arange(128, dtype=np.uint32), seed=seed, delay_async=delay_async)
         found.append({each.rule for each in result.findings})
     return found
 

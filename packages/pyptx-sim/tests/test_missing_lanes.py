@@ -71,8 +71,8 @@ def body(text: str, name: str) -> str:
 
 def run(text: str, **options: object) -> list[Result]:
     return [
-        execute(text, np.zeros(64, np.uint32), **{"seed": seed, "delay_async": late, **options})
-        for seed, late in SCHEDULES
+        execute(text, np.zeros(64, np.uint32), **{"seed": seed, "delay_async": delay_async, **options})
+        for seed, delay_async in SCHEDULES
     ]
 
 
@@ -105,8 +105,8 @@ def test_the_lanes_that_have_to_come_get_the_result_of_them_all(case: str, name:
     expected[taking_part] = COLLECTIVES[name][1](taking_part)
     if "tiles" in case:
         expected[16:] = COLLECTIVES[name][1](taking_part + 16)
-    for seed, late in SCHEDULES:
-        found = words(body(text, name), block=threads, seed=seed, delay_async=late)
+    for seed, delay_async in SCHEDULES:
+        found = words(body(text, name), block=threads, seed=seed, delay_async=delay_async)
         assert found.tolist() == expected.tolist()
 
 
@@ -144,15 +144,15 @@ def test_lanes_at_a_barrier_come_when_another_warp_has_been_there(name: str) -> 
     expected = np.tile(np.zeros(32, np.int64) + COLLECTIVES[name][1](lanes), 2)
     if name in {"shfl", "redux"}:
         expected[32:] += 32 if name == "shfl" else 32 * 32
-    for seed, late in SCHEDULES:
-        found = words(body(text + STORE, name), count=64, block=64, seed=seed, delay_async=late)
+    for seed, delay_async in SCHEDULES:
+        found = words(body(text + STORE, name), count=64, block=64, seed=seed, delay_async=delay_async)
         assert found.tolist() == expected.tolist()
 
 
 def test_lanes_with_other_membermasks_do_not_count_whether_they_are_there_or_not() -> None:
     """Lanes 0 to 15 have a full membermask and wait until lanes 16 to 31, which have their own, have exited."""
-    for seed, late in SCHEDULES:
-        found = words(f"{body('[%r9]', 'redux')} {STORE}", seed=seed, delay_async=late)
+    for seed, delay_async in SCHEDULES:
+        found = words(f"{body('[%r9]', 'redux')} {STORE}", seed=seed, delay_async=delay_async)
         assert found.tolist() == [sum(range(100, 116))] * 16 + [sum(range(116, 132))] * 16
 
 

@@ -146,9 +146,9 @@ def with_its_buffer(case: Case, first: Any, second: Any, **options: Any) -> Resu
     return raw(case, first, second, memory=memory, **options)
 
 
-def explored(case: Case, first: Any, second: Any, seed: int = 0, *, late: bool = False) -> Result:
+def explored(case: Case, first: Any, second: Any, seed: int = 0, *, delay_async: bool = False) -> Result:
     arguments = [first, second, *case.scalars()]
-    found = explore(plus_one(case.itemsize), grid=1, block=1, args=arguments, seeds=(seed,), delay_async=(late,))
+    found = explore(plus_one(case.itemsize), grid=1, block=1, args=arguments, seeds=(seed,), delay_async=(delay_async,))
     (result,) = found.results.values()
     assert isinstance(result, Result)
     return result

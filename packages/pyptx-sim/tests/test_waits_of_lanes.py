@@ -355,9 +355,9 @@ PLAIN = (*COPIES, *COPIES_AT_ONCE, *FOLLOWED)
 CASES = (*PLAIN, *(pytest.param(each, marks=pytest.mark.hopper) for each in HOPPER))
 
 
-def rules(each: Case, seed: int, *, late: bool) -> set[str]:
+def rules(each: Case, seed: int, *, delay_async: bool) -> set[str]:
     out, x = np.zeros(1024, np.uint32), np.arange(256, dtype=np.uint32)
-    options = {"parameters": PARAMETERS, "before": BEFORE, "block": 64, "seed": seed, "delay_async": late}
+    options = {"parameters": PARAMETERS, "before": BEFORE, "block": 64, "seed": seed, "delay_async": delay_async}
     found = execute(HEAD + each.body, out, x, **options).findings
     return {finding.rule for finding in found if finding.severity != "note"}
 
@@ -365,8 +365,8 @@ def rules(each: Case, seed: int, *, late: bool) -> set[str]:
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
 @pytest.mark.parametrize("each", CASES, ids=[each.title for each in (*PLAIN, *HOPPER)])
 def test_the_wait_of_each_lane_decides(each: Case, schedule: tuple[int, bool]) -> None:
-    seed, late = schedule
-    assert rules(each, seed, delay_async=late) == ({each.rule} if each.rule else set())
+    seed, delay_async = schedule
+    assert rules(each, seed, delay_async=delay_async) == ({each.rule} if each.rule else set())
 
 
 def test_lanes_run_apart_in_programs_with_copies() -> None:

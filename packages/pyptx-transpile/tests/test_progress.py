@@ -46,7 +46,7 @@ def source(functions: int, lines: int) -> str:
 @pytest.mark.parametrize("functions", [1, 5])
 def test_steps_grow_to_their_number(functions: int, verify: bool) -> None:  # noqa: FBT001 - a parameter
     told: list[tuple[int, int]] = []
-    transpile(source(functions, 20), verify=verify, told=lambda done, total: told.append((done, total)))
+    transpile(source(functions, 20), verify=verify, on_progress=lambda done, total: told.append((done, total)))
     assert len(told) == (3 * functions if verify else 2 * functions + 1)
     assert sorted(told) == told
     assert len({total for _, total in told}) == 1

@@ -72,11 +72,11 @@ def lines_of(text: str, register: str) -> list[int]:
 def _compared(program: Program, text: str, inputs: np.ndarray, schedule: Schedule, expected: Outcome) -> Failure | None:
     out = np.zeros((len(inputs), len(VARIABLES)), np.uint32)
     memory = np.zeros(program.memory, np.uint32)
-    seed, late = schedule
+    seed, delay_async = schedule
     try:
         result = run(
-            *(text,), grid=program.ctas, block=program.threads, args=[inputs, out, memory], seed=seed, delay_async=late,
-            step_limit=STEP_LIMIT,
+            *(text,), grid=program.ctas, block=program.threads, args=[inputs, out, memory], step_limit=STEP_LIMIT,
+            seed=seed, delay_async=delay_async,
         )  # fmt: skip
     except Exception as error:  # noqa: BLE001 - whatever it raises is a fault of the simulator
         return Failure(schedule, "raises", f"{type(error).__name__}: {error}")

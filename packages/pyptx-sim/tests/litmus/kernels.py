@@ -61,7 +61,7 @@ class Run:
         return bool(self.findings)
 
 
-def executed(program: Program, *, seed: int, late: bool = False, memory: Memory = "global") -> Run:
+def executed(program: Program, *, seed: int, delay_async: bool = False, memory: Memory = "global") -> Run:
     """Run a program under a schedule; only data races in its memory and between lanes are checked."""
     words = np.zeros(len(program.locations) * _STRIDE, np.uint32)
     seen = np.zeros(max(1, len(_results(program))), np.uint32)
@@ -76,7 +76,7 @@ def executed(program: Program, *, seed: int, late: bool = False, memory: Memory 
         args=[words, seen],
         checks=(f"{memory}-race", "lane-race"),
         seed=seed,
-        delay_async=late,
+        delay_async=delay_async,
     )
     read = tuple(map(int, seen[: len(_results(program))]))
     return Run(Outcome(read, tuple(map(int, words[::_STRIDE]))), result.findings)

@@ -43,9 +43,9 @@ def test_a_race_is_found_under_every_schedule_or_under_none_as_the_axioms_say(ch
     for seed, right, wrong in pairs(chunk):
         assert {False} == set().union(*verdicts(right).values()), right.text
         allowed = verdicts(wrong)
-        for (at, late), memory in ((each, memory) for memory in memories(wrong) for each in SCHEDULES):
-            run = executed(wrong, seed=at, delay_async=late, memory=memory)
-            where = f"twin {seed} in {memory} memory, schedule {at, late}: {wrong.text}, of {right.text}"
+        for (at, delay_async), memory in ((each, memory) for memory in memories(wrong) for each in SCHEDULES):
+            run = executed(wrong, seed=at, delay_async=delay_async, memory=memory)
+            where = f"twin {seed} in {memory} memory, schedule {at, delay_async}: {wrong.text}, of {right.text}"
             assert run.outcome in allowed, where
             assert run.racy in allowed[run.outcome], where
         again = executed(right, seed=seed % 7, delay_async=bool(seed % 2), memory=memories(right)[-1])

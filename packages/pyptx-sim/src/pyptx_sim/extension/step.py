@@ -34,8 +34,8 @@ J_co = TypeVar("J_co", bound=RegisterChecker, covariant=True)
 class AsyncRegisters(Generic[J_co]):
     """Registers that an instruction's asynchronous operations use after issue.
 
-    `registers(operands)` returns their names by slot. In a checked run, `judge(wave, registers)` creates one checker
-    per wave; `registers` are the registers that all instructions of the program claim for this checker. Its `touch` is
+    `registers(operands)` returns their names by slot. In a checked run, `check(wave, registers)` creates one checker
+    per wave; `registers` are the registers of all instructions of the program with this checker. Its `touch` is
     called for every access to them.
 
     `finish(turn, read, written)` is called in every run before lanes read or write such registers, while any operation
