@@ -3,7 +3,8 @@
     python -m tools.rename PATH …
 
 Kinds of names: a `rule` or a `page` is replaced where it is a whole word, hyphens included; a `name` where it is a
-whole identifier; a `keyword` where `=` follows. A second run changes nothing.
+whole identifier; a `keyword` where `=` follows, an `attribute` after a dot. Other kinds are names that no caller has
+typed; they are not replaced. A second run changes nothing.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ _SHAPES: Final = {
     "page": r"(?<![\w-]){}(?![\w-])",
     "name": r"(?<!\w){}(?!\w)",
     "keyword": r"(?<![\w.]){}(?=\s?=(?!=))",
+    "attribute": r"(?<=\w\.){}(?!\w)",
 }
 _ENDINGS: Final = {".py", ".pyi", ".md", ".toml", ".tsv", ".txt", ".json", ".ipynb", ".sh", ".yml", ".html"}
 
@@ -30,7 +32,8 @@ _ENDINGS: Final = {".py", ".pyi", ".md", ".toml", ".tsv", ".txt", ".json", ".ipy
 def renamed(text: str, names: Sequence[tuple[str, str, str]]) -> str:
     """Return a text with the new names; `names` are rows of old name, new name and kind."""
     for old, new, kind in names:
-        text = re.sub(_SHAPES[kind].format(re.escape(old)), new, text)
+        if kind in _SHAPES:
+            text = re.sub(_SHAPES[kind].format(re.escape(old)), new, text)
     return text
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import wraps
-from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Final, NoReturn, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +28,22 @@ NAMES: Final = {
     "compressed": "compress",
     "decompressed": "decompress",
     "in_pieces": "text_body",
+    "pyptx_sim.extension.Layout": "AccessLayout",
+    "pyptx_transpile.Plan": "RewritePlan",
     "written": "formatted",
+}
+"""By the former name, or by module and former name if other modules still have it."""
+ATTRIBUTES: Final = {
+    "close_lead": "closing_trivia",
+    "hint": "help",
+    "lead": "leading_trivia",
+    "leads": "trivia",
+    "met": "matched",
+    "panel_bytes": "box_bytes",
+    "panel_columns": "box_columns",
+    "panel_width": "box_row_bytes",
+    "panels": "boxes",
+    "withdrawn": "rejected",
 }
 KEYWORDS: Final = {
     "any_form": "closest_form",
@@ -40,13 +55,23 @@ KEYWORDS: Final = {
     "lead": "leading",
     "observer": "checker",
     "spelling": "text",
+    "told": "on_progress",
 }
 
 
 def missing_attribute(module: str, name: str) -> AttributeError:
     """Return the error for a name that a module lacks; it states the present name of a renamed one."""
-    now = f"; {name} is now {NAMES[name]}" if name in NAMES else ""
+    present = NAMES.get(f"{module}.{name}", NAMES.get(name))
+    now = f"; {name} is now {present}" if present else ""
     return AttributeError(f"module {module!r} has no attribute {name!r}{now}")
+
+
+def former_attribute(self: object, name: str) -> NoReturn:
+    """Raise the AttributeError of an object without this attribute; the `__getattr__` of public classes."""
+    kind = type(self)
+    present = ATTRIBUTES.get(name, "")
+    now = f"; {name} is now {present}" if hasattr(kind, present) else ""
+    raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}{now}", name=name, obj=self)
 
 
 def with_present_keywords(function: Callable[P, R]) -> Callable[P, R]:

@@ -12,6 +12,8 @@ from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform, overload
 
+from pyptx_ir.renamed import former_attribute
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from dataclasses import Field
@@ -37,6 +39,8 @@ class Value:
     __slots__ = ()
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
     __signature__ = _SignatureOfFields()
+    if not TYPE_CHECKING:
+        __getattr__ = former_attribute
 
     def __eq__(self, other: object) -> bool:
         kind = self.__class__

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from pyptx_ir.renamed import former_attribute
 from pyptx_sim.extension import rules
 from pyptx_sim.origins import SourceLocation
 
@@ -46,6 +47,9 @@ class Finding:
     label: str | None = None
     other_label: str | None = None
     notes: tuple[str, ...] = ()
+
+    if not TYPE_CHECKING:
+        __getattr__ = former_attribute
 
     @property
     def headline(self) -> str:

@@ -12,7 +12,7 @@ from pyptx_ir.syntax import operands as tree
 from pyptx_transpile.declarations import compressed_text, constant, kind, parameters, texts, variable
 from pyptx_transpile.layout import call, keyword, text
 from pyptx_transpile.page import Page
-from pyptx_transpile.plan import DEEPEST, FaultyClaimError
+from pyptx_transpile.plan import DEEPEST, FaultyRewriteError
 from pyptx_transpile.rows import spelling_of
 from pyptx_transpile.values import Values, quoted
 
@@ -78,10 +78,10 @@ class BodyPrinter:
             with self.page.of(placed.rewrite):
                 try:
                     placed.rewrite.write(self, placed.slots)
-                except FaultyClaimError:
+                except FaultyRewriteError:
                     raise  # raised by a nested rewrite
                 except Exception as error:
-                    raise FaultyClaimError(self.body, placed.rewrite, error) from error
+                    raise FaultyRewriteError(self.body, placed.rewrite, error) from error
             at = placed.rewrite.end
         self._statements(at, slot.end, blocks)
 

@@ -89,7 +89,7 @@ class Rewrite:
         yield from range(at, self.end)
 
 
-class FaultyClaimError(Exception):
+class FaultyRewriteError(Exception):
     """Error raised by a rule while its rewrite was printed."""
 
     def __init__(self, body: Body, rewrite: Rewrite, cause: Exception) -> None:

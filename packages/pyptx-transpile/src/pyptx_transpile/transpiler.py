@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from pyptx_ir.collector import collector_paused
 from pyptx_ir.errors import PyptxError
+from pyptx_ir.renamed import former_attribute
 from pyptx_ir.syntax.parser import parse
 from pyptx_ir.syntax.style import learnt
 from pyptx_transpile.errors import ProofError, RuleError
 from pyptx_transpile.module_plan import ModulePlan
 from pyptx_transpile.module_printer import ModulePrinter
 from pyptx_transpile.names import Naming
-from pyptx_transpile.plan import FaultyClaimError
+from pyptx_transpile.plan import FaultyRewriteError
 from pyptx_transpile.progress import Progress
 from pyptx_transpile.proof import Proof
 from pyptx_transpile.refusals import has_unknown, one_line, refusals
@@ -78,6 +79,9 @@ class Transpiled:
     unchecked: tuple[Unchecked, ...] = ()
     refused: str = ""
 
+    if not TYPE_CHECKING:
+        __getattr__ = former_attribute
+
 
 class Transpiler:
     """Prints one module and verifies the output."""
@@ -113,8 +117,8 @@ class Transpiler:
         )
         self._progress.begin(self._row.bodies())
         self._plan = ModulePlan(self._row, rules, self._printer.names(), self._progress)
-        self._met = self._plan.rewrites()
-        self._withdrawn: list[RejectedRewrite] = []
+        self._matched = self._plan.rewrites()
+        self._rejected: list[RejectedRewrite] = []
         self._numbered = True
 
     def run(self, *, verify: bool = True) -> Transpiled:
@@ -122,7 +126,7 @@ class Transpiler:
         printed = self.printed()
         proof = Proof(self._row, self._style, self._progress)
         rounds = 0
-        while verify and (self._withdraw(self.proved(proof, printed), entirely=rounds >= _ROUNDS)):
+        while verify and (self._reject(self.proved(proof, printed), entirely=rounds >= _ROUNDS)):
             rounds += 1
             printed = self.printed()
         if verify and not self._numbered:
@@ -133,7 +137,9 @@ class Transpiler:
         unchecked = tuple(
             [Unchecked(items[at].function, items[at].canonical(), at, why) for at, why in self._row.refused.items()]
         )
-        return Transpiled(printed.text(), self._met, self._plan.rewrites(), tuple(self._withdrawn), dropped, unchecked)
+        return Transpiled(
+            printed.text(), self._matched, self._plan.rewrites(), tuple(self._rejected), dropped, unchecked
+        )
 
     def proved(self, proof: Proof, printed: Printed) -> Faults:
         """Return the faulty rewrites of one verification.
@@ -159,15 +165,15 @@ class Transpiler:
         for _ in range(_MOST_RAISING):
             try:
                 return self._printer.printed(self._plan.plans, self._progress, numbered=self._numbered)
-            except FaultyClaimError as fault:
-                self._withdraw({fault.body.start: {fault.rewrite: str(fault)}}, entirely=False)
+            except FaultyRewriteError as fault:
+                self._reject({fault.body.start: {fault.rewrite: str(fault)}}, entirely=False)
         raise RuleError(f"{_MOST_RAISING} rewrites raised errors while they were printed", help="disable that rule")
 
-    def _withdraw(self, faults: Faults, *, entirely: bool) -> bool:
+    def _reject(self, faults: Faults, *, entirely: bool) -> bool:
         """Plan faulty bodies again without the faulty rewrites, or without any rule; return whether any was faulty."""
         guilty = self._plan.withdraw(faults, entirely=entirely)
         for wrong in guilty.values():
-            self._withdrawn += [self._site(rewrite, reason) for rewrite, reason in wrong.items()]
+            self._rejected += [self._site(rewrite, reason) for rewrite, reason in wrong.items()]
         return bool(faults or guilty)
 
     def _site(self, rewrite: Rewrite, reason: str) -> RejectedRewrite:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pyptx_ir.renamed import former_attribute
 from pyptx_ir.syntax.source import visible
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ class Diagnostic:
     message: str
     help: str
     span: Span = field(compare=False, repr=False)
+
+    if not TYPE_CHECKING:
+        __getattr__ = former_attribute
 
     @property
     def is_error(self) -> bool:
