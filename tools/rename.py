@@ -3,7 +3,7 @@
     python -m tools.rename PATH …
 
 Kinds of names: a `rule` or a `page` is replaced where it is a whole word, hyphens included; a `name` where it is a
-whole identifier; a `keyword` where `=` follows. A second run changes nothing.
+whole identifier; a `keyword` where `=` follows. `internal` rows are for `same_code.py`. A second run changes nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ENDINGS: Final = {".py", ".pyi", ".md", ".toml", ".tsv", ".txt", ".json", ".ipy
 
 def renamed(text: str, names: Sequence[tuple[str, str, str]]) -> str:
     """Return a text with the new names; `names` are rows of old name, new name and kind."""
-    for old, new, kind in names:
+    for old, new, kind in (row for row in names if row[2] in _SHAPES):
         text = re.sub(_SHAPES[kind].format(re.escape(old)), new, text)
     return text
 

@@ -2,7 +2,7 @@
 
     bench = Bench(seed=1)
     bench.add(Product("f16", "f32", "bf16", "bf16", m=128, n=64))
-    bench.judge(bench.run())
+    bench.check(bench.run())
 
 Expected values are computed in float64 from `Product`, `tensor_images` and `tensor_operands`, never from the package.
 """
@@ -51,7 +51,7 @@ class Expected:
         words, d = memory[places(self.product)], self.product.d
         return words.astype(np.uint16).view(np.float16) if d == "f16" else words.view(DTYPES[d])
 
-    def judge(self, memory: Array) -> None:
+    def check(self, memory: Array) -> None:
         """Compare D with its expected value."""
         block, lane, _ = places(self.product)
         off = np.abs(self.found(memory).astype(np.float64) - self.sums) - self.bound
@@ -117,11 +117,11 @@ class Bench:
         """Return tensor memory after the MMAs."""
         return outcome(self.issue, memory=self.memory, shared=self.shared, target=target, **options)
 
-    def judge(self, after: Array) -> None:
+    def check(self, after: Array) -> None:
         """Compare all of tensor memory: every D has its expected value, all other cells are unchanged."""
         untouched = np.ones(after.shape, bool)
         for each in self.expected:
-            each.judge(after)
+            each.check(after)
             block, lane, column = places(each.product)
             seen = ~each.hidden[block, lane]
             untouched[block[seen], lane[seen], column[seen]] = False
@@ -235,5 +235,5 @@ def check(product: Product, draw: int = 1, **options: Any) -> Expected:
     """Run one MMA: D must be right, and no other cell may have changed."""
     bench = Bench(product.blocks, draw)
     expected = bench.add(product)
-    bench.judge(bench.run(**options))
+    bench.check(bench.run(**options))
     return expected

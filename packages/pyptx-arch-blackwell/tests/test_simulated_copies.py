@@ -82,7 +82,7 @@ def test_products_multiply_what_copies_decompress(form: str, element: str) -> No
     issue.emit(f"tcgen05.cp.cta_group::1.128x256b{form} {issue.at(first)}, {source};", *bench.issue.lines)
     for options in SCHEDULES:
         after = outcome(issue, memory=held, shared=tiles.data[None], **options)
-        bench.expected[0].judge(after)
+        bench.expected[0].check(after)
 
 
 @pytest.mark.parametrize("blocks", [1, 2])

@@ -226,17 +226,13 @@ STEPS: Final = (
     InstructionSemantics(opcode="clusterlaunchcontrol.query_cancel", effect="none", compile=compile_query),
 )
 MUTATIONS: Final = (
+    Mutation("drop a try_cancel", (_TRY,), edits.drop, "no CTA takes over the clusters that are not launched"),
+    Mutation("execute try_cancel twice", (_TRY,), edits.twice, "one of the two clusters is lost"),
     Mutation(
-        "drop a request for a cluster", (_TRY,), edits.drop, "no CTA takes over the clusters that are not launched"
-    ),
-    Mutation("ask twice for a cluster", (_TRY,), edits.twice, "one of the two clusters is lost"),
-    Mutation(
-        "take every answer",
+        "ignore a failed try_cancel",
         ("clusterlaunchcontrol.query_cancel.is_canceled",),
         edits.become("setp.eq.b32", 0, "0", "0"),
         "a failed response is used as a cluster",
     ),
-    Mutation(
-        "ask all blocks' cluster for one block", (_TRY,), edits.word(_ALL, ""), "the other CTAs wait indefinitely"
-    ),
+    Mutation("drop the multicast of try_cancel", (_TRY,), edits.word(_ALL, ""), "the other CTAs wait indefinitely"),
 )

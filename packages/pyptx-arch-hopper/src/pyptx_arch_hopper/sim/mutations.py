@@ -11,7 +11,7 @@ _PRODUCTS = ("wgmma.mma_async",)
 MUTATIONS: Final = (
     Mutation("drop a wgmma fence", ("wgmma.fence",), edits.drop, "register accesses are not ordered before the MMA"),
     Mutation("drop a setmaxnreg", ("setmaxnreg",), edits.drop, "a warpgroup keeps too many registers, or has too few"),
-    Mutation("ask for more registers", ("setmaxnreg",), edits.add(0, 8), "the CTA pool has too few registers"),
+    Mutation("request more registers", ("setmaxnreg",), edits.add(0, 8), "the CTA pool has too few registers"),
     Mutation(
         "release registers instead",
         ("setmaxnreg",),
@@ -31,7 +31,7 @@ MUTATIONS: Final = (
         "the MMA reads other rows",
     ),
     Mutation(
-        "swizzle otherwise",
+        "change a swizzle",
         _PRODUCTS,
         edits.each(edits.flip(1, 1 << 62, bits=64), edits.flip(2, 1 << 62, bits=64)),
         "the tile was written with another swizzle",
