@@ -385,7 +385,7 @@ def bench(session: nox.Session) -> None:
         except nox.command.CommandFailed:  # run the others all the same
             missed.append(script)
     if missed:
-        session.error(f"what is promised was not reached in {', '.join(missed)}")
+        session.error(f"targets missed in {', '.join(missed)}")
 
 
 @nox.session

@@ -286,7 +286,7 @@ def main() -> int:
         if not figures.kept and options.again:
             figures, runs = measure(case, options.again), f"   best of {options.again}"
         slow += not figures.kept
-        print(f"{figures}{runs}{'' if figures.kept else '   above what is promised'}", flush=True)
+        print(f"{figures}{runs}{'' if figures.kept else '   above the limit'}", flush=True)
     return int(slow > 0)
 
 

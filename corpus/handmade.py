@@ -22,16 +22,14 @@ class HandWritten:
 HANDWRITTEN: tuple[HandWritten, ...] = (
     HandWritten("alias", ".alias, and a call through the alias"),
     HandWritten("bare_comments", "lines that are only //, the last without a line end"),
-    HandWritten(
-        "block_comments", "block comments between all tokens, comments that hold PTX or another comment's marks"
-    ),
+    HandWritten("block_comments", "block comments between all tokens, comments that contain PTX or comment markers"),
     HandWritten("branch_targets", ".branchtargets on the label's line and below it, brx.idx"),
-    HandWritten("bytes_not_utf8", "a comment with bytes that are no UTF-8", "ptxas takes ASCII only, in comments too"),
+    HandWritten("bytes_not_utf8", "a comment with bytes that are not UTF-8", "ptxas takes ASCII only, in comments too"),
     HandWritten("carries_and_multiprecision", "carry chains on registers without %"),
     HandWritten("comment_at_end", "the file ends inside a line comment"),
     HandWritten(
         "constant_expressions",
-        "constant expressions with every operator, in initialisers, sizes, offsets and immediates",
+        "constant expressions with every operator, in initializers, sizes, offsets and immediates",
     ),
     HandWritten("crlf", "every line ends in CR LF"),
     HandWritten(
@@ -39,8 +37,8 @@ HANDWRITTEN: tuple[HandWritten, ...] = (
     ),
     HandWritten("deep_blocks", "sixty nested blocks"),
     HandWritten("dwarf_statements", "@@DWARF lines, the oldest way to carry debug sections", "removed from ptxas"),
-    HandWritten("empty", "no byte at all", "no .version"),
-    HandWritten("final_blanks", "blank lines, tabs and blanks behind the last brace"),
+    HandWritten("empty", "zero bytes", "no .version"),
+    HandWritten("final_blanks", "blank lines, tabs and blanks after the last brace"),
     HandWritten("floats_of_every_kind", "types of narrow floats and their modifiers"),
     HandWritten("form_feeds", "form feeds between tokens"),
     HandWritten(
@@ -54,15 +52,15 @@ HANDWRITTEN: tuple[HandWritten, ...] = (
     HandWritten("leading_blank_lines", "seven blank lines before .version"),
     HandWritten(
         "leniencies",
-        "what the manual's grammar allows and ptxas does not, or no longer",
+        "statements that the manual's grammar allows and ptxas rejects",
         "ptxas wants [r+-4], plain array sizes, .version's number next to it, float literals with a point",
     ),
-    HandWritten("listing", "what cuobjdump -ptx prints: no module, but a listing of two", "a listing, not a module"),
+    HandWritten("listing", "output of cuobjdump -ptx: a listing of two modules", "a listing, not a module"),
     HandWritten("lone_tabs", "tabs where others write blanks, tabs at ends of lines, lines of a lone tab"),
     HandWritten("long_header", "directives of the header on one line"),
-    HandWritten("long_initializer", "an initialiser on one line of half a million bytes"),
+    HandWritten("long_initializer", "an initializer on one line of half a million bytes"),
     HandWritten("long_line", "three thousand instructions on one line"),
-    HandWritten("many_lines_initializer", "an initialiser over many lines"),
+    HandWritten("many_lines_initializer", "an initializer over many lines"),
     HandWritten("many_names", "a declaration of 1,500 registers"),
     HandWritten("many_on_a_line", "several statements, blocks, labels, functions and variables on a line"),
     HandWritten("mixed_line_ends", "LF and CR LF in one file"),
@@ -70,7 +68,7 @@ HANDWRITTEN: tuple[HandWritten, ...] = (
     HandWritten("no_address_size", "no .address_size"),
     HandWritten("no_final_newline", "the file ends with the brace"),
     HandWritten("numbers", "every spelling of a literal"),
-    HandWritten("odd_white_space", "blanks, tabs and line ends between every two tokens, none where none is needed"),
+    HandWritten("odd_white_space", "blanks, tabs and line ends between all tokens, or no optional whitespace"),
     HandWritten(
         "old_style",
         "PTX 1.4: .tex variables, constant banks, an option of .target that is gone",
@@ -92,14 +90,14 @@ HANDWRITTEN: tuple[HandWritten, ...] = (
     HandWritten("section_arithmetic", "differences of labels, sections named as values, an empty section"),
     HandWritten("shfl_without_sync", "shfl and vote as they were before .sync", "sm_50 is gone since ptxas 13.0"),
     HandWritten("stray_semicolons", "empty statements", "ptxas takes no empty statement"),
-    HandWritten("strings", "strings that hold comments' marks, back slashes, braces and guards"),
+    HandWritten("strings", "strings with comment markers, backslashes, braces and guards"),
     HandWritten("tensor_memory", "tcgen05 with :: in the opcode's second part, descriptors, negated predicates"),
     HandWritten(
         "tensor_operands", "tensor addresses, nested vectors in addresses, fragments, pairs with sinks, :: in modifiers"
     ),
     HandWritten(
         "texmode_independent",
-        "separate samplers, opaque variables with initialisers, as parameters, three-part addresses",
+        "separate samplers, opaque variables with initializers, as parameters, three-part addresses",
     ),
     HandWritten(
         "texmode_unified", "unified texture mode, references by name and by address, pairs of a vector and a predicate"
@@ -113,5 +111,5 @@ HANDWRITTEN: tuple[HandWritten, ...] = (
         "comments in UTF-8, also outside the basic plane",
         "ptxas 13.0 takes ASCII only, in comments too",
     ),
-    HandWritten("variables", "variables of every space, linkage, shape and kind of initialiser"),
+    HandWritten("variables", "variables of every space, linkage, shape and kind of initializer"),
 )

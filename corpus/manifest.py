@@ -89,12 +89,12 @@ def problems() -> list[str]:
     """Return the differences between `manifest.toml` and the files: missing, unlisted, changed."""
     rows = {module.path: module for module in read()}
     present = set(files())
-    found = [f"{path}: in the manifest, but there is no such file" for path in sorted(rows.keys() - present)]
+    found = [f"{path}: in the manifest, but the file is missing" for path in sorted(rows.keys() - present)]
     found += [f"{path}: not in the manifest" for path in sorted(present - rows.keys())]
     for path in sorted(present & rows.keys()):
         data = (CORPUS / path).read_bytes()
         if digest(data) != rows[path].sha256 or len(data) != rows[path].bytes:
-            found.append(f"{path}: its bytes are not those of the manifest")
+            found.append(f"{path}: its size or SHA-256 differs from the manifest")
     return found
 
 

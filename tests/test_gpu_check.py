@@ -65,7 +65,7 @@ def test_a_run_of_benchmarks_alone_needs_no_test(tmp_path: Path) -> None:
         ({"test_launch": "0"}, [], "tests: none ran"),
         ({"test_launch": "left out: no reason", "test_x": "0"}, [], "left out    3 s  test_launch: no reason"),
     ],
-    ids=["a failure", "no build", "a hang", "no time", "no test", "only what was left out"],
+    ids=["a failure", "no build", "a hang", "no time", "no test", "only a skipped stage"],
 )
 def test_whatever_went_wrong_is_shown_and_fails(
     tmp_path: Path, stages: dict[str, str], lines: list[dict[str, object]], shown: str

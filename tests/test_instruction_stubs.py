@@ -62,7 +62,7 @@ def differences(state: State, place: StubClass, seen: set[tuple[int, StubClass]]
     words = {to_python(word): following for word, following in state.following.items()}
     members = MEMBERS[place] if place[1] else {}
     if words.keys() != members.keys() - {"__call__", "__getitem__"}:
-        yield f"{place} has {sorted(members)} behind {state.spelling}"
+        yield f"{place} has {sorted(members)} after {state.spelling}"
         return
     if bool(state.accepted) != ("__call__" in members or not place[1]):
         yield f"{place} can be called, or not, unlike {state.spelling}"

@@ -15,10 +15,10 @@ LOOPS = {
     "one block": ("$A:\n@%p1 bra $A;", {"$A": 1}),
     "one in another": ("$A:\n$B:\n@%p1 bra $B;\n@%p2 bra $A;", {"$A": 1, "$B": 1}),
     "two ways back": ("$A:\n@%p1 bra $A;\nmov.b32 %r1, 0;\nbra $A;", {"$A": 2}),
-    "a branch back that skips nothing": ("bra $B;\n$A:\nret;\n$B:\n@%p1 bra $A;", {}),
+    "a backward branch that closes no loop": ("bra $B;\n$A:\nret;\n$B:\n@%p1 bra $A;", {}),
     "entered in its middle": ("bra $B;\n$A:\nmov.b32 %r1, 0;\n$B:\n@%p1 bra $A;", {"$B": 1}),
     "entered in two places": ("@%p1 bra $B;\n$A:\nmov.b32 %r1, 0;\n$B:\n@%p2 bra $A;", {}),
-    "behind the end": ("ret;\n$A:\nbra $A;", {}),
+    "after the end": ("ret;\n$A:\nbra $A;", {}),
     "a table of labels": ("$A:\nT: .branchtargets $B, $C;\nbrx.idx %r1, T;\n$B:\nbra $A;\n$C:\nret;", {"$A": 1}),
 }
 

@@ -49,14 +49,14 @@ FRONT_DOORS_WITH_LOGIC: dict[str, str] = {
 # Files with tests that may be skipped, each with the reason. All other tests run, or fail.
 SKIPS: dict[str, str] = {
     "tests/gpu/test_streams.py": "uses cuda-core, which a machine with a GPU may lack",
-    "tests/test_torch_dispatch.py": "reads pages beside the checkout",
-    "tests/end_to_end/test_seeds.py": "reads pages beside the checkout, and torch, which only `tests` installs",
-    "tests/end_to_end/test_seeds_jax.py": "reads pages beside the checkout",
+    "tests/test_torch_dispatch.py": "reads pages next to the checkout",
+    "tests/end_to_end/test_seeds.py": "reads pages next to the checkout, and torch, which only `tests` installs",
+    "tests/end_to_end/test_seeds_jax.py": "reads pages next to the checkout",
     "tests/end_to_end/test_published_examples.py": "needs jax, which only `tests` installs",
     "tests/end_to_end/test_published_tensor_cores.py": "needs jax, which only `tests` installs",
     "packages/pyptx-sim/tests/test_semantics_without_reference.py": "counts what the other tests ran, if they ran",
     "packages/pyptx-sim/tests/test_renamed.py": "reads the table of the repository, which an sdist lacks",
-    "packages/pyptx-sim/tests/test_heap.py": "asks what glibc does, where that is the C library",
+    "packages/pyptx-sim/tests/test_heap.py": "tests glibc, which another C library replaces",
 }
 
 # Commands that generate files: `--list` lists the files, `--check` reports stale ones.
@@ -378,7 +378,7 @@ def test_every_nox_session_is_explained_by_a_sentence() -> None:
     for node in sessions:
         first = (ast.get_docstring(node) or "").splitlines()[:1]
         assert first, f"{node.name} has no docstring"
-        assert first[0].endswith("."), f"{node.name}: {first[0]!r} is no sentence"
+        assert first[0].endswith("."), f"{node.name}: {first[0]!r} must end in a full stop"
 
 
 def test_no_session_moves_temporary_files_into_the_checkout() -> None:

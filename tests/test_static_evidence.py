@@ -62,7 +62,8 @@ def test_the_page_has_a_row_of_every_kernel_of_others_and_keeps_it() -> None:
     assert all(by != OURS for by, _ in others.rows.values())
     ours = {each.name: ("",) for problem in PROBLEMS for each in problem.ours}
     kept = page(ours, others)
-    assert others.date in kept
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", others.date)
+    assert f"last made on {others.date}" in kept
     for title, (by, cells) in others.rows.items():
         row = f"| {' | '.join((title, by, *cells))} |"
         assert row in kept

@@ -16,7 +16,7 @@ from .end_to_end.seeds import SEEDS, block, on_cpu
 
 pytestmark = [
     pytest.mark.torch,
-    pytest.mark.skipif(not SEEDS.is_dir(), reason="the specification's pages do not lie beside this checkout"),
+    pytest.mark.skipif(not SEEDS.is_dir(), reason="the specification's pages are not next to this checkout"),
     pytest.mark.filterwarnings("ignore::pyptx_ir.errors.SimulatedExecution"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
@@ -52,7 +52,7 @@ def test_what_it_looks_like() -> None:
 def test_turbo_eager(build: Any) -> None:
     names = run(block("004", FIRST, "out = k(x, w)", occurrence=1), build_rms_norm=build)
     assert fits(names["out"], names["x"], names["w"])
-    assert len(names["k"]._traced) == 1, "both calls are of one specialisation"
+    assert len(names["k"]._traced) == 1, "both calls use one specialization"
 
 
 def test_torch_compile(build: Any) -> None:

@@ -19,8 +19,8 @@ def main(package: str, *strangers: str) -> None:
         sys.exit(f"{package} was imported from {origin}, not from an installation")
     present = [name for name in strangers if importlib.util.find_spec(name) is not None]
     if present:
-        sys.exit(f"{package} must stand without {', '.join(present)}, but they are installed beside it")
-    print(f"{package} stands alone")
+        sys.exit(f"{package} must work without {', '.join(present)}, which is installed here")
+    print(f"{package} works alone")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Check the links of the built site: every href, src and fragment leads to a file and an anchor of it.
+"""Check the built site: its links, and that its search finds each term of the glossary (`check_glossary.py`).
 
-python -m tools.check_site [FOLDER]      (`site` by default; exits with 1, and prints each broken link)
+python -m tools.check_site [FOLDER]      (`site` by default; prints each fault, and exits with 1 if there is one)
 
-Links to other hosts are not followed.
+Every href, src and fragment must lead to a file and an anchor of it. Links to other hosts are not followed.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+
+from tools import check_glossary
 
 ROOT = Path(__file__).resolve().parents[1]
 LINKS = {"href", "src", "poster", "data"}
@@ -75,6 +77,6 @@ if __name__ == "__main__":
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "site"
     if not (folder / "index.html").is_file():
         sys.exit(f"{folder} has no index.html: build the site first, nox -s docs")
-    faults = broken(folder)
+    faults = [*broken(folder), *check_glossary.faults(ROOT / "docs", folder)]
     print(*faults, sep="\n", end="\n" if faults else "")
-    sys.exit(f"{len(faults)} broken links" if faults else 0)
+    sys.exit(f"{len(faults)} broken links or terms that the search does not find" if faults else 0)

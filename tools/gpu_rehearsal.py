@@ -77,7 +77,7 @@ def tool(name: str) -> str:
     if found is None and importlib.util.find_spec("cuda.pathfinder"):
         found = import_module("cuda.pathfinder").find_nvidia_binary_utility(name)
     if found is None:
-        sys.exit(f"a rehearsal needs {name}: on PATH, or pip install nvidia-cuda-nvcc")
+        sys.exit(f"a dry run needs {name}: on PATH, or pip install nvidia-cuda-nvcc")
     return str(found)
 
 

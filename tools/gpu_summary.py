@@ -154,9 +154,9 @@ def write(path: Path, out: Path) -> int:
 def main() -> int:
     """Run one of the four modes."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--machine", action="store_true", help="print what is here")
-    parser.add_argument("--select", action="store_true", help="print pytest's -m for what is here")
-    parser.add_argument("--absent", action="store_true", help="print the frameworks that are not here")
+    parser.add_argument("--machine", action="store_true", help="print this machine's GPU and frameworks")
+    parser.add_argument("--select", action="store_true", help="print pytest's -m for this machine")
+    parser.add_argument("--absent", action="store_true", help="print the absent frameworks")
     parser.add_argument("--write", metavar="STAGES", type=Path, help="write $OUT/summary.json and print it")
     options = parser.parse_args()
     if options.select:

@@ -42,7 +42,7 @@ def index(found: Iterable[Entry], marker: str) -> Iterator[str]:
     yield ""
     yield "# Instructions"
     yield ""
-    yield "Every instruction that the [instruction table](../instruction-table.md) describes, with the forms it takes."
+    yield "Forms, operands and targets of every instruction in the [instruction table](../instruction-table.md)."
     for chapter, members in itertools.groupby(found, key=lambda entry: entry.chapter):
         yield from ("", f"## {chapter}", "", "| instruction | |", "|---|---|")
         for entry in members:
@@ -66,7 +66,7 @@ def page(entry: Entry, marker: str) -> Iterator[str]:
             yield from ("", "| operand | |", "|---|---|")
         for name, alternatives in section.operands:
             yield f"| `{name}` | {'<br>'.join(map(cell, alternatives))} |"
-    yield from _demands(entry)
+    yield from _requirements(entry)
     yield from _examples(entry)
 
 
@@ -82,13 +82,13 @@ def cell(words: str) -> str:
     return "".join(part.replace("|", r"\|") if part[:1] == "`" else MARKUP.sub(r"\\\g<0>", part) for part in parts)
 
 
-def _demands(entry: Entry) -> Iterator[str]:
+def _requirements(entry: Entry) -> Iterator[str]:
     """Yield the section on requirements of single modifiers, independent of the instruction."""
     words = {word for form in entry.forms for item in form.items for word in item.words}
-    demands = [(word, *WORDS[word]) for word in WORDS if word in words]
-    if demands:
-        yield from ("", "## Modifiers with demands of their own", "")
-        for word, since, target in demands:
+    rows = [(word, *WORDS[word]) for word in WORDS if word in words]
+    if rows:
+        yield from ("", "## Modifiers with separate requirements", "")
+        for word, since, target in rows:
             yield f"- `.{word}`: PTX {since[0]}.{since[1]}{f', {target} or later' if target else ''}"
 
 

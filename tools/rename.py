@@ -3,8 +3,8 @@
     python -m tools.rename PATH …
 
 Kinds of names: a `rule` or a `page` is replaced where it is a whole word, hyphens included; a `name` where it is a
-whole identifier; a `keyword` where `=` follows, an `attribute` after a dot. Other kinds are names that no caller has
-typed; they are not replaced. A second run changes nothing.
+whole identifier; a `keyword` where `=` follows, an `attribute` after a dot. Other kinds are internal names, for
+`same_code.py` and tests; they are not replaced. A second run changes nothing.
 """
 
 from __future__ import annotations
@@ -31,9 +31,8 @@ _ENDINGS: Final = {".py", ".pyi", ".md", ".toml", ".tsv", ".txt", ".json", ".ipy
 
 def renamed(text: str, names: Sequence[tuple[str, str, str]]) -> str:
     """Return a text with the new names; `names` are rows of old name, new name and kind."""
-    for old, new, kind in names:
-        if kind in _SHAPES:
-            text = re.sub(_SHAPES[kind].format(re.escape(old)), new, text)
+    for old, new, kind in (row for row in names if row[2] in _SHAPES):
+        text = re.sub(_SHAPES[kind].format(re.escape(old)), new, text)
     return text
 
 

@@ -1,91 +1,219 @@
-"""Check that Python files differ from an earlier commit in prose only: docstrings, comments and line breaks.
+"""Prove that Python files differ from an earlier commit in names, messages and documentation only.
 
-    python -m tools.same_code COMMIT [PATH …]
+    python -m tools.same_code [--names] COMMIT [PATH …]
 
-Compares the syntax trees without docstrings, and the comments that tools read (`noqa`, `type: ignore`, …) of every
-Python file below the paths (default: `packages/*/src`). Prints each file that differs otherwise, with its first changed
-statement; exits with 1 if there is one. Files that COMMIT lacks are skipped.
+Compares the syntax tree of each changed Python file below the paths (default: `packages/*/src`) with its tree at
+COMMIT; git matches renamed files. These changes are allowed:
+
+- docstrings and comments;
+- names that `renamed.tsv` or a renamed file lists; different variables of a function keep different names;
+- strings that consist of such names and of separators, for instance `"pyptx_sim.mma:MmaBatch"`;
+- the order of the imports of a block and of the names in `__all__`; imports that no code uses, only messages;
+- texts of strings and f-strings, if one has a space and no line of either ends like code, with `;` or `{`;
+- the arguments of a call `…Error(…)`, without keywords except `hint=` and `help=`.
+
+Prints each file that differs otherwise and is not in `differing_code.tsv`, with its first difference; each file there
+that does not differ; and each changed name that `renamed.tsv` lacks (`--names`: only these, as rows for that table).
+Exits with 1 if there is anything to print.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import io
+import builtins
+import csv
 import re
 import subprocess
 import sys
-import tokenize
-from itertools import zip_longest
+from collections import defaultdict
+from difflib import SequenceMatcher
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from tools.rename import table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
-ROOT = Path(__file__).resolve().parents[1]
-_DIRECTIVE = re.compile(r"#\s*(noqa: [A-Z]+\d+(, [A-Z]+\d+)*|(type|pragma|pyright|mypy|fmt|ruff): ?\S+( cover)?|!.*)")
-
-
-def first_difference(before: str, now: str) -> str | None:
-    """Return the first statement or directive of `now` that is not in `before` at its position; None if all are."""
-    pairs = zip_longest(statements(before), statements(now), fillvalue=("", 0))
-    for (old, _), (new, line) in pairs:
-        if old != new:
-            return f"line {line}: {new[:80]}" if new else f"removed: {old[:80]}"
-    lost = set(directives(before)) ^ set(directives(now))
-    return f"comment {min(lost)}" if lost else None
+ROOT: Final = Path(__file__).resolve().parents[1]
+REASONS: Final = Path(__file__).with_name("differing_code.tsv")
+_WORDS: Final = re.compile(r"([^\w-]+)")
+_CODE: Final = re.compile(r"[;{]\s*$", re.MULTILINE)
 
 
-def statements(source: str) -> Iterator[tuple[str, int]]:
-    """Yield the statements of a module without docstrings, each unparsed to one text, with its line number."""
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        match node:
-            case ast.Module(body=body) | ast.ClassDef(body=body) | ast.FunctionDef(body=body) | ast.If(body=body):
-                body[:] = [each for each in body if not _is_text(each)] or [ast.Pass(lineno=1)]
-            case _:
-                pass
-    for statement in tree.body:
-        yield ast.dump(statement), statement.lineno
+class Part(NamedTuple):
+    """A `variable`, `name` or `text` (of an f-string, with `_` for fields), or all names of `imports` or `__all__`."""
+
+    kind: str
+    words: tuple[str, ...]
+    inner: tuple[Part | str, ...] = ()
 
 
-def _is_text(statement: ast.stmt) -> bool:
-    """Return whether a statement is a docstring, or the description of the attribute before it."""
-    return isinstance(statement, ast.Expr) and isinstance(getattr(statement.value, "value", None), str)
+class Statement(NamedTuple):
+    """A statement without the blocks in it; `scope` is the first line of the outermost function around it."""
+
+    text: str
+    line: int
+    scope: int
+    parts: tuple[Part | str, ...]
 
 
-def directives(source: str) -> list[str]:
-    """Return the comments that tools read, each with the code before it on its line."""
-    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    comments = ((token, _DIRECTIVE.match(token.string)) for token in tokens if token.type == tokenize.COMMENT)
-    return [token.line[: token.start[1]].strip() + match.group() for token, match in comments if match]
-
-
-def differing(commit: str, paths: Iterable[Path]) -> Iterator[tuple[Path, str]]:
-    """Yield each Python file below `paths` whose code differs from `commit`, with the first difference."""
-    for path in sorted({file for each in paths for file in (each.rglob("*.py") if each.is_dir() else [each])}):
-        name = path.resolve().relative_to(ROOT).as_posix()
-        command = ["git", "-C", str(ROOT), "show", f"{commit}:{name}"]
-        shown = subprocess.run(command, capture_output=True, check=False)
-        if shown.returncode:
+def statements(body: Sequence[ast.stmt], depth: str = "", scope: int = 0) -> Iterator[Statement]:
+    """Yield the imports of a block as one statement, then its other statements, each before the blocks in it."""
+    imports = [each for each in body if isinstance(each, ast.Import | ast.ImportFrom)]
+    names = [f"{ast.unparse(each).split()[1]} {ast.unparse(name)}" for each in imports for name in each.names]
+    yield Statement("imports", body[0].lineno if body else 1, scope, (depth, Part("imports", tuple(names))))
+    for each in body:
+        if each in imports or (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant)):  # a docstring
             continue
-        before, now = shown.stdout.decode(), path.read_text(encoding="utf-8")
-        difference = first_difference(before, now) if before != now else None
-        if difference:
-            yield path, difference
+        around = scope or (each.lineno if isinstance(each, ast.FunctionDef) else 0)
+        blocks: list[list[ast.stmt]] = []
+        parts = (depth, *_parts(each, blocks))
+        yield Statement(ast.unparse(each).partition("\n")[0], each.lineno, around, parts)
+        for block in blocks:
+            yield from statements(block, depth + ">", around)
+
+
+def _parts(node: ast.AST | list[Any] | complex | str | None, blocks: list[list[ast.stmt]]) -> Iterator[Part | str]:
+    """Yield the parts of a syntax tree in order, without the arguments of errors; append its blocks to `blocks`."""
+    match node:
+        case ast.Constant(value=str(text)):
+            yield Part("text", (text,))
+        case ast.JoinedStr(values=values):
+            literal = "".join(str(each.value) if isinstance(each, ast.Constant) else "_" for each in values)
+            fields = [each for each in values if not isinstance(each, ast.Constant)]
+            yield Part("text", (literal,), tuple(_parts(fields, blocks)))
+        case ast.Assign([ast.Name("__all__")]) | ast.AnnAssign(ast.Name("__all__")) if node.value is not None:
+            yield Part("__all__", tuple(ast.literal_eval(node.value)))
+        case ast.Call(func=ast.Name(name) | ast.Attribute(attr=name)) if name.endswith("Error"):
+            yield from _parts([node.func, [each for each in node.keywords if each.arg not in {"hint", "help"}]], blocks)
+        case ast.Name(id=name) | ast.arg(arg=name):
+            yield type(node).__name__
+            yield from (Part("variable", (name,)), *_parts(getattr(node, "annotation", None), blocks))
+        case ast.AST():
+            yield type(node).__name__
+            for _, value in ast.iter_fields(node):
+                yield from _parts(value, blocks)
+        case [ast.stmt(), *_]:
+            yield "block"
+            blocks.append(node)
+        case list():
+            yield str(len(node))
+            for each in node:
+                yield from _parts(each, blocks)
+        case _:
+            yield Part("name", (node,)) if isinstance(node, str) else repr(node)
+
+
+def _shape(parts: Sequence[Part | str]) -> tuple[str, ...]:
+    """Return the parts that must not change, and the kinds of the others."""
+    return tuple(each if isinstance(each, str) else each.kind for each in parts)
+
+
+class Comparison:
+    """Two texts of a module: their changed names, and their differences if some pairs of names are known."""
+
+    def __init__(self, before: str, now: str) -> None:
+        self.names: list[tuple[tuple[str, str], int]] = []
+        self._differences: list[str] = []
+        self._unclear: list[tuple[Part, Part, int]] = []
+        self._variables: dict[tuple[int, int, str], set[str]] = defaultdict(set)
+        old, new = (list(statements(ast.parse(text).body)) for text in (before, now))
+        parts = [part for each in (*old, *new) for part in each.parts if isinstance(part, Part)]
+        self._used = {name for kind, names, _ in parts if kind in {"variable", "__all__"} for name in names}
+        shapes, others = ([_shape(each.parts) for each in side] for side in (old, new))
+        for tag, start, end, first, last in SequenceMatcher(None, shapes, others, autojunk=False).get_opcodes():
+            if tag == "equal":
+                for one, other in zip(old[start:end], new[first:last], strict=True):
+                    self._compare(one.parts, other.parts, other)
+            else:
+                texts = ("; ".join(each.text for each in part)[:100] for part in (old[start:end], new[first:last]))
+                self._differences.append(f"{new[min(first, len(new) - 1)].line}: {' -> '.join(texts)}")
+
+    def _compare(self, old: Sequence[Part | str], new: Sequence[Part | str], at: Statement) -> None:
+        """Compare parts of one shape."""
+        sides = ([part for part in side if isinstance(part, Part)] for side in (old, new))
+        for one, other in zip(*sides, strict=True):
+            before, now = "".join(one.words), "".join(other.words)
+            if one.kind == "variable" and at.scope:
+                self._variables[at.scope, 0, before].add(now)
+                self._variables[at.scope, 1, now].add(before)
+            if one.words == other.words and _shape(one.inner) == _shape(other.inner):
+                self._compare(one.inner, other.inner, at)
+            elif one.kind in {"variable", "name"} and not hasattr(builtins, before):
+                self.names.append(((before, now), at.line))
+            else:
+                self._unclear.append((one, other, at.line))
+
+    def differences(self, known: Collection[tuple[str, str]]) -> Iterator[str]:
+        """Yield the differences, each with its line."""
+        yield from self._differences
+        for (scope, _, name), others in self._variables.items():
+            yield from [f"{scope}: variable {name} is {' and '.join(sorted(others))}"] if len(others) > 1 else ()
+        for old, new, line in self._unclear:
+            texts = old.words + new.words
+            if old.kind != "text":
+                gone, come = set(old.words) - set(new.words), set(new.words) - set(old.words)
+                alone = [each for each in gone if not any(_are_names(each, other, known) for other in come)]
+                alone += [each for each in come if not any(_are_names(other, each, known) for other in gone)]
+                used = (each for each in sorted(alone) if " as " in each or each.rpartition(" ")[2] in self._used)
+                yield from (f"{line}: only one has {each}" for each in used)
+            elif " " not in "".join(texts) or old.words == new.words or any(map(_CODE.search, texts)):
+                same = old.inner == new.inner and _are_names(texts[0], texts[1], known)
+                yield from () if same else [f"{line}: {texts[0]!r} -> {texts[1]!r}"]
+
+
+def _are_names(before: str, now: str, known: Collection[tuple[str, str]]) -> bool:
+    old, new = _WORDS.split(before), _WORDS.split(now)
+    return len(old) == len(new) and all(pair[0] == pair[1] or pair in known for pair in zip(old, new, strict=True))
+
+
+def changed_files(commit: str, paths: Iterable[Path]) -> list[tuple[str, str]]:
+    """Return the old and the new path of each changed Python file; "" for a file that is new or was removed."""
+    patterns = [f":(glob){path}/**/*.py" if path.is_dir() else str(path) for path in paths]
+    shown = _git("diff", "--name-status", "--find-renames=30%", commit, "--", *patterns)
+    rows = [row.split("\t") for row in shown.splitlines()]
+    return [("" if kind == "A" else names[0], "" if kind == "D" else names[-1]) for kind, *names in rows]
+
+
+def _git(*arguments: str) -> str:
+    return subprocess.check_output(["git", "-C", str(ROOT), *arguments], encoding="utf-8")  # noqa: S607 - git on PATH
+
+
+def report(commit: str, paths: Sequence[Path]) -> tuple[list[str], dict[tuple[str, str], list[str]]]:
+    """Return a line for each file that differs or should, and the places of each changed name that the table lacks."""
+    rows = csv.DictReader(REASONS.read_text(encoding="utf-8").splitlines(), delimiter="\t")
+    listed = {row["path"] for row in rows if row["reason"] and any(map((ROOT / row["path"]).is_relative_to, paths))}
+    files = changed_files(commit, paths)
+    known = {(old, new) for old, new, _ in table()}
+    for names in files:
+        known.update(zip(*(re.split(r"[/.]", each) for each in names), strict=False))
+    found = {new or old: " new" if new else " removed" for old, new in files if not (old and new)}
+    unknown, compared = defaultdict[tuple[str, str], list[str]](list), dict[str, Comparison]()
+    for old, new in (each for each in files if all(each)):
+        compared[new] = Comparison(_git("show", f"{commit}:{old}"), (ROOT / new).read_text(encoding="utf-8"))
+        for pair, line in compared[new].names if new not in listed else ():
+            if pair not in known:
+                unknown[pair].append(f"{new}:{line}")
+    known |= unknown.keys()
+    found |= {path: first for path, each in compared.items() if (first := next(each.differences(known), ""))}
+    lines = [f"{path}:{found[path]}" for path in sorted(found.keys() - listed)]
+    return lines + [f"{path}: does not differ" for path in sorted(listed - found.keys())], unknown
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Carry out the command line; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--names", action="store_true", help="print the names that the table lacks, as rows")
     parser.add_argument("commit")
     parser.add_argument("paths", nargs="*", type=Path, default=sorted(ROOT.glob("packages/*/src")))
     options = parser.parse_args(argv)
-    found = list(differing(options.commit, options.paths))
-    for path, difference in found:
-        sys.stdout.write(f"{path}: {difference}\n")
-    return int(bool(found))
+    lines, unknown = report(options.commit, [each.resolve() for each in options.paths])
+    rows = [f"{old}\t{new}\tinternal" for old, new in sorted(unknown)]
+    lines += [f"{old} -> {new}: {len(places)} times, first at {places[0]}" for (old, new), places in unknown.items()]
+    sys.stdout.writelines(f"{line}\n" for line in (rows if options.names else lines))
+    return int(bool(lines))
 
 
 if __name__ == "__main__":

@@ -101,22 +101,28 @@ class Problem:
 
 PROBLEMS = (
     Problem(
-        "Products in bf16, 8192 × 8192 × 8192",
+        "GEMM in bf16, 8192 × 8192 × 8192",
         (
-            ListedKernel("blackwell/gemm_simple_blackwell", "one thread does it all", Tile(128, 128, 64, 1)),
-            ListedKernel("blackwell/gemm_pipelined_blackwell", "a ring, warps with roles", Tile(128, 256, 64, 4)),
-            ListedKernel("blackwell/gemm_2sm_blackwell", "pairs of blocks", Tile(256, 256, 64, 4, 2)),
-            ListedKernel("blackwell/gemm_highperf_blackwell", "persistent, two accumulators", Tile(256, 256, 64, 6, 2)),
-            ListedKernel("blackwell/gemm_persistent_blackwell", "tiles taken as they come", Tile(256, 256, 64, 6, 2)),
             ListedKernel(
-                "blackwell/gemm_multicast_blackwell", "two pairs share B by multicast", Tile(256, 256, 64, 6, 2)
+                "blackwell/gemm_simple_blackwell", "one thread copies and issues the MMAs", Tile(128, 128, 64, 1)
+            ),
+            ListedKernel(
+                "blackwell/gemm_pipelined_blackwell", "pipeline of stages, warp specialization", Tile(128, 256, 64, 4)
+            ),
+            ListedKernel("blackwell/gemm_2sm_blackwell", "CTA pairs", Tile(256, 256, 64, 4, 2)),
+            ListedKernel("blackwell/gemm_highperf_blackwell", "persistent, two accumulators", Tile(256, 256, 64, 6, 2)),
+            ListedKernel(
+                "blackwell/gemm_persistent_blackwell", "tiles by cluster launch control", Tile(256, 256, 64, 6, 2)
+            ),
+            ListedKernel(
+                "blackwell/gemm_multicast_blackwell", "two CTA pairs share B by multicast", Tile(256, 256, 64, 6, 2)
             ),
         ),
         (
             ListedKernel("cutlass-matmul", "CollectiveBuilder, 1 SM", Tile(128, 256, 64, 4)),
             ListedKernel("cutlass-matmul-of-pairs", "CollectiveBuilder, 2 SM", Tile(256, 256, 64, 6, 2)),
             ListedKernel("triton-matmul", "persistent, `warp_specialize`", Tile(128, 256, 64, 3)),
-            ListedKernel("cutedsl-matmul-of-pairs", "pairs, a tile for each", Tile(256, 256, 64, 6, 2)),
+            ListedKernel("cutedsl-matmul-of-pairs", "CTA pairs, one tile each", Tile(256, 256, 64, 6, 2)),
             ListedKernel("older-matmul-of-pairs", "`build_gemm_2sm`"),
         ),
     ),
@@ -124,7 +130,7 @@ PROBLEMS = (
         "Attention, forward, heads of 128",
         (
             ListedKernel(
-                *("blackwell/flash_attention_blackwell", "two softmax warpgroups and one that corrects; causal"),
+                *("blackwell/flash_attention_blackwell", "two softmax warpgroups, one correction warpgroup; causal"),
                 built_with="head_dim=128",
             ),
         ),
@@ -140,28 +146,34 @@ INTRODUCTION = f"""\
 
 # Static evidence for Blackwell
 
-[No kernel has run on Blackwell](limitations.md#kernels-for-blackwell-on-a-gpu): nothing on this page is a time. It
-says what {PTXAS} makes of our kernels for {TARGET}, and of kernels for the same problems that other compilers made. Of
-each kernel it tells the loops in which the work is done: the innermost one with products (UTC*MMA), and the innermost
-one that fetches tiles (UTMALDG). *Waits* are polls
-of mbarriers (SYNCS.PHASECHK, each with a branch back), *commits* are UTCBAR, and *rest* is everything else: addresses,
-descriptors, counting. Both loops run in one warp, beside others; what counts is that they issue faster than tensor
-cores compute and memory delivers. `python -m tools.static_evidence` writes the rows of ours, `nox -s evidence` those
-of others, too; these were last made on {{date}}. A digest stands for the PTX of ours; that of others *varies* with the
-folder in which it is compiled. What each step of the ladder is for, beside a published one:
-[performance](performance.md#on-blackwell-not-measured).
+Compare the machine code of our Blackwell kernels with that of CUTLASS, Triton and CuTe DSL for the same problems.
+{PTXAS} assembles every kernel for {TARGET}. [No kernel has run on
+Blackwell](limitations.md#kernels-for-blackwell-on-a-gpu): no number on this page is a time.
+
+The first table of each problem counts the instructions of two loops: the innermost loop with MMAs (UTC*MMA), and the
+innermost loop with TMA loads (UTMALDG). One warp executes each loop while other warps do other work. The loops must
+issue faster than tensor cores compute and memory delivers.
+
+- **waits**: polls of mbarriers (SYNCS.PHASECHK, each with a backward branch). **commits**: UTCBAR.
+- **rest**: all other instructions of the loop: addresses, descriptors, counters.
+- **PTX**: the start of the SHA-256 of our PTX. The PTX of other compilers *varies* with the folder in which it is
+  compiled.
+
+`python -m tools.static_evidence` updates our rows, `nox -s evidence` all rows. The rows of other compilers were
+last made on {{date}}. [Performance](performance.md#on-blackwell-not-measured) has the purpose of each GEMM, with the
+speed of a published kernel of the same kind.
 """
 VARIES = "varies"  # in place of a digest: the PTX of other compilers contains names of files and modules
 LOOPS_HEAD = (
     *("kernel", "by", "registers", "spilled bytes", "instructions"),
-    *("loop of products", "products", "waits", "commits", "rest"),
-    *("loop of fetches", "fetches", "waits", "rest", "PTX"),
+    *("MMA loop", "MMAs", "waits", "commits", "rest"),
+    *("load loop", "TMA loads", "waits", "rest", "PTX"),
 )
-SOFTMAX_HEAD = ("loop of exponentials", "exponentials", "accesses of local memory")
+SOFTMAX_HEAD = ("softmax loop", "exponentials", "local memory accesses")
 TILE_HEAD = (
-    *("kernel", "by", "tile", "blocks", "K of a step", "stages"),
-    *("brought to a block, a step", "operations of a block, a step", "operations a byte of A and B"),
-    *("with the stores of C", "ring of a block"),
+    *("kernel", "by", "tile", "CTAs", "K per step", "stages"),
+    *("loaded per CTA and step", "operations per CTA and step", "operations per byte of A and B"),
+    *("per byte of A, B and C", "stages of a CTA"),
 )
 
 
@@ -273,7 +285,7 @@ def main() -> int:
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a kernel's PTX has changed")
     mode.add_argument("--list", action="store_true", help="write nothing; name the page")
-    mode.add_argument("--foreign", type=Path, metavar="FOLDER", help="make the rows of others from what lies there")
+    mode.add_argument("--foreign", type=Path, metavar="FOLDER", help="measure the kernels of others in FOLDER")
     options = parser.parse_args()
     if options.list:
         print(PAGE)

@@ -85,7 +85,7 @@ def plot(runs: Sequence[Run], path: Path) -> None:
     axes.set_yticks(range(len(bars)), [label for label, _, _ in bars], fontsize=8)
     axes.invert_yaxis()
     axes.axvline(1.0, color="black", linewidth=0.8)
-    axes.set_xlabel("times as fast (1: as fast as the rival; grey: the device's copy of as many bytes)")
+    axes.set_xlabel("speedup over the baseline (gray: device-to-device copy of as many bytes)")
     axes.margins(y=0.01)
     axes.set_title(_caption(runs), fontsize=7, loc="left")
     figure.savefig(path, dpi=150)

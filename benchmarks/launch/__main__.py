@@ -102,7 +102,7 @@ def main() -> int:
     parser.add_argument("--repeat", type=int, default=25, help="rounds of a part")
     parser.add_argument("--only", choices=[part.name for part in PARTS], help="measure this part alone")
     parser.add_argument("--without", nargs="*", default=[], help="parts to leave out: frameworks that see no GPU")
-    parser.add_argument("--unjudged", action="store_true", help="missed targets are no failure: on a busy machine")
+    parser.add_argument("--unjudged", action="store_true", help="exit with 0 if targets are missed: for a busy machine")
     parser.add_argument("--part", help=argparse.SUPPRESS)
     parser.add_argument("--device", help=argparse.SUPPRESS)
     options = parser.parse_args()

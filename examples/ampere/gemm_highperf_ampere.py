@@ -60,7 +60,7 @@ class Config:
     def __post_init__(self) -> None:
         """Raise ValueError for unsupported sizes."""
         if self.m % (2 * WARP_TILE) or self.n % WARP_TILE or self.k % (2 * SHAPE[2]):
-            raise ValueError(f"{self} has tiles that are no multiples of 128 x 64 x 32")
+            raise ValueError(f"{self} has a tile that is not a multiple of 128 x 64 x 32")
         if self.stages < 2 or self.stages * self.k < self.m:
             raise ValueError(f"{self} needs {max(2, -(-self.m // self.k))} stages or more")
 

@@ -44,9 +44,9 @@ def test_the_code_of_a_page_runs_and_prints_what_the_page_says(
     total = sum(block.language == "python" for block in blocks(page.read_text(encoding="utf-8")))
     assert outcome.count == total - len(not_run(page))
     for block, printed in outcome.stale():
-        assert block.text == printed, f"{page.name}:{block.line}: `python -m tests.docs` writes what is printed"
+        assert block.text == printed, f"{page.name}:{block.line}: stale: run `python -m tests.docs`"
     for picture in tmp_path.glob("*.svg"):
-        assert picture.read_bytes() == (PICTURES / picture.name).read_bytes(), "`python -m tests.docs` draws it again"
+        assert picture.read_bytes() == (PICTURES / picture.name).read_bytes(), "stale: run `python -m tests.docs`"
 
 
 def test_every_picture_is_drawn_by_the_page_that_shows_it() -> None:

@@ -65,9 +65,7 @@ TRACING = (
     in_kernel(
         "an alignment that is a word", 'smem.alloc(u32, 4, align="a")  # <-', "SharedMemoryError", "power of two"
     ),
-    in_kernel(
-        "an allocation whose name is no symbol", 'smem.alloc(u32, 4, name="a b")  # <-', "SharedMemoryError", "a b"
-    ),
+    in_kernel("an allocation with an invalid name", 'smem.alloc(u32, 4, name="a b")  # <-', "SharedMemoryError", "a b"),
     in_kernel("a swizzle by its number", "smem.alloc(u32, 4, swizzle=128)  # <-", "SharedMemoryError", "128B"),
     in_kernel(
         "a float stored as a half",
@@ -98,8 +96,8 @@ TRACING = (
         "DuplicateNameError",
         "x",
     ),
-    in_kernel("a string initialiser for a float", "reg.scalar(f32, init=[1])  # <-", "OperandError"),
-    in_kernel("a branch to a label that is nowhere", 'ptx.bra("nowhere")  # <-', "UndefinedLabelError", "nowhere"),
+    in_kernel("a list initializer for a float", "reg.scalar(f32, init=[1])  # <-", "OperandError"),
+    in_kernel("a branch to an undefined label", 'ptx.bra("nowhere")  # <-', "UndefinedLabelError", "nowhere"),
     in_kernel("a label placed twice", 'ptx.label("here")\nptx.label("here")  # <-', "DuplicateNameError", "here"),
     in_kernel("else without if", "with ptx.else_():  # <-\n    pass", "ControlFlowError", "if_"),
     in_kernel("break outside a loop", "ptx.break_()  # <-", "ControlFlowError", "loop"),
@@ -183,7 +181,7 @@ TRACING = (
         "mov.u32",
     ),
     in_kernel(
-        "a guard that is no predicate",
+        "a guard that is not a predicate",
         "r = reg.scalar(u32, init=1)\nptx.ret(pred=r)  # <-",
         "RegisterTypeError",
         "pred",
@@ -393,7 +391,7 @@ CALLING = (
         "StepLimitExceeded",
     ),
     program(
-        "a loop whose condition nothing changes",
+        "a loop with a constant condition",
         """
         @kernel(in_specs=(Tile(1, f32),), grid=1, block=(32, 1, 1))
         def forever(X):

@@ -129,7 +129,7 @@ CALLS = (
     bad("a scalar that is a word", "bounded(ones(64), count='many')", "KeywordError", "count", "'many'"),
     bad("a grid of no blocks", "bounded(ones(16), count=1)", "LaunchError", "grid=0 has a dimension smaller than 1"),
     bad("a grid that clusters do not divide", "paired(ones(96))", "LaunchError", "grid.x is 3", "not a multiple of the cluster size 2"),
-    bad("a size that nobody gives", "fill()", "UnboundDimensionsError", "no size for N"),
+    bad("an unbound dimension", "fill()", "UnboundDimensionsError", "no size for N"),
 )  # fmt: skip
 
 DECLARATIONS = (
@@ -140,7 +140,7 @@ DECLARATIONS = (
     ),
     bad("a cluster of 32 blocks", "@kernel(cluster=(32, 1, 1))  # <-\ndef k(): ...", "LaunchError", "32 CTAs"),
     bad("a cluster before Hopper", "@kernel(cluster=(2, 1, 1), arch='sm_80')  # <-\ndef k(): ...", "LaunchError", "not support clusters"),
-    bad("a launch attribute that nobody knows", "@kernel(launch={'cooperate': True})  # <-\ndef k(): ...", "LaunchError", "'cooperate'"),
+    bad("an unknown launch attribute", "@kernel(launch={'cooperate': True})  # <-\ndef k(): ...", "LaunchError", "'cooperate'"),
     bad("a launch attribute of the wrong kind", "@kernel(launch={'cooperative': 2})  # <-\ndef k(): ...", "LaunchError", "True or False"),
     bad(
         "a launch attribute before its architecture",
@@ -185,11 +185,11 @@ TORCH = Group(
         *CALLS,
         *(replaced(case, "asarray", "as_tensor") for case in NO_ARRAYS),
         bad(
-            "an array of NumPy beside a tensor",
+            "a NumPy array and a tensor",
             "scale(X, W.numpy())", "ForeignArrayError", "W is a NumPy array", "with torch tensors", "torch.from_dlpack(W)",
         ),
         bad(
-            "an array of NumPy for an output",
+            "a NumPy array for an output",
             "scale(X, W, out=X.numpy())", "ForeignArrayError", "out= for Y is a NumPy array", "with torch tensors",
         ),
         bad("a transposed tensor", "scale(ones(8, 4).T, W)", "LayoutError", "X has strides"),
@@ -287,7 +287,7 @@ good = plan()
         bad("an entry that is not there", "Plan(module, 'l', grid=(1, 1, 1), block=(1, 1, 1))", "DriverError", "NOT_FOUND", "entry l"),
         bad("an image of no bytes", "Module(b'')", "LaunchError", "image is empty"),
         bad("an image that is cut short", "Module(b'\\x7fELF' + bytes(36) + b'\\xff' * 24)", "LaunchError", "truncated"),
-        bad("an image that is no code", "Module(b'hello')", "CompileError", "Missing .version directive"),
+        bad("an image that is not code", "Module(b'hello')", "CompileError", "Missing .version directive"),
         bad("a device that is not there", "good.launch([4096], 0, 2)", "LaunchError", "invalid CUDA device 2", "devices is 2"),
         bad("an address too few", "good.launch([], 0, 0)", "LaunchError", "expected 1 tensor addresses", "got 0"),
         bad("a scalar that the entry has not", "good.launch([4096], 0, 0, {'m': 1})", "LaunchError", "'m'"),
@@ -304,10 +304,10 @@ good = plan()
         bad("a tensor map with a stride too few", "tensor(strides=(4,))", "TensorMapError", "length of strides"),
         bad("a tensor map without elements", "tensor(shape=(0, 64))", "TensorMapError", "extent of dimension -2"),
         bad("a tensor map of rows off 16 bytes", "tensor(strides=(260, 4))", "TensorMapError", "260", "multiple of 16 bytes"),
-        bad("a tensor map whose elements lie apart", "tensor(strides=(256, 8))", "TensorMapError", "stride of dimension -1 must be"),
+        bad("a tensor map with noncontiguous elements", "tensor(strides=(256, 8))", "TensorMapError", "stride of dimension -1 must be"),
         bad("a tensor map of too large a stride", "tensor(strides=(2**40, 4))", "TensorMapError", "2^40"),
         bad("a box that is too large", "tensor(shape=(512, 64), box=(257, 32))", "TensorMapError", "box of dimension -2", "got 257"),
-        bad("a box whose rows are no 16 bytes", "tensor(box=(32, 3))", "TensorMapError", "got 12", "multiple of 16"),
+        bad("a box with rows of 12 bytes", "tensor(box=(32, 3))", "TensorMapError", "got 12", "multiple of 16"),
         bad("a box wider than its swizzle", "tensor(box=(32, 32), swizzle='64B')", "TensorMapError", "got 128", "64 bytes"),
         bad("a swizzle that does not exist", "tensor(swizzle='256B')", "TensorMapError", "'256B'", "128B"),
         bad("an element stride that is too large", "tensor(element_strides=(9, 1))", "TensorMapError", "element stride", "1 to 8"),

@@ -58,7 +58,7 @@ def loop(title: str, body: str, *words: str) -> Trap:
 
 REBINDING = (
     loop("a sum in a loop", "for _ in ptx.range_(10):\n    v = v + 1.0  # <-", "`v`", "`v += …`", "ptx.mov(type, v"),
-    loop("a product with the name on the right", "for _ in ptx.range_(10):\n    v = 2.0 * v  # <-", "`v`"),
+    loop("a multiplication with the name on the right", "for _ in ptx.range_(10):\n    v = 2.0 * v  # <-", "`v`"),
     loop("a new value in an if", "with ptx.if_(v > w):\n    v = w * 2.0  # <-\nw += v", "`v`", "threads that skip"),
     loop(
         "one name in both arms",
@@ -86,13 +86,13 @@ REBINDING = (
 
 SHARED = (
     traced(
-        "a u32 that is asked whether it is not negative",
+        "a u32 compared with >= 0",
         "u = reg.scalar(u32, init=3)\nwith ptx.if_(u >= 0):  # <-\n    ptx.bar.sync(0)",
         "ConstantConditionWarning",
         "always true",
     ),
     traced(
-        "a u32 that is asked whether it is negative",
+        "a u32 compared with < 0",
         "u = reg.scalar(u32, init=3)\nwith ptx.if_(u < 0):  # <-\n    ptx.bar.sync(0)",
         "ConstantConditionWarning",
         "never true",

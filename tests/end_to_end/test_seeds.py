@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch")
 
 pytestmark = [
     pytest.mark.torch,
-    pytest.mark.skipif(not SEEDS.is_dir(), reason="the specification's pages do not lie beside this checkout"),
+    pytest.mark.skipif(not SEEDS.is_dir(), reason="the specification's pages are not next to this checkout"),
     pytest.mark.filterwarnings("ignore::pyptx_sim.errors.SimulatedExecution"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning:torch"),  # torch.compile warns about torch's own modules
 ]

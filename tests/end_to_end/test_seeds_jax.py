@@ -10,7 +10,7 @@ from .seeds import SEEDS, block
 
 pytestmark = [
     pytest.mark.jax,
-    pytest.mark.skipif(not SEEDS.is_dir(), reason="the specification's pages do not lie beside this checkout"),
+    pytest.mark.skipif(not SEEDS.is_dir(), reason="the specification's pages are not next to this checkout"),
 ]
 
 

@@ -175,7 +175,7 @@ ACCEPTED = (
         "lacks",
         "refused",
         "triton-3.2/rows/gather-in-a-block.* triton-3.2/rows/topk.* triton-3.2/rows/histogram.* "
-        "triton-3.2/memory/atomic-add-of-bfloat16.* triton-3.[24]/memory/behind-another.*",
+        "triton-3.2/memory/atomic-add-of-bfloat16.* triton-3.[24]/memory/dependent-launch.*",
         "`tl.gather`, `tl.topk`, masks of `tl.histogram`, `atomic_add` of bfloat16 and `gdc_wait` are newer.",
     ),
     known(

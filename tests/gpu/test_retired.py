@@ -48,12 +48,12 @@ def test_kernels_of_dead_plans_run_to_their_end_and_nobody_waits(gpu: Device) ->
     gc.collect()
     code = constant(1).ptx(gpu.target).encode()
     keep = Module(code)  # records an event after all launches
-    assert not gpu.idle(stream), "it was waited for"
+    assert not gpu.idle(stream), "Module() waited for the launches"
     assert len(RETIRED) == MANY
     gpu.synchronize()
     assert [int(gpu.download(place, np.zeros(1, np.uint32))[0]) for place in places] == list(range(1, MANY + 1))
     Module(code)
-    assert len(RETIRED) == 1, "what has ended stayed loaded"
+    assert len(RETIRED) == 1, "modules of completed launches are still loaded"
     assert keep.image == code
 
 

@@ -121,7 +121,7 @@ INJECTED = (
     *injected(
         "launches",
         ("ignore a failed try_cancel", "none-asked", "cancel-response", "count take"),
-        ("let the other threads", "none", "cancel-after-failure", "ask"),
+        ("invert a guard", "none", "cancel-after-failure", "ask"),
         ("drop a try_cancel", "ask", "deadlock", "wait"),
         ("execute try_cancel twice", "ask", "read-before-wait", "look ask"),
         ("drop a wait", "wait", "read-before-wait", "look ask"),

@@ -43,9 +43,9 @@ def gap(operator: str, code: str, reason: str, *subjects: str) -> Survivor:
     return Survivor("gap", operator, code, reason, subjects)
 
 
-ANOTHER = "another thread does what one must do"
-TRADED = "the two halves trade places"
-OVER = "reads before an arrival are over for whoever waits, whatever the scopes of the two"
+ANOTHER = "another thread executes the single-thread code"
+TRADED = "the two halves swap roles"
+OVER = "reads before an arrival are complete for each waiting thread, whatever the two scopes"
 TOGETHER = (
     "tensor_pipeline",
     "tensor_pair",
@@ -54,19 +54,19 @@ TOGETHER = (
     "tensor_turns",
     "tensor_stationary",
 )
-COMPLETED = "asynchronous work of other blocks is waited for with the block's scope, as NVIDIA's own code does"
+COMPLETED = "like NVIDIA's own code, it waits at CTA scope for asynchronous operations of other CTAs"
 
-FEWER = "there are fewer clusters than the rounds that a cluster may take"
-INITIALISED = "fence.mbarrier_init stands before it"
+FEWER = "there are fewer clusters than iterations that a cluster may run"
+INITIALIZED = "fence.mbarrier_init precedes it"
 
 SURVIVORS = (
-    same("take another barrier", "bar.sync 0", "all threads meet at the other one"),
+    same("take another barrier", "bar.sync 0", "all threads use the other barrier"),
     same("move a bound", "setp.eq.u32 %p0, %r1, 0", ANOTHER),
     same("move a bound", "setp.ne.u32 %p0, %r1, 0", ANOTHER, "tile_pipeline"),
     same("move a bound", "setp.eq.u32 %p6, %r4, 0", ANOTHER, "tile_pipeline"),
     same("move a bound", "setp.eq.u32 %p4, %r2, 0", ANOTHER, "copy_signal"),
-    same("drop a group wait", "cp.async.wait_all", "who waits at the mbarrier has seen all copies done", "copy_signal"),
-    same("read without coherence", "ld.global", "nothing writes what it reads in this launch"),
+    same("drop a group wait", "cp.async.wait_all", "the wait on the mbarrier covers all copies", "copy_signal"),
+    same("read without coherence", "ld.global", "the launch does not write the loaded memory"),
     same("move a bound", "setp.ne.u32 %p2, %r3, 0", ANOTHER, "multicast"),
     same("move a bound", "setp.eq.u32 %p1, %r12, 0", ANOTHER, "cluster_words"),
     same("move a bound", "setp.ne.u32 %p1, %r1, 0", "thread 1 has the sum too", "last_block"),
@@ -74,36 +74,36 @@ SURVIVORS = (
     same("move a bound", "setp.eq.u32 %p1, %r1, 32", ANOTHER, "edited_map"),
     same("move a bound", "setp.ne.u32 %p2, %r2, 0", ANOTHER, "warpgroup_pipeline"),
     same("move a bound", "setp.eq.u32 %p5, %r2, 0", ANOTHER, "warpgroup_pipeline"),
-    same("move a bound", "setp.lt.u32 %p2, %r6, 2", "the last arrivals are nobody's business", "named_barriers"),
+    same("move a bound", "setp.lt.u32 %p2, %r6, 2", "no thread waits for the last arrivals", "named_barriers"),
     same("move a bound", "setp.eq.u32 %p1, %r3, 0", ANOTHER, "taken_over"),
     same("move a bound", "setp.lt.u32 %p4, %r6, 16", FEWER, "taken_over"),
     same("flip a constant", "mov.u32 %r6, 0", FEWER, "taken_over"),
-    same("let the other threads", "@%p1 bra CONSUME", TRADED, "copy_signal", "multicast"),
-    same("let the other threads", "@%p0 bra TAKE", TRADED, "named_barriers", "registers"),
-    same("let the other threads", "@%p0 bra RECEIVE", TRADED, "flags"),
-    same("let the other threads", "@%p1 bra SKIP", TRADED, "matrices"),
-    same("let every thread", "@%p0 cp.async.bulk.commit_group", "the groups of the others are empty"),
-    same("fence too late", "fence.proxy.async", "who issues the copy has a fence of its own behind the barrier"),
-    same("fence too late", "@%p0 fence.mbarrier_init", "still in front of the copy", "tile_transpose"),
-    same("fence too late", "@%p1 fence.proxy", "still in front of the copy", "edited_map"),
+    same("invert a guard", "@%p1 bra CONSUME", TRADED, "copy_signal", "multicast"),
+    same("invert a guard", "@%p0 bra TAKE", TRADED, "named_barriers", "registers"),
+    same("invert a guard", "@%p0 bra RECEIVE", TRADED, "flags"),
+    same("invert a guard", "@%p1 bra SKIP", TRADED, "matrices"),
+    same("drop a guard", "@%p0 cp.async.bulk.commit_group", "the groups of the other threads are empty"),
+    same("fence too late", "fence.proxy.async", "the thread that issues the copy has its own fence after the barrier"),
+    same("fence too late", "@%p0 fence.mbarrier_init", "still before the copy", "tile_transpose"),
+    same("fence too late", "@%p1 fence.proxy", "still before the copy", "edited_map"),
     same("drop a barrier", "bar.sync 0", "thread 0 has all that it needs in a register", "last_block"),
-    same("drop a cluster barrier", "barrier.cluster.arrive", "the last phase is behind all uses", "cluster_messages"),
+    same("drop a cluster barrier", "barrier.cluster.arrive", "the last phase follows all uses", "cluster_messages"),
     same("relax a cluster arrival", "barrier.cluster.arrive", "as above", "cluster_messages"),
     same("drop a cluster wait", "barrier.cluster.wait", "as above", "cluster_messages"),
-    same("relax a release", "barrier.cluster.arrive.release", INITIALISED, "multicast", "taken_over"),
+    same("relax a release", "barrier.cluster.arrive.release", INITIALIZED, "multicast", "taken_over"),
     same("wait for reads only", "@%p0 cp.async.bulk.wait_group 0", "the end of the kernel waits for the rest"),
-    same("narrow a device scope", "@%p0 fence.proxy.tensormap", "both sides are in one block", "edited_map"),
-    same("narrow a device scope", "@%p1 fence.proxy.tensormap", "both sides are in one block", "edited_map"),
-    same("stride otherwise", "wgmma.mma_async", "eight columns make one core matrix: nothing is a stride away"),
-    same("drop a move", "mov.u32 %r20, %r5", "the first round does not use it", "warpgroup_pipeline"),
-    same("narrow a scope to the block", "mbarrier.arrive.release.cluster", OVER, "cluster_messages"),
-    same("narrow a scope to the block", "@%p5 mbarrier.arrive.release.cluster", OVER, "multicast"),
-    same("narrow a scope to the block", "@%p0 mbarrier.arrive.expect_tx", "the block itself waits", "taken_over"),
-    same("drop a setmaxnreg", "setmaxnreg.inc", "what it holds would fit into fewer too", "registers"),
-    lenient("narrow a scope to the block", "mbarrier.try_wait", COMPLETED, "taken_over"),
-    lenient("narrow a scope to the block", "mbarrier.try_wait", COMPLETED, "cluster_messages", "cluster_copy",
+    same("narrow a device scope", "@%p0 fence.proxy.tensormap", "both threads are in one CTA", "edited_map"),
+    same("narrow a device scope", "@%p1 fence.proxy.tensormap", "both threads are in one CTA", "edited_map"),
+    same("stride otherwise", "wgmma.mma_async", "eight columns are one core matrix: the stride is unused"),
+    same("drop a move", "mov.u32 %r20, %r5", "the first iteration does not use it", "warpgroup_pipeline"),
+    same("narrow a cluster scope", "mbarrier.arrive.release.cluster", OVER, "cluster_messages"),
+    same("narrow a cluster scope", "@%p5 mbarrier.arrive.release.cluster", OVER, "multicast"),
+    same("narrow a cluster scope", "@%p0 mbarrier.arrive.expect_tx", "the CTA itself waits", "taken_over"),
+    same("drop a setmaxnreg", "setmaxnreg.inc", "its values fit into fewer registers too", "registers"),
+    lenient("narrow a cluster scope", "mbarrier.try_wait", COMPLETED, "taken_over"),
+    lenient("narrow a cluster scope", "mbarrier.try_wait", COMPLETED, "cluster_messages", "cluster_copy",
             "tensor_pair"),
-    same("narrow a scope to the block", "mbarrier.try_wait", OVER, "multicast"),
+    same("narrow a cluster scope", "mbarrier.try_wait", OVER, "multicast"),
     same("move a bound", "setp.ne.u32 %p0, %r1, 0", ANOTHER, "tensor_scales", "tensor_stationary"),
     same("move a bound", "setp.ne.u32 %p1, %r2, 0", ANOTHER, "tensor_scales", "tensor_stationary"),
     same("move a bound", "setp.ne.u32 %p2, %r3, 0", ANOTHER, "tensor_probabilities"),
@@ -111,17 +111,17 @@ SURVIVORS = (
     same("move a bound", "setp.ne.u32 %p1, %r2, 5", TRADED, "tensor_pipeline", "tensor_pair"),
     same("move a bound", "setp.lt.u32 %p5, %r11, 512", "the number grows by 128", "tensor_turns"),
     same("move a bound", "setp.eq.u32 %p0, %r2, 0", ANOTHER, "launches"),
-    same("move a bound", "setp.lt.u32 %p3, %r4, 13", "no block takes so many over", "launches"),
-    same("flip a constant", "mov.u32 %r4, 0", "no block takes so many over", "launches"),
-    same("let the other threads", "@!%p1 bra MULTIPLY", TRADED, "tensor_pipeline", "tensor_pair"),
-    same("fence too late", "@%p0 fence.mbarrier_init", "still in front of the barrier", "tensor_pipeline",
+    same("move a bound", "setp.lt.u32 %p3, %r4, 13", "no CTA takes over so many", "launches"),
+    same("flip a constant", "mov.u32 %r4, 0", "no CTA takes over so many", "launches"),
+    same("invert a guard", "@!%p1 bra MULTIPLY", TRADED, "tensor_pipeline", "tensor_pair"),
+    same("fence too late", "@%p0 fence.mbarrier_init", "still before the barrier", "tensor_pipeline",
          "tensor_turns"),
-    same("fence too late", "@%p0 fence.mbarrier_init", "still in front of the request", "launches"),
-    same("fence too late", "@%p0 fence.proxy.async", "still in front of the barrier", "tensor_probabilities"),
-    same("relax a release", "barrier.cluster.arrive.release", "fence.mbarrier_init, or all products, are before it",
+    same("fence too late", "@%p0 fence.mbarrier_init", "still before the request", "launches"),
+    same("fence too late", "@%p0 fence.proxy.async", "still before the barrier", "tensor_probabilities"),
+    same("relax a release", "barrier.cluster.arrive.release", "fence.mbarrier_init, or all MMAs, precede it",
          "tensor_pair"),
-    lenient("drop a tcgen05 fence", "tcgen05.fence::before", "what stands before it has been waited for", *TOGETHER),
-    lenient("drop a tcgen05 fence", "tcgen05.fence::after", "the wait is for what shared memory holds",
+    lenient("drop a tcgen05 fence", "tcgen05.fence::before", "preceding operations have been waited for", *TOGETHER),
+    lenient("drop a tcgen05 fence", "tcgen05.fence::after", "the wait is for data in shared memory",
             "tensor_pipeline", "tensor_pair"),
     lenient("drop a proxy fence", "fence.proxy.async::generic", "one of the two is enough", "launches"),
 )  # fmt: skip

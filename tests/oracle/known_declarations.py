@@ -28,7 +28,7 @@ STRICTER: dict[str, str] = {
     ),
 }
 LAXER: dict[str, str] = {
-    r"\.(maxntid|reqntid) 4294967295": "ptxas crashes on the largest number",
+    r"\.(maxntid|reqntid) 4294967295": "ptxas crashes on the largest 32-bit number",
     r"\.align 2147483648 ": "ptxas runs out of memory, at a limit that differs between releases",
     r"^entry-directive \| \.pragma \"nounroll\", \"used": (
         "the table does not list which pragmas are allowed only inside functions"

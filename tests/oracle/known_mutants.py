@@ -9,9 +9,11 @@ from __future__ import annotations
 MISSED: dict[str, str] = {
     r"Not a name of any known instruction": "an unknown instruction may belong to a newer PTX, so it is a warning",
     r"32-Bit (compilation|ABI).* (is no longer|is not) supported": "a limit of this ptxas release, not of PTX",
-    r"is not allowed for per-function compilation": "depends on an option of the ptxas call, not on the text",
+    r"is not allowed for per-function compilation": (
+        "an option of the ptxas command line causes this refusal, not the text"
+    ),
     r"Arguments mismatch for instruction 'setp'": (
-        "a vector register for one number: pyptx check does not check its kind"
+        "pyptx check does not detect a vector register in place of a scalar"
     ),
     r"Unsupported \.version": "a version newer than the table is a warning",
     r"\| exit status -11$": "ptxas crashes on a call argument whose address is in a register",
@@ -37,13 +39,15 @@ STRICTER: dict[str, str] = {
         "ptxas provides some system functions, which do not require .extern"
     ),
     r"^register component .*\| operand-(kind|type): .*(a list in brackets|a vector of|not a pair)": (
-        "ptxas accepts components of registers inside braces"
+        "ptxas accepts components of vector registers as elements of a vector"
     ),
     r"\| operand-kind: .* is a symbol; it must be a \.b32 or \.u32": (
         "ptxas accepts the address of a variable as a 32-bit number, and truncates it"
     ),
     r"\| operand-type: operand 2 of mov\.f(32|64), .* is a symbol": "ptxas accepts an address as the bits of a float",
-    r"^state space \| \.\w+ .*\| operand-kind: .*a vector of \d": "ptxas accepts addresses as the parts of a number",
+    r"^state space \| \.\w+ .*\| operand-kind: .*a vector of \d": (
+        "ptxas accepts addresses as elements that mov packs into a number"
+    ),
     r"\| missing-modifier: testp\.f\d\d lacks": ("ptxas accepts testp without the property to test"),
     r"\| operand-type: .* a list in brackets; it must be a vector of \d coordinates": (
         "ptxas accepts any literal as a tensor coordinate"

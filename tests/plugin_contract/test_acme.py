@@ -290,8 +290,8 @@ for found in check_text({CHECKED.format(body)!r}):
 
 
 def test_its_rules_of_check_report_codes_of_its_own_behind_the_others(run: Run) -> None:
-    leak = "8 | warning | vault-leak | 'k' takes a line of the vault and gives none back"
-    help = "acme.free.b32 it before the block ends"
+    leak = "8 | warning | vault-leak | 'k' allocates a line of the vault and frees none"
+    help = "acme.free.b32 it before the CTA exits"
     assert run(checked("acme.free.b32 %r1;")) == ""
     assert run(checked("")) == f"{leak} | {help}\n"
     both = run(checked("add.s32 %r2, %r1, %r9;")).splitlines()
@@ -299,15 +299,15 @@ def test_its_rules_of_check_report_codes_of_its_own_behind_the_others(run: Run) 
 
 
 def test_a_rule_of_check_whose_code_has_no_row_is_refused(run: Run, tmp_path: Path) -> None:
-    rule = "CheckRule('rival.rule', frozenset({'nonesuch'}), print)"
+    rule = "CheckRule('other.rule', frozenset({'nonesuch'}), print)"
     head = "from pyptx_ir.isa.check_rows import CheckRule\n\n"
-    write_plugin(tmp_path, "rival", f"{head}@hookimpl\ndef pyptx_check_rules():\n    return [{rule}]\n")
+    write_plugin(tmp_path, "other", f"{head}@hookimpl\ndef pyptx_check_rules():\n    return [{rule}]\n")
     printed = run(
         "try:\n    from pyptx_ir.isa.modules import check_text\n    check_text('')\n"
         "except Exception as error:\n    print(type(error).__name__, error)",
-        PYPTX_PLUGINS="rival",
+        PYPTX_PLUGINS="other",
     )
-    assert "PluginError unknown code 'nonesuch' in the pyptx check rule 'rival.rule'" in printed
+    assert "PluginError unknown code 'nonesuch' in the pyptx check rule 'other.rule'" in printed
     assert "help: provide its row with the hook pyptx_check_codes" in printed
 
 
@@ -482,7 +482,7 @@ except Exception as error:
 
 
 def test_a_clash_with_another_plugin_names_both(run: Run, tmp_path: Path) -> None:
-    write_plugin(tmp_path, "rival", "@hookimpl\ndef pyptx_instructions():\n    return [row('acme.frob.b32 d, a')]\n")
+    write_plugin(tmp_path, "other", "@hookimpl\ndef pyptx_instructions():\n    return [row('acme.frob.b32 d, a')]\n")
     script = """
 from pyptx_ir.plugins.manager import manager
 try:
@@ -490,11 +490,11 @@ try:
 except Exception as error:
     print(type(error).__name__, error)
 """
-    printed = run(script, PYPTX_PLUGINS="rival")
+    printed = run(script, PYPTX_PLUGINS="other")
     assert "PluginError" in printed
     assert "'acme.frob.b32 d, a'" in printed
     assert "plugin 'acme' (acme-arch)" in printed
-    assert "plugin 'rival' (PYPTX_PLUGINS)" in printed
+    assert "plugin 'other' (PYPTX_PLUGINS)" in printed
 
 
 def test_a_plugin_that_does_not_import_is_named_when_it_could_matter_and_only_then(run: Run, tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ FindingsOfKernels = dict[tuple[str, str], list[str]]
 SCHEDULES = ("", "seed=1", "seed=2", "seed=3", "delay_async=True")
 
 
-@pytest.mark.parametrize("kernel", [KERNEL, TOLD], ids=["waited for", "told to an mbarrier"])
+@pytest.mark.parametrize("kernel", [KERNEL, TOLD], ids=["waited for", "signals an mbarrier"])
 def test_its_engine_multiplies_right_whatever_the_schedule(run: Run, kernel: str) -> None:
     calls = "\n".join(
         f"out, found = go(TEXT, {options})\nassert (out == a @ (a + 1)).all() and not found, (out, found)"
@@ -281,7 +281,7 @@ def test_who_finds_no_line_waits_until_there_is_one(run: Run) -> None:
     )
     assert "deadlock" in printed
     assert "waits for a line of the vault: all 64 are taken" in printed
-    assert "help: let others give lines back first, or take fewer" in printed
+    assert "help: free lines in other warps first, or allocate fewer" in printed
 
 
 def test_its_mutation_is_injected_and_found(run: Run) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 QUOTED = re.compile(r"``.+?``|`[^`]*`")
+TARGET = re.compile(r"\]\([^()\s]*\)")  # address of a Markdown link
 _CHAPTERS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 _DIRECTIVE = re.compile(r"#\s*(noqa|type:|pragma|pyright|mypy|fmt|!)")
 _SENTENCE = re.compile(r"[a-z]{2,} [a-z]{2,} [a-z]{2,}")
@@ -22,7 +23,7 @@ _GENERATED = re.compile(r"(Generated|Transpiled|Written) by ")
 
 
 class Piece(NamedTuple):
-    """A docstring, comment, message or paragraph on one line; quoted code is replaced by empty backticks."""
+    """A docstring, comment, message or paragraph on one line, as `prose` returns it."""
 
     path: str
     line: int
@@ -46,7 +47,12 @@ def pieces() -> Iterator[Piece]:
         if _GENERATED.search(source[:300]):
             continue
         found = in_module(source) if path.suffix == ".py" else in_page(source)
-        yield from (Piece(name, line, QUOTED.sub("``", " ".join(text.split()))) for line, text in found)
+        yield from (Piece(name, line, prose(text)) for line, text in found)
+
+
+def prose(text: str) -> str:
+    """Return the text on one line, with empty backticks for quoted code and without the addresses of links."""
+    return TARGET.sub("]()", QUOTED.sub("``", " ".join(text.split())))
 
 
 def in_module(source: str) -> Iterator[tuple[int, str]]:

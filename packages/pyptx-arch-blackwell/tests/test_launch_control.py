@@ -161,28 +161,28 @@ ON:
 FIRST = f"{QUERY}.get_first_ctaid.v4.b32.b128 {{%r1, _, _, _}}, %q0;"
 # For each fault: a replacement of text, and rules of which at least one must report it.
 FAULTS = {
-    "the answer is read before it is there": (
+    "the response is read before it is written": (
         (WAIT, ""),
         ("read-before-wait", "uninitialized-memory"),
     ),
-    "the block of a cluster is used that there is not": (
+    "the CTA index of a failed request is used": (
         (
             f"@!%p3 bra DONE;\n{FIRST}",
             f"{FIRST}\n@!%p3 st.global.u32 [%rd3], %r1;\n@!%p3 bra DONE;",
         ),
         ("cancel-response",),
     ),
-    "a block asks again behind a failure": (("@!%p3 bra DONE;", AGAIN), ("cancel-after-failure",)),
-    "two requests share their bytes": ((TOGETHER, f"{TOGETHER}\n{TOGETHER}"), ("read-before-wait",)),
-    "the next answer may overtake the reading of the last": (
+    "a CTA requests again after a failure": (("@!%p3 bra DONE;", AGAIN), ("cancel-after-failure",)),
+    "two requests write the same bytes": ((TOGETHER, f"{TOGETHER}\n{TOGETHER}"), ("read-before-wait",)),
+    "the next response may overwrite the last before it is read": (
         (f"{RELEASE}\nbarrier.cluster.arrive;\nbarrier.cluster.wait;\n{ACQUIRE}", ""),
         ("early-reuse",),
     ),
-    "no fence stands behind the reading": (
+    "no fence follows the read": (
         (f"{RELEASE}\nbarrier.cluster.arrive;\nbarrier.cluster.wait;\n{ACQUIRE}", BETWEEN),
         ("missing-proxy-fence",),
     ),
-    "what is asked is no answer": (
+    "the query operand is not a response": (
         ("ld.shared.b128 %q0, [answer];", "mov.b128 %q0, {%rd0, %rd0};"),
         ("cancel-response",),
     ),

@@ -111,8 +111,8 @@ CASES: tuple[tuple[Callable[[Bench], object], str], ...] = (
         "b is MN-major, but SharedTile",
     ),
     # Scale factors
-    (lambda b: product(b, **MXF4), "kind::mxf4 needs scale factors in tensor memory * scale_a=t[…]"),
-    (lambda b: product(b, **MXF4, scale_a=b.t), "kind::mxf4 needs scale factors"),
+    (lambda b: product(b, **MXF4), "kind::mxf4 needs scale_a and scale_b in tensor memory * scale_a=t[…]"),
+    (lambda b: product(b, **MXF4, scale_a=b.t), "kind::mxf4 needs scale_a and scale_b"),
     (lambda b: product(b, scale_a=b.t, scale_b=b.t), "no tcgen05.mma kind supports a block-scaled MMA of bf16 x bf16"),
     (lambda b: product(b, scale_vec="1X"), "kind::f16 has no scale factors * mxf8f6f4, mxf4, mxf4nvf4"),
     (

@@ -100,7 +100,7 @@ def test_who_writes_again_behind_a_wait_and_a_barrier_is_right_and_clean() -> No
     np.testing.assert_array_equal(out.ravel(), np.arange(out.size))
 
 
-@pytest.mark.parametrize("before", [WAIT, MEET, ""], ids=["one thread waits", "nobody waits", "nobody waits or meets"])
+@pytest.mark.parametrize("before", [WAIT, MEET, ""], ids=["a wait, no barrier", "a barrier, no wait", "neither"])
 def test_who_writes_what_tma_may_still_read_is_found_under_every_schedule(before: str) -> None:
     text = kernel(before)
     found, _ = explored(text)

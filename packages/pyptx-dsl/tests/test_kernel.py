@@ -244,11 +244,11 @@ DECLARATIONS: list[tuple[str, Callable[[], object], type[Exception], str]] = [
     ("raw pair", lambda: kernel(raw_params=["u32"]), SpecError, "pair"),  # type: ignore[call-overload]  # a mistake on purpose
     ("raw twice", lambda: kernel(raw_params=[("u32", "n"), ("u32", "n")]), SpecError, "twice"),
     ("directive", lambda: kernel(raw_directives=[("maxntid", (1.5,))]), SpecError, "maxntid"),
-    ("directives that are no list", lambda: kernel(raw_directives=3), SpecError, "raw_directives"),
-    ("reqntid that is no size", lambda: kernel(reqntid="x"), LaunchError, "reqntid"),
-    ("raw parameters that are no list", lambda: kernel(raw_params=3), SpecError, "raw_params"),
+    ("directives not in a list", lambda: kernel(raw_directives=3), SpecError, "raw_directives"),
+    ("an invalid reqntid", lambda: kernel(reqntid="x"), LaunchError, "reqntid"),
+    ("raw parameters not in a list", lambda: kernel(raw_params=3), SpecError, "raw_params"),
     ("symbol that is a number", lambda: kernel(extern_smem=3), SpecError, "extern_smem"),
-    ("target that is none", lambda: kernel(arch=None), ArchError, "arch"),
+    ("no target", lambda: kernel(arch=None), ArchError, "arch"),
 ]  # fmt: skip
 
 

@@ -296,8 +296,8 @@ MISTAKES: tuple[tuple[Callable[[], object], type[Exception], str], ...] = (
     (lambda: ptx.addr(smem.alloc(u32, 8)[1]), OperandError, r"value of an element of smem_0.*s\.address\(i\)"),
     (lambda: ptx.ld(f32, reg.scalar(f32), smem.alloc(b32, 8)[u()], space="shared"), OperandError, "element"),
     (lambda: ptx.cvta.to_global(5), OperandError, "got 5"),
-    (lambda: ptx.param(u32, "nobody"), OperandError, "nobody"),
-    (lambda: ptx.params("nobody"), OperandError, "no scalar parameter 'nobody'.*dtype=u32"),
+    (lambda: ptx.param(u32, "absent"), OperandError, "absent"),
+    (lambda: ptx.params("absent"), OperandError, "no scalar parameter 'absent'.*dtype=u32"),
     (lambda: ptx.params("n", into=[u(), u()], dtype=u32), OperandError, "must be 1 register, one per parameter"),
     (lambda: ptx.params("n", into=["%r1"], dtype=u32), OperandError, "must be registers"),  # type: ignore[list-item]  # a mistake on purpose
     (lambda: ptx.params("n", dtype=pred), RegisterTypeError, "cannot be .pred"),

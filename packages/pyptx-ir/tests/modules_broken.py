@@ -53,14 +53,12 @@ BROKEN: tuple[Broken, ...] = (
     # Syntax
     Broken("an operand is missing", "syntax", entry("add.s32 %r1, «,» %r2;")),
     Broken("no semicolon", "syntax", entry("mov.b32 %r1, 1\n\t«mov.b32» %r2, 2;")),
-    Broken("a space in front of an entry", "syntax", f"{HEAD}.reg «.entry» k() {{ ret; }}\n"),
-    Broken("an alignment in front of a function", "syntax", f"{HEAD}.align 8 «.func» f() {{ ret; }}\n"),
-    Broken(
-        "an attribute in front of a function", "syntax", f"{HEAD}.attribute(.unified(1, 2)) «.func» f() {{ ret; }}\n"
-    ),
+    Broken("a state space before an entry", "syntax", f"{HEAD}.reg «.entry» k() {{ ret; }}\n"),
+    Broken("an alignment before a function", "syntax", f"{HEAD}.align 8 «.func» f() {{ ret; }}\n"),
+    Broken("an attribute before a function", "syntax", f"{HEAD}.attribute(.unified(1, 2)) «.func» f() {{ ret; }}\n"),
     Broken("a common entry", "syntax", f"{HEAD}.common «.entry» k() {{ ret; }}\n"),
     Broken("an entry declared without a semicolon", "syntax", f"{HEAD}.entry k()\n«.func» f() {{ ret; }}\n"),
-    Broken("a function declared in front of an instruction", "syntax", f"{HEAD}.func f()\n«ret»;\n"),
+    Broken("a function declared before an instruction", "syntax", f"{HEAD}.func f()\n«ret»;\n"),
     Broken("an unknown directive", "syntax", entry("", directives="«.maxntidx» 128")),
     Broken("a semicolon too many", "empty-statement", entry("mov.b32 %r1, 1;«;»")),
     Broken("code below a function", "outside-function", entry("") + "«mov.b32» %r1, 1;\nret;\n"),
@@ -69,13 +67,13 @@ BROKEN: tuple[Broken, ...] = (
     Broken("no version", "missing-version", "«.target» sm_90a\n.visible .entry k() { ret; }\n"),
     Broken("no target", "missing-target", "«.version» 9.0\n.visible .entry k() { ret; }\n"),
     Broken(
-        "an address size in front of the target",
+        "an address size before the target",
         "misplaced-directive",
         ".version 9.0\n.address_size 64\n«.target» sm_90a\n",
     ),
     Broken("a version between", "unknown-version", entry("", head=".version «7.9»\n.target sm_90a\n")),
-    Broken("a target that is none", "unknown-target", entry("", head=".version 9.0\n.target «sm_91»\n")),
-    Broken("an option that is none", "unknown-target", entry("", head=".version 9.0\n.target sm_90a, «fast»\n")),
+    Broken("an unknown target", "unknown-target", entry("", head=".version 9.0\n.target «sm_91»\n")),
+    Broken("an unknown option", "unknown-target", entry("", head=".version 9.0\n.target sm_90a, «fast»\n")),
     Broken("a target newer than the version", "target-version", entry("", head=".version 7.8\n.target «sm_90a»\n")),
     Broken("a retired target", "retired-target", ".version 3.2\n.target «sm_20»\n.entry k() { exit; }\n"),
     Broken("a version below code", "misplaced-directive", entry("") + "«.version» 9.0\n"),
@@ -118,7 +116,9 @@ BROKEN: tuple[Broken, ...] = (
         f"{HEAD}.func f() «.noreturn» .noreturn {{ exit; }}\n",
     ),
     Broken(
-        "noreturn behind another", "directive-conflict", f"{HEAD}.func f() .abi_preserve 8 «.noreturn» {{ exit; }}\n"
+        "noreturn after another directive",
+        "directive-conflict",
+        f"{HEAD}.func f() .abi_preserve 8 «.noreturn» {{ exit; }}\n",
     ),
     Broken("a sampler in unified mode", "directive-conflict", entry("", above=".global .samplerref «smp0»;\n")),
     Broken("a sampler as a parameter", "directive-conflict", entry("", parameters=".param .samplerref «s»")),
@@ -208,7 +208,7 @@ BROKEN: tuple[Broken, ...] = (
     Broken("a bank of constants", "misplaced-directive", entry("", above="«.const[3]» .b32 c;\n")),
     Broken("too many registers", "declaration", entry(".reg .b32 «%q»<4294967296>;")),
     Broken(
-        "a unified address that is no number",
+        "a negative unified address",
         "directive-argument",
         entry("", above=".global .attribute(«.unified»(1, -2)) .b32 g;\n"),
     ),
@@ -248,7 +248,7 @@ BROKEN: tuple[Broken, ...] = (
     # Initializers
     *(
         Broken(
-            f"an initialiser: {declaration}",
+            f"an initializer: {declaration}",
             "initializer",
             entry("", above=f".global .b8 h[8];\n.shared .b32 s;\n.func f() {{ ret; }}\n.global {declaration};\n"),
         )
@@ -273,14 +273,14 @@ BROKEN: tuple[Broken, ...] = (
         )
     ),
     # Names
-    Broken("a register nobody declares", "undefined-register", entry("mov.b32 %r1, «%q1»;")),
-    Broken("a register behind the last", "undefined-register", entry("mov.b32 %r1, «%r8»;")),
+    Broken("an undeclared register", "undefined-register", entry("mov.b32 %r1, «%q1»;")),
+    Broken("a register past the last", "undefined-register", entry("mov.b32 %r1, «%r8»;")),
     Broken("a component of a scalar", "undefined-register", entry("mov.b32 %r1, «%r2.x»;")),
     Broken(
-        "a component behind the last",
+        "a component past the last",
         "undefined-variable",
         entry(".reg .v2 .b32 v;\n\tmov.b32 %r1, «v.z»;"),
-        exception="ptxas counts no components: what is read behind the last is undefined",
+        exception="ptxas does not check components: reads past the last are undefined",
     ),
     Broken("a component of a special register", "undefined-register", entry("mov.b32 %r1, «%laneid.x»;")),
     Broken(
@@ -333,7 +333,7 @@ BROKEN: tuple[Broken, ...] = (
             ("barrier", "mbarrier.init.b64 «[%r2]», 1;"),
         )
     ),
-    Broken("a special register that is none", "undefined-register", entry("mov.u32 %r1, «%tid.q»;")),
+    Broken("an unknown special register", "undefined-register", entry("mov.u32 %r1, «%tid.q»;")),
     Broken(
         "a register used above its declaration", "undefined-register", entry("mov.b32 «%late», 1;\n\t.reg .b32 %late;")
     ),
@@ -342,11 +342,13 @@ BROKEN: tuple[Broken, ...] = (
         "undefined-register",
         entry("{ .reg .b32 %in; mov.b32 %in, 1; }\n\tmov.b32 %r1, «%in»;"),
     ),
-    Broken("a variable nobody declares", "undefined-variable", entry("ld.global.b32 %r1, [«values»];")),
-    Broken("a parameter nobody declares", "undefined-variable", entry("ld.param.b64 %rd1, [«k_param_0»];")),
+    Broken("an undeclared variable", "undefined-variable", entry("ld.global.b32 %r1, [«values»];")),
+    Broken("an undeclared parameter", "undefined-variable", entry("ld.param.b64 %rd1, [«k_param_0»];")),
     Broken("a variable below its use", "undefined-variable", entry("mov.u64 %rd1, «later»;") + ".global .b32 later;\n"),
     Broken(
-        "an initialiser of nothing", "undefined-variable", entry("", above=".global .u64 table[2] = {«missing», 0};\n")
+        "an initializer with an undeclared symbol",
+        "undefined-variable",
+        entry("", above=".global .u64 table[2] = {«missing», 0};\n"),
     ),
     Broken("a branch to nowhere", "undefined-label", entry("bra «DONE»;")),
     Broken(
@@ -398,7 +400,7 @@ BROKEN: tuple[Broken, ...] = (
     Broken("a label like a constant", "redefined-label", entry("«WARP_SZ»:\n\tmov.b32 %r1, 1;")),
     Broken("a file number twice", "redefined-file", entry("", above='.file 1 "a.cu"\n.file «1» "b.cu"\n')),
     Broken("a file in a function", "misplaced-directive", entry('«.file» 1 "a.cu"')),
-    Broken("an attribute that is none", "directive-argument", entry("", above=".global .attribute(«.fast») .b32 g;\n")),
+    Broken("an unknown attribute", "directive-argument", entry("", above=".global .attribute(«.fast») .b32 g;\n")),
     Broken("managed constants", "directive-argument", entry("", above=".const .attribute(«.managed») .b32 g;\n")),
     # Declarations
     Broken("a type of instructions", "declaration", entry(".reg «.bf16» h;")),
@@ -434,9 +436,9 @@ BROKEN: tuple[Broken, ...] = (
     Broken("an address size twice", "misplaced-directive", HEAD + "«.address_size» 64\n.entry k() { ret; }\n"),
     # Guards and control
     Broken("a guard of 32 bits", "guard", entry("@«%r1» mov.b32 %r2, 1;")),
-    Broken("a guard nobody declares", "undefined-register", entry("@«%p9» mov.b32 %r2, 1;")),
-    Broken("code behind a branch", "unreachable", entry("bra DONE;\n\t«mov.b32» %r1, 1;\nDONE:")),
-    Broken("code behind an exit", "unreachable", entry("exit;\n\t«mov.b32» %r1, 1;")),
+    Broken("an undeclared guard", "undefined-register", entry("@«%p9» mov.b32 %r2, 1;")),
+    Broken("code after a branch", "unreachable", entry("bra DONE;\n\t«mov.b32» %r1, 1;\nDONE:")),
+    Broken("code after an exit", "unreachable", entry("exit;\n\t«mov.b32» %r1, 1;")),
     # Functions and memory
     Broken("a call of an entry", "call-target", entry("call «j»;", above=".entry j() { ret; }\n")),
     Broken("too few arguments", "call-arguments", entry(f"{ARGUMENTS}\tcall (z), pair, «(x)»;", above=PAIR)),
@@ -484,10 +486,10 @@ BROKEN: tuple[Broken, ...] = (
     ),
     Broken("a store into an input", "parameter-write", entry("st.param.b32 «[n]», %r1;", parameters=".param .u32 n")),
     Broken(
-        "a load behind a parameter", "parameter-bounds", entry("ld.param.b64 %rd1, «[n]»;", parameters=".param .u32 n")
+        "a load past a parameter", "parameter-bounds", entry("ld.param.b64 %rd1, «[n]»;", parameters=".param .u32 n")
     ),
     Broken(
-        "a load far behind a parameter",
+        "a load far past a parameter",
         "parameter-bounds",
         entry("ld.param.b32 %r1, «[n+8]»;", parameters=".param .u64 n"),
     ),
@@ -539,7 +541,7 @@ BROKEN: tuple[Broken, ...] = (
     Broken("a difference in an address", "operand-kind", entry("ld.global.b32 %r1, «[%rd1-4]»;")),
     Broken("a component as a base", "operand-kind", entry(".reg .v2 .b64 v;\n\tld.global.b32 %r1, «[v.x]»;")),
     # Instructions
-    Broken("a modifier that is none", "modifier", entry("add«.f31» %f1, %f2, %f3;")),
+    Broken("an unknown modifier", "modifier", entry("add«.f31» %f1, %f2, %f3;")),
     Broken("a modifier of another form", "modifier", entry("add«.rm».s32 %r1, %r2, %r3;")),
     Broken("no rounding mode", "missing-modifier", entry("«fma.f32» %f1, %f2, %f3, %f4;")),
     Broken("two operands for three", "operand-count", entry("«add.s32» %r1, %r2;")),
@@ -561,7 +563,9 @@ BROKEN: tuple[Broken, ...] = (
         entry(".reg .v4 .f32 v;\n\tld.global.v4.u32 «v», [%rd1];"),
     ),
     Broken("no sampler", "operand-kind", with_textures("tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, «[tex0, %r1]»;")),
-    Broken("a texture asked for a sampler's mode", "operand-kind", with_textures("txq.filter_mode.b32 %r1, «[tex0]»;")),
+    Broken(
+        "txq of a sampler attribute on a texture", "operand-kind", with_textures("txq.filter_mode.b32 %r1, «[tex0]»;")
+    ),
     Broken("a vector of two for four", "vector-length", entry("ld.global.v4.f32 «{%f1, %f2}», [%rd1];")),
     Broken(
         "another name of a weak function",
@@ -611,10 +615,10 @@ BROKEN: tuple[Broken, ...] = (
     Broken("an instruction of a later version", "version", before_hopper("«szext.wrap.u32» %r1, %r2, %r3;")),
     Broken("a shuffle without its mask", "removed", entry("«shfl.down.b32» %r1, %r2, 1, 31;")),
     Broken(
-        "an instruction that is none",
+        "an unknown instruction",
         "unknown-instruction",
         entry("«frobnicate.b32» %r1;"),
-        "ptxas refuses it; for one that is newer than the table it would not",
+        "ptxas rejects it, but accepts an instruction that is newer than the table",
     ),
     # Arguments of another kind than their parameter
     *(
@@ -688,7 +692,7 @@ BROKEN: tuple[Broken, ...] = (
     ),
     Broken("a bit field from a negative quotient", "immediate-range", entry("bfe.u32 %r1, %r2, «-8/3», 1;")),
     Broken(
-        "a quotient that is no size of a copy",
+        "a quotient that is not a copy size",
         "immediate-range",
         entry("cp.async.ca.shared.global [%r1], [%rd1], «7/2»;"),
     ),
@@ -737,13 +741,13 @@ BROKEN: tuple[Broken, ...] = (
         "redefined-function",
         f"{HEAD}.extern .func f();\n.func g();\n.alias «g», f;\n",
     ),
-    Broken("an alignment behind a type", "declaration", f"{HEAD}.func f(.param .u64 «.align» 8 s) {{ ret; }}\n"),
+    Broken("an alignment after a type", "declaration", f"{HEAD}.func f(.param .u64 «.align» 8 s) {{ ret; }}\n"),
     Broken(
-        "an alignment behind a returned type",
+        "an alignment after a returned type",
         "declaration",
         f"{HEAD}.func (.param .b8 «.align» 8 s[8]) f() {{ ret; }}\n",
     ),
-    Broken("an alignment behind a variable's type", "declaration", entry(".param .u64 «.align» 8 s;")),
+    Broken("an alignment after a variable's type", "declaration", entry(".param .u64 «.align» 8 s;")),
     Broken("a pointer among variables", "declaration", entry("", above=".global .u64 «.ptr» .align 8 s;\n")),
     Broken("a global address in 32 bits", "operand-type", entry("mov.u32 %r1, «g»;", above=".global .b32 g[4];\n")),
     Broken(
@@ -759,7 +763,9 @@ BROKEN: tuple[Broken, ...] = (
     Broken("a section without a dot", "section-data", entry("") + ".section «debug_str»\n{\n.b8 1\n}\n"),
     Broken("a section's name with two dots", "section-data", entry("") + ".section «.debug.str»\n{\n.b8 1\n}\n"),
     Broken(
-        "an alignment in front of .ptr's space", "syntax", entry("", parameters=".param .u64 .ptr .align 8 «.global» p")
+        "an alignment before .ptr's state space",
+        "syntax",
+        entry("", parameters=".param .u64 .ptr .align 8 «.global» p"),
     ),
     Broken("two alignments of a pointer", "syntax", entry("", parameters=".param .u64 .ptr .align 8 «.align» 8 p")),
     Broken("two pointers in one", "syntax", entry("", parameters=".param .u64 .ptr «.ptr» p")),
@@ -855,7 +861,7 @@ BROKEN: tuple[Broken, ...] = (
         entry(".reg .v2 .b32 v; vadd.u32.u32.u32 %r1, «v.x», %r2;"),
     ),
     Broken(
-        "a component behind a register that fits",
+        "a component after a register that fits",
         "operand-type",
         entry(".reg .v2 .b32 %v; vadd.u32.u32.u32 %r1, %r1, %r2; vadd.u32.u32.u32 %r1, «%v.x», %r2;"),
     ),

@@ -6,9 +6,9 @@ from .modules_broken import ARGUMENTS, HEAD, PAIR, entry, with_textures
 
 LEGAL: dict[str, str] = {
     # Names
-    "a register that hides one outside": entry("{ .reg .f32 %r<4>; mov.f32 %r1, 0f00000000; }\n\tmov.b32 %r1, 1;"),
-    "a register of an outer range beside an inner one": entry("{ .reg .b32 %r<2>; mov.b32 %r3, 1; }"),
-    "zeros in front of a number": entry("mov.b32 %r01, 1;\n\tmov.b32 %r007, 1;"),
+    "a register that shadows an outer one": entry("{ .reg .f32 %r<4>; mov.f32 %r1, 0f00000000; }\n\tmov.b32 %r1, 1;"),
+    "a register of an outer range, next to an inner range": entry("{ .reg .b32 %r<2>; mov.b32 %r3, 1; }"),
+    "leading zeros of a number": entry("mov.b32 %r01, 1;\n\tmov.b32 %r007, 1;"),
     "a range and its stem": entry(".reg .b32 %r;\n\tmov.b32 %r, %r1;"),
     "ranges whose stems differ by a digit": entry(".reg .b32 %r1<5>;\n\tmov.b32 %r7, 1;"),
     "a register called like an instruction": entry(".reg .b32 add;\n\tmov.b32 add, 1;"),
@@ -37,7 +37,7 @@ LEGAL: dict[str, str] = {
     "a texture and a sampler": with_textures(
         "tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [tex0, smp0, {%r1}];\n\ttxq.filter_mode.b32 %r1, [smp0];"
     ),
-    "a texture asked for its own": with_textures("txq.width.b32 %r1, [tex0];"),
+    "txq of a texture attribute": with_textures("txq.width.b32 %r1, [tex0];"),
     "a sampler in a register, in unified mode": entry("tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%rd1, %rd2, {%r1}];"),
     "a whole special register": entry(".reg .v4 .b32 v;\n\tmov.v4.u32 v, %tid;"),
     "components of a vector of two": entry(".reg .v2 .b32 v;\n\tmov.b32 v.r, v.y;\n\tmov.b32 v.g, v.x;"),
@@ -68,7 +68,7 @@ LEGAL: dict[str, str] = {
     "an empty function": f"{HEAD}.func f() {{ }}\n",
     "a call with literals": entry(f"{ARGUMENTS}\tcall (z), pair, (1, 2);", above=PAIR),
     "a call with registers": entry(f"{ARGUMENTS}\tcall (%r1), pair, (%f2, %rd2);", above=PAIR),
-    "a call whose result is dropped": entry(f"{ARGUMENTS}\tcall (_), pair, (x, y);", above=PAIR),
+    "a call with a discarded result": entry(f"{ARGUMENTS}\tcall (_), pair, (x, y);", above=PAIR),
     "a call with an array for one of nothing": entry(
         "{ .param .align 4 .b8 a[8]; call f, (a); }", above=".func f(.param .align 4 .b8 p[0]) { ret; }\n"
     ),
@@ -145,7 +145,7 @@ LEGAL: dict[str, str] = {
         above=".global .b8 h[8];\n.global .u64 a[3] = {h, h+4, generic(h)+4};\n"
         ".global .u8 b[8] = {0xFF(h), 0xFF00(h+4), 0xFF00000000000000(generic(h))};\n",
     ),
-    "a negative offset behind a comment": entry("ld.global.b32 %r1, [%rd1 /* base */ + /* offset */ -4];"),
+    "a negative offset after a comment": entry("ld.global.b32 %r1, [%rd1 /* base */ + /* offset */ -4];"),
     "constant expressions for offsets": entry(
         "".join(
             f"ld.global.b32 %r1, [%rd1+{offset}]; st.global.b32 [g+{offset}], %r1;\n\t"
@@ -184,19 +184,17 @@ LEGAL: dict[str, str] = {
     "bit patterns of .f64 with operators": entry(
         ".reg .f64 %d; mov.f64 %d, -0d3ff0000000000000; mov.f64 %d, 0d3ff0000000000000*2.0; mov.f64 %d, -(0f3f800000);"
     ),
-    "unsigned constants that stand for small negative ones": entry(
+    "unsigned constants equal to small negative integers": entry(
         "mov.b32 %r1, -1U; add.s32 %r1, %r1, ~0; mov.b32 %r1, 1U-2U; mov.b32 %r1, (.u64)5-(.u64)6;"
     ),
-    "addresses in 32 bits of what is not global, or not alone": entry(
+    "addresses in 32 bits: not of a global variable, or with an offset": entry(
         "mov.u32 %r1, s; mov.u32 %r1, c; mov.u32 %r1, g+4; mov.u32 %r1, k;",
         above=".global .b32 g;\n.shared .b32 s;\n.const .b32 c;\n",
     ),
-    "an alignment and a pointer behind the type of an entry's parameter": entry(
+    "an alignment and a pointer after the type of an entry's parameter": entry(
         "", parameters=".param .u64 .align 8 a, .param .u64 .ptr .global .align 16 b"
     ),
-    "pragmas that ptxas does not know": entry(
-        '.pragma "abc"; .pragma "used_bytes_mask 15";', directives='.pragma "abc";'
-    ),
+    "pragmas unknown to ptxas": entry('.pragma "abc"; .pragma "used_bytes_mask 15";', directives='.pragma "abc";'),
     "lines of a section in words of @@DWARF": entry("L:")
     + ".section .debug_info {\nM:\n.quad 1, 18446744073709551615\n.byte 0xff\n.4byte -1\n.quad M+4\n.quad M-M\n}\n",
     "integers added to an address": entry(

@@ -47,8 +47,8 @@ SAME = {
     .replace("done", "loop")
     .replace("x:", "done:")
     .replace("bra x", "bra done"),
-    "a label that nobody refers to is gone": BODY.replace("done:\n", ""),
-    "two labels stand where one stood": BODY.replace("loop:", "first: loop:").replace("bra loop", "bra first"),
+    "an unused label is removed": BODY.replace("done:\n", ""),
+    "a second label at the same position": BODY.replace("loop:", "first: loop:").replace("bra loop", "bra first"),
     "hexadecimal": BODY.replace("16", "0x10").replace("100", "0b1100100"),
     "octal, unsigned, and a zero in an address": BODY.replace("16", "020U").replace("[k_param_0]", "[k_param_0+0]"),
     "comments and blanks": BODY.replace("add.s32 ", "add.s32/* ! */  ").replace(";", " ; // so"),

@@ -22,9 +22,9 @@ SPELLING = {
     "a difference in parentheses in brackets",
     "a difference of a difference in brackets",
     "a difference and a sum in brackets",
-    "an alignment behind a type",
-    "an alignment behind a returned type",
-    "an alignment behind a variable's type",
+    "an alignment after a type",
+    "an alignment after a returned type",
+    "an alignment after a variable's type",
     "a pointer among variables",
 }
 PARSED = [broken for broken in BROKEN if broken.code != "syntax" and broken.name not in SPELLING]

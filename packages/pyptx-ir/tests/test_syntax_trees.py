@@ -405,7 +405,7 @@ def test_reading_leaves_the_garbage_collector_as_it_was() -> None:
         frozen = gc.get_freeze_count()
         parse(text)
         assert gc.isenabled()
-        assert gc.get_freeze_count() <= frozen, "of what was frozen some may have died"
+        assert gc.get_freeze_count() <= frozen, "frozen objects may have been freed"
         gc.disable()
         parse(text)
         assert not gc.isenabled()

@@ -61,13 +61,13 @@ BAD: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "a list for an array": (lambda: product(X, [1.0] * 64), ForeignArrayError, "of type list"),
     "a masked array": (lambda: product(X, np.ma.masked_less(np.ones(64, "f"), 0)), LayoutError, "W is a masked array"),
     "foreign bytes": (lambda: product(X, np.ones(64, ">f4")), DtypeError, "W has non-native byte order"),
-    "a keyword that is none": (lambda: product(X, X, factor=2), KeywordError, "factor"),
+    "an unknown keyword": (lambda: product(X, X, factor=2), KeywordError, "factor"),
     "a size that the arrays deny": (lambda: product(X, X, N=32), ShapeError, "N=32 contradicts the arrays"),
     "out=": (lambda: product(X, X, out=X), KeywordError, "jax arrays cannot be written to"),
-    "a device that is none": (lambda: fill(out=X, N=32, value=1.0), KeywordError, "cannot be written to"),
+    "out= without inputs": (lambda: fill(out=X, N=32, value=1.0), KeywordError, "cannot be written to"),
     "a missing number": (lambda: fill(N=32, device=jax.devices()[0]), KeywordError, "value"),
     "a number out of range": (lambda: fill(N=-1, value=1.0, device=jax.devices()[0]), KeywordError, "N=-1"),
-    "a device beside arrays": (
+    "device= with arrays": (
         lambda: product(X, X, device="cpu"),
         KeywordError,
         "device= is only valid for calls without arrays",

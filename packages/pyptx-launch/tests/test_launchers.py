@@ -286,7 +286,7 @@ def misses(torch):
     yield "keyword", (x, w), {"beta": 1}
     yield "out of another dtype", (x, w), {"out": x.double()}
     yield "out of another shape", (x, w), {"out": w}
-    yield "out that is no tensor", (x, w), {"out": 1}
+    yield "out is not a tensor", (x, w), {"out": 1}
     yield "out in a tuple", (x, w), {"out": (base[:32].view(4, 8),)}
     yield "out with strides", (x, w), {"out": torch.ones(8, 4).t()}
     yield "complex conjugate", (torch.ones(4, 8, dtype=torch.complex64).conj(), w), {}
@@ -314,7 +314,7 @@ NAMES = (
     "keyword",
     "out of another dtype",
     "out of another shape",
-    "out that is no tensor",
+    "out is not a tensor",
     "out in a tuple",
     "out with strides",
     "complex conjugate",
@@ -398,7 +398,7 @@ def test_scalars_are_keywords_of_the_fast_path(null, torch):
         found = null.launches()[0]["parameters"][3:]
         assert found == [struct.pack("<f", alpha), struct.pack("<i", 7)]
     assert launcher(x, w) == launcher(x, w, alpha="1") == launcher(x, w, alpha=1e39) == "missed"
-    assert launcher(x, w, alpha=1, n=3) == "missed", "n is no keyword of the launcher"
+    assert launcher(x, w, alpha=1, n=3) == "missed", "the launcher has no keyword n"
     assert len(missed) == 4
 
 

@@ -49,9 +49,9 @@ def test_an_entry_says_what_it_takes_and_uses(null):
     null.set(static_shared=2048, registers=40)
     assert module.attributes("k", 1) == Attributes(1024, 2048, 0, 0, 40, 90, 90)
     with pytest.raises(
-        DriverError, match=r"looking for entry nobody: .*ERROR_NOT_FOUND.*\nhelp: pass the name of an .entry"
+        DriverError, match=r"looking for entry absent: .*ERROR_NOT_FOUND.*\nhelp: pass the name of an .entry"
     ):
-        module.attributes("nobody")
+        module.attributes("absent")
 
 
 @pytest.mark.ptxas

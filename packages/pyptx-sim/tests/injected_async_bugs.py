@@ -97,7 +97,7 @@ REMOTE = (
 COPIES = (
     swap("a copy read before any wait", "read-before-wait", COPY + "\nFAULT" + USE + "\ncp.async.wait_all;",
          USE + " // !\n", "cp.async.wait_all;\n"),
-    swap("a copy read by another warp behind its own wait alone", "read-before-wait",
+    swap("a copy read by another warp after its own wait only", "read-before-wait",
          COPY + "\ncp.async.wait_all;\nFAULT", "ld.shared.u32 %r10, [%r7]; // !",
          "bar.sync 0;\nld.shared.u32 %r10, [%r7];"),
     swap("a group that was never committed", "read-before-wait",
@@ -105,16 +105,16 @@ COPIES = (
     swap("a wait that leaves one group too many", "read-before-wait",
          COPY + "\ncp.async.commit_group;\ncp.async.wait_group FAULT\ncp.async.wait_all;",
          "1;\nld.shared.u32 %r10, [%r4]; // !", "0;\nld.shared.u32 %r10, [%r4];"),
-    swap("a store into what a copy fills", "read-before-wait", "FAULT",
+    swap("a store to the destination of a copy", "read-before-wait", "FAULT",
          COPY + "\nst.shared.u32 [%r4], %r1; // !\ncp.async.wait_all;",
          COPY + "\ncp.async.wait_all;\nst.shared.u32 [%r4], %r1;"),
-    swap("a store into what a copy reads", "early-reuse", "FAULT",
+    swap("a store to the source of a copy", "early-reuse", "FAULT",
          COPY + "\nst.global.u32 [%rd4], %r1; // !\ncp.async.wait_all;",
          COPY + "\ncp.async.wait_all;\nst.global.u32 [%rd4], %r1;"),
-    swap("a slot filled again while others read it", "early-reuse",
+    swap("a stage refilled while other threads read it", "early-reuse",
          "st.shared.u32 [%r4], %r1;\nbar.sync 0;\nld.shared.u32 %r10, [%r7];\nFAULT\ncp.async.wait_all;",
          COPY + " // !", "bar.sync 0;\n" + COPY),
-    swap("two copies into one slot", "read-before-wait", COPY + "\nFAULT\ncp.async.wait_all;",
+    swap("two copies to one stage", "read-before-wait", COPY + "\nFAULT\ncp.async.wait_all;",
          COPY + " // !", "cp.async.wait_all;\n" + COPY),
     swap("an arrival that does not follow the copies", "read-before-wait",
          INIT.replace("[bar], 1", "[bar], 64") + COPY + "\nFAULT" + wait() + USE + " // !\ncp.async.wait_all;",
@@ -143,7 +143,7 @@ LOADS = (
     swap("the second of two copies not expected", "read-before-wait",
          INIT + "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], FAULT;\n" + BULK + "[%r3], [%rd1], 128, [bar];\n"
          + BULK + "[%r3+128], [%rd1+128], 128, [bar];\n" + wait() + USE + " // !\n", "128", "256"),
-    swap("a slot loaded again while others read it", "early-reuse",
+    swap("a stage reloaded while other threads read it", "early-reuse",
          INIT + LOAD + wait() + "ld.shared.u32 %r10, [%r7];\nFAULT"
          "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 256;\n"
          + BULK + "[%r3], [%rd1], 256, [bar]; // !\n" + wait(1, "X"), "", "bar.sync 0;\n"),
@@ -151,11 +151,11 @@ LOADS = (
          INIT + "st.global.u32 [%rd4], %r1;\nFAULT\nbar.sync 0;\n"
          "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 256;\n" + BULK + "[%r3], [%rd1], 256, [bar]; // !\n"
          + wait(), "fence.proxy.async.shared::cta;", "fence.proxy.async.global;"),
-    swap("a load over words that no fence showed", "missing-proxy-fence",
+    swap("a load over words without a proxy fence", "missing-proxy-fence",
          INIT + "st.shared.u32 [%r4], %r1;\nFAULT\nbar.sync 0;\n"
          "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 256;\n" + BULK + "[%r3], [%rd1], 256, [bar]; // !\n"
          + wait(), "", "fence.proxy.async;"),
-    swap("a load that nobody waits for", "unfinished-copy", INIT + "FAULT",
+    swap("a load without a wait", "unfinished-copy", INIT + "FAULT",
          "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 256;\n" + BULK + "[%r3], [%rd1], 256, [bar]; // !",
          LOAD + wait()),
     swap("a tile of another rank", "tensor-map",
@@ -168,14 +168,14 @@ LOADS = (
 STORES = (
     swap("a store of words that no fence showed", "missing-proxy-fence",
          "st.shared.u32 [%r4], %r1;\nFAULTbar.sync 0;\n" + STORE + " // !\n" + DONE, "", FENCE),
-    swap("a store of words that threads have copied, and no fence showed", "missing-proxy-fence",
+    swap("a store of words that threads have copied, without a proxy fence", "missing-proxy-fence",
          COPY + "\ncp.async.wait_all;\nFAULTbar.sync 0;\n" + STORE + " // !\n" + DONE, "", FENCE),
-    swap("a tile of words that threads have copied, and no fence showed", "missing-proxy-fence",
+    swap("a tile of words that threads have copied, without a proxy fence", "missing-proxy-fence",
          COPY + "\ncp.async.wait_all;\nFAULTbar.sync 0;\n" + BOX + " // !\n" + DONE, "", FENCE),
-    swap("a fence in front of the wait for what it is to show", "missing-proxy-fence",
+    swap("a fence before the wait for the copies that it covers", "missing-proxy-fence",
          COPY + "\nFAULTbar.sync 0;\n" + STORE + " // !\n" + DONE, FENCE + "cp.async.wait_all;\n",
          "cp.async.wait_all;\n" + FENCE),
-    swap("a tile of words that no fence showed", "missing-proxy-fence",
+    swap("a tile of words without a proxy fence", "missing-proxy-fence",
          "st.shared.u32 [%r4], %r1;\nFAULTbar.sync 0;\n" + BOX + " // !\n" + DONE, "", FENCE),
     swap("a fence for the wrong space", "missing-proxy-fence",
          "st.shared.u32 [%r4], %r1;\nFAULTbar.sync 0;\n" + BOX + " // !\n" + DONE,
@@ -194,7 +194,7 @@ STORES = (
     swap("a result read when only its source is free", "read-before-wait",
          "st.shared.u32 [%r4], %r1;\n" + FENCE + "bar.sync 0;\n" + STORE + "\n@%p0 cp.async.bulk.commit_group;\n"
          "@%p0 cp.async.bulk.wait_groupFAULT 0;\n@%p0 ld.global.u32 %r10, [%rd2]; // !\n", ".read", ""),
-    swap("a store of what other lanes may still write", "lane-race",
+    swap("a bulk store of words that other lanes may still write", "lane-race",
          "st.shared.u32 [%r4], %r1;\n" + FENCE + "FAULT" + STORE.replace("256", "128") + " // !\n" + DONE,
          "", "bar.warp.sync -1;\n"),
     swap("a block that ends while its memory is stored", "unfinished-copy",
@@ -206,22 +206,22 @@ STORES = (
 BARRIERS = (
     swap("an mbarrier used before its init", "mbarrier-uninitialized",
          "FAULT\n@%p0 mbarrier.arrive.shared.b64 _, [bar]; // !", "", "@%p0 mbarrier.init.shared.b64 [bar], 1;"),
-    swap("an mbarrier initialised twice", "mbarrier-reinit", INIT + "FAULT",
+    swap("an mbarrier initialized twice", "mbarrier-reinit", INIT + "FAULT",
          "@%p0 mbarrier.init.shared.b64 [bar], 1; // !", "@%p0 mbarrier.init.shared.b64 [bar+8], 1;"),
-    swap("an init that the other warp may not see", "mbarrier-init-race",
+    swap("an init not ordered before the other warp", "mbarrier-init-race",
          "@%p0 mbarrier.init.shared.b64 [bar], 64; // !\nFAULTmbarrier.arrive.shared.b64 _, [bar];\n" + wait(),
          "bar.warp.sync -1;\n", "bar.sync 0;\n"),
-    swap("an init that no fence shows to a copy", "missing-proxy-fence",
+    swap("an init without a proxy fence before a copy", "missing-proxy-fence",
          "@%p0 mbarrier.init.shared.b64 [bar], 1; // !\nFAULTbar.sync 0;\n" + LOAD + wait(), "",
          "@%p0 fence.proxy.async.shared::cta;\n"),
-    swap("an mbarrier that ends before others have asked", "mbarrier-inval",
+    swap("an mbarrier invalidated before other threads have waited", "mbarrier-inval",
          INIT + "@%p0 mbarrier.arrive.shared.b64 _, [bar];\n" + wait()
          + "FAULT@%p0 mbarrier.inval.shared.b64 [bar]; // !",
          "", "bar.sync 0;\n"),
-    swap("a wait whose answer nobody reads", "unchecked-mbarrier-wait",
+    swap("a wait with an unread result", "unchecked-mbarrier-wait",
          INIT + "@%p0 mbarrier.arrive.shared.b64 _, [bar];\nW:\n"
          "mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0; // !\nFAULT", "", "@!%p1 bra W;\n"),
-    swap("fewer arrivals expected than come", "mbarrier-phase",
+    swap("fewer arrivals expected than arrive", "mbarrier-phase",
          INIT.replace("[bar], 1", "[bar], FAULT") + "mbarrier.arrive.shared.b64 _, [bar]; // !\nbar.sync 0;\n" + wait(),
          "16", "64"),
     swap("more arrivals expected than come", "deadlock",
@@ -269,13 +269,13 @@ CLUSTERS = (
          "mapa.shared::cluster.u32 %r20, %r5, %r6;\n"
          "@%p0 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r20];\n" + SYNC,
          "", "fence.mbarrier_init.release.cluster;\n", blocks=2),
-    swap("another block's words read without a barrier", "shared-race",
+    swap("another CTA's words read without a barrier", "shared-race",
          REMOTE + "st.shared.u32 [%r4], %r1;\nFAULTld.shared::cluster.u32 %r10, [%r21]; // !\n" + SYNC,
          "bar.sync 0;\n", SYNC, blocks=2),
-    swap("words sent behind a relaxed barrier", "shared-race",
+    swap("words sent after a relaxed barrier", "shared-race",
          REMOTE + "st.shared::cluster.u32 [%r21], %r1;\nbarrier.cluster.arriveFAULT;\nbarrier.cluster.wait;\n"
          + USE + " // !\n" + SYNC, ".relaxed", ".release", blocks=2),
-    swap("words sent to a block that may not have started", "cluster-cta-not-started",
+    swap("words sent to a CTA that may not have started", "cluster-cta-not-started",
          "mapa.shared::cluster.u32 %r21, %r4, %r6;\nFAULTst.shared::cluster.u32 [%r21], %r1; // !\n" + SYNC,
          "", SYNC, blocks=2),
     swap("an arrival at a block that may not have started", "cluster-cta-not-started",
@@ -287,7 +287,7 @@ CLUSTERS = (
          "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 256;\nsetp.eq.and.u32 %p3, %r2, 0, %p0;\n"
          "@%p3 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
          "[%r3], [%rd1], 256, [bar], %h1; // !\n" + wait() + SYNC, "", SYNC, blocks=2),
-    swap("a lane that writes to a block of whose start another lane knows", "cluster-cta-not-started",
+    swap("a lane that writes to a CTA whose start only another lane has observed", "cluster-cta-not-started",
          "mapa.shared::cluster.u32 %r21, %r4, %r6;\nsetp.eq.u32 %p2, %r2, 0;\n@%p2 bra ZERO;\n"
          "@%p0 st.relaxed.gpu.global.u32 [%rd2], 1;\nbra END;\nZERO:\n@!%p0 bra MET;\n"
          "POLL:\nld.relaxed.gpu.global.u32 %r10, [%rd2];\nsetp.eq.u32 %p3, %r10, 0;\n@%p3 bra POLL;\nMET:\n"
@@ -319,7 +319,7 @@ CLUSTERS = (
          "fence.proxy.async;\n" + SYNC + "ld.shared.u32 %r10, [%r7];\nFAULTsetp.eq.and.u32 %p3, %r2, 0, %p0;\n"
          "@%p3 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
          "[%r3], [%rd1], 256, [bar], %h1; // !\n" + wait() + SYNC, "bar.sync 0;\n", SYNC, blocks=2),
-    swap("a load that tells another block's mbarrier", "mbarrier-wrong-cta",
+    swap("a load that signals another CTA's mbarrier", "mbarrier-wrong-cta",
          REMOTE + "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 256;\n" + SYNC
          + BULK + "[%r3], [%rd1], 256, [FAULT]; // !\n" + wait() + SYNC, "%r20", "%r5", blocks=2),
 )  # fmt: skip

@@ -250,14 +250,14 @@ BARRIERS = (
         "bar.sync 1, 64;",
     ),
     swap(
-        "words written behind an arrival",
+        "words written after an arrival",
         "shared-race",
         "@!%p1 bra consumer;\nFAULT\nbra over;\nconsumer:\nbar.sync 1, 64;\nld.shared.u32 %r11, [%r5+-128]; // !\nover:",
         "bar.arrive 1, 64;\nst.shared.u32 [%r5], %r1;",
         "st.shared.u32 [%r5], %r1;\nbar.arrive 1, 64;",
     ),
     swap(
-        "what only an arrival is behind",
+        "words read after an arrival",
         "shared-race",
         "@!%p1 bra consumer;\nbar.FAULT 1, 64;\nld.shared.u32 %r11, [%r5+128]; // !\nbra over;\nconsumer:\n"
         "st.shared.u32 [%r5], %r1;\nbar.sync 1, 64;\nover:",
@@ -265,7 +265,7 @@ BARRIERS = (
         "sync",
     ),
     swap(
-        "a barrier for half of those who come",
+        "a barrier for fewer threads than arrive",
         "barrier-divergence",
         "@%p1 bra consumer;\nbar.arrive 1, 64;\nbra over;\nconsumer:\nFAULT\nover:",
         "bar.sync 1, 96; // !",
@@ -293,7 +293,7 @@ BARRIERS = (
         "elect.sync %r10|%p2, -1;",
     ),
     swap(
-        "a flag that nobody raises",
+        "a flag that no thread sets",
         "deadlock",
         "FAULT\nspin:\nld.volatile.global.u32 %r10, [%rd2];\nsetp.eq.u32 %p2, %r10, 0;\n@%p2 bra spin;",
         "// !",
@@ -324,7 +324,7 @@ RACES = (
         "bar.sync 0;\nst.shared.u32 [%r5], %r20;",
     ),
     swap(
-        "two warps that store to one place",
+        "two warps that store to one address",
         "shared-race",
         "shl.b32 %r10, %r6, 2;\nadd.u32 %r10, %r3, %r10;\nFAULT",
         "st.shared.u32 [%r10], %r1; // !",
@@ -366,7 +366,7 @@ RACES = (
         "@%p2 st.shared.u32 [%r3], %r1;",
     ),
     swap(
-        "half a warp synchronises, and reads from the other half",
+        "half a warp synchronizes, and reads from the other half",
         "lane-race",
         "st.shared.u32 [%r5], %r1;\nsetp.lt.u32 %p2, %r6, 16;\n@!%p2 bra over;\nbar.warp.sync 0x0000ffff;\nFAULT\nover:",
         "ld.shared.u32 %r11, [%r5+64]; // !",
@@ -381,14 +381,14 @@ RACES = (
         blocks=2,
     ),
     swap(
-        "words written and read through the cache that no write reaches",
+        "words written and read through the non-coherent cache",
         "noncoherent-read",
         "st.global.u32 [%rd5], %r1;\nbar.sync 0;\nFAULT",
         "ld.global.nc.u32 %r10, [%rd5]; // !",
         "ld.global.u32 %r10, [%rd5];",
     ),
     swap(
-        "words written behind a read through the cache that no write reaches",
+        "words written after a read through the non-coherent cache",
         "noncoherent-read",
         "FAULT\nbar.sync 0;\nst.global.u32 [%rd5], %r1;",
         "ld.global.nc.u32 %r10, [%rd5]; // !",
@@ -457,7 +457,7 @@ TOGETHER = {
 }
 UNORDERED = tuple(
     swap(
-        f"a warp-mate's word read behind {what}, which orders no memory",
+        f"another lane's word read after {what}, which does not order memory",
         "lane-race",
         f"st.shared.u32 [%r5], %r1;\n{instruction}\nxor.b32 %r10, %r4, 4;\nadd.u32 %r10, %r3, %r10;\nFAULT",
         "ld.shared.u32 %r11, [%r10]; // !",
@@ -492,21 +492,21 @@ def message(title: str, faulty: str, mended: str) -> Injected:
 # Two strong accesses do not race; a strong and a weak one do, unless both read. Manual: "Memory Consistency Model".
 STRONG = (
     swap(
-        "a plain store beside a volatile load",
+        "a plain store concurrent with a volatile load",
         "global-race",
         ONE_EACH + "@%p1 ld.volatile.global.u32 %r10, [%rd2];\nFAULT",
         "@!%p1 st.global.u32 [%rd2], 1; // !",
         "@!%p1 ld.global.u32 %r11, [%rd2];",
     ),
     swap(
-        "a volatile load beside a plain store",
+        "a volatile load concurrent with a plain store",
         "global-race",
         ONE_EACH + "@!%p1 FAULT\n@%p1 ld.volatile.global.u32 %r10, [%rd2];",
         "st.global.u32 [%rd2], 1; // !",
         "st.volatile.global.u32 [%rd2], 1;",
     ),
     swap(
-        "a plain load beside a volatile store",
+        "a plain load concurrent with a volatile store",
         "shared-race",
         "st.shared.u32 [%r5], %r1;\nbar.sync 0;\n" + ONE_EACH + "@%p1 st.volatile.shared.u32 [%r3], 1;\n@!%p1 FAULT",
         "ld.shared.u32 %r10, [%r3]; // !",
@@ -520,27 +520,27 @@ STRONG = (
         "bar.warp.sync -1;\n@%p2 st.global.u32 [%rd2], 1;",
     ),
     message(
-        "a flag raised by a relaxed store",
+        "a flag set by a relaxed store",
         "st.relaxed.gpu.global.u32 [%rd2], 1;",
         "st.release.gpu.global.u32 [%rd2], 1;",
     ),
     message(
-        "a flag raised by a volatile store",
+        "a flag set by a volatile store",
         "st.volatile.global.u32 [%rd2], 1;",
         "membar.gl;\nst.volatile.global.u32 [%rd2], 1;",
     ),
     message(
-        "a flag raised by a relaxed atomic",
+        "a flag set by a relaxed atomic",
         "atom.relaxed.gpu.global.add.u32 %r9, [%rd2], 1;",
         "atom.acq_rel.gpu.global.add.u32 %r9, [%rd2], 1;",
     ),
     message(
-        "a flag raised by an acquiring atomic",
+        "a flag set by an acquiring atomic",
         "atom.acquire.gpu.global.exch.b32 %r9, [%rd2], 1;",
         "red.release.gpu.global.add.u32 [%rd2], 1;",
     ),
     message(
-        "a fence behind the flag",
+        "a fence after the flag",
         "st.relaxed.gpu.global.u32 [%rd2], 1;\nfence.acq_rel.gpu;",
         "fence.acq_rel.gpu;\nst.relaxed.gpu.global.u32 [%rd2], 1;",
     ),
@@ -577,7 +577,7 @@ def sizes_inside(title: str, rule: str, thread: int) -> Injected:
 SIZES = (
     sizes("atomics of two sizes", "atom.global.add.u32 %r10, [%rd2], 1; // !", WIDE),
     sizes(
-        "an atomic on the upper half of what another one updates",
+        "an atomic on the upper half of another atomic's word",
         "atom.global.add.u32 %r10, [%rd2+4], 1; // !",
         "atom.global.add.u32 %r10, [%rd2+8], 1;",
     ),
@@ -588,7 +588,7 @@ SIZES = (
         "red.global.add.u64 [%rd2], %rd10;",
     ),
     sizes(
-        "a strong store of half of what an atomic updates",
+        "a strong store to half of an atomic's word",
         "st.relaxed.gpu.global.u32 [%rd2], 1; // !",
         "st.relaxed.gpu.global.u64 [%rd2], %rd10;",
     ),
@@ -597,7 +597,7 @@ SIZES = (
 )
 
 
-def lock(take: str = "acquire", behind: str = "", give: str = "release") -> str:
+def lock(take: str = "acquire", fence: str = "", give: str = "release") -> str:
     """Return a critical section: thread 0 of each CTA increments a word that a lock protects."""
     return f"""
     setp.ne.u32 %p2, %r1, 0;
@@ -606,7 +606,7 @@ def lock(take: str = "acquire", behind: str = "", give: str = "release") -> str:
     atom.{take}.gpu.global.cas.b32 %r10, [%rd2], 0, 1;
     setp.ne.u32 %p3, %r10, 0;
     @%p3 bra again;
-    {behind}
+    {fence}
     ld.global.u32 %r11, [%rd2+128]; // !
     add.u32 %r11, %r11, 1;
     st.global.u32 [%rd2+128], %r11;
@@ -616,16 +616,16 @@ def lock(take: str = "acquire", behind: str = "", give: str = "release") -> str:
 
 # A thread that takes a lock acquires the release by its previous holder. Manual: "Release and Acquire Patterns".
 LOCKS = (
-    swap("a lock that is taken relaxed", "global-race", lock(take="FAULT"), "relaxed", "acquire", blocks=4),
+    swap("a lock acquired by a relaxed atomic", "global-race", lock(take="FAULT"), "relaxed", "acquire", blocks=4),
     swap(
-        "a lock that is taken relaxed, with a fence for the block alone",
+        "a lock acquired by a relaxed atomic, with a fence of CTA scope",
         "global-race",
-        lock(take="relaxed", behind="FAULT"),
+        lock(take="relaxed", fence="FAULT"),
         "fence.acq_rel.cta;",
         "fence.acq_rel.gpu;",
         blocks=4,
     ),
-    swap("a lock that is given back relaxed", "global-race", lock(give="FAULT"), "relaxed", "release", blocks=4),
+    swap("a lock released by a relaxed store", "global-race", lock(give="FAULT"), "relaxed", "release", blocks=4),
 )
 
 INSIDE = """
@@ -645,16 +645,16 @@ RAISED = "st.relaxed.gpu.global.u32 [%rd2], 1;"
 
 # A fence orders only the threads of its scope. Manual: "Memory Consistency Model", "Scope".
 SCOPES = (
-    message("a fence of the block between blocks", f"fence.acq_rel.cta;\n{RAISED}", f"fence.acq_rel.gpu;\n{RAISED}"),
-    message("a fence of the cluster between clusters", f"fence.sc.cluster;\n{RAISED}", f"fence.sc.sys;\n{RAISED}"),
-    message("a membar of the block between blocks", f"membar.cta;\n{RAISED}", f"membar.gl;\n{RAISED}"),
+    message("a fence of CTA scope between CTAs", f"fence.acq_rel.cta;\n{RAISED}", f"fence.acq_rel.gpu;\n{RAISED}"),
+    message("a fence of cluster scope between clusters", f"fence.sc.cluster;\n{RAISED}", f"fence.sc.sys;\n{RAISED}"),
+    message("a membar of CTA scope between CTAs", f"membar.cta;\n{RAISED}", f"membar.gl;\n{RAISED}"),
     message(
-        "a flag raised by a release of the block",
+        "a flag set by a release of CTA scope",
         "st.release.cta.global.u32 [%rd2], 1;",
         "fence.acq_rel.cta;\nst.release.gpu.global.u32 [%rd2], 1;",
     ),
     swap(
-        "a counter of many blocks for one block each",
+        "a counter of several CTAs, updated at CTA scope",
         "global-race",
         "setp.ne.u32 %p2, %r1, 0;\n@%p2 ret;\nFAULT",
         "atom.relaxed.cta.global.add.u32 %r10, [%rd2], 1; // !",
@@ -662,19 +662,19 @@ SCOPES = (
         blocks=3,
     ),
     swap(
-        "a counter of two warps for one block each",
+        "a plain store to a counter of CTA scope",
         "global-race",
         "setp.ne.u32 %p2, %r6, 0;\n@%p2 ret;\nFAULT\natom.relaxed.cta.global.add.u32 %r10, [%rd2], 1;",
         "st.global.u32 [%rd2], 1; // !",
         "st.relaxed.cta.global.u32 [%rd2], 1;",
     ),
-    swap("no fence inside a block", "global-race", INSIDE, RAISED, f"fence.acq_rel.cta;\n{RAISED}"),
+    swap("no fence within a CTA", "global-race", INSIDE, RAISED, f"fence.acq_rel.cta;\n{RAISED}"),
 )
 
 # A write that races with an earlier reader, but is ordered after the last reader.
 READERS = (
     swap(
-        "a store behind the reader next to it, and not behind the one before",
+        "a store ordered after the last reader, but not after the first",
         "global-race",
         """
         setp.ne.u32 %p2, %r6, 0;
@@ -699,7 +699,7 @@ READERS = (
         threads=32,
     ),
     swap(
-        "a store behind one lane that read, and not behind another",
+        "a store ordered after one reading lane, but not after another",
         "lane-race",
         """
         @!%p1 ret;

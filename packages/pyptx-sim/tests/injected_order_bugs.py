@@ -34,16 +34,16 @@ LANES = (
          INIT + SECOND + "st.shared.u32 [%r4], %r1;\nFAULT"
          "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 256;\n" + BULK + "[%r3+512], [%rd1], 256, [bar];\n"
          + READS, "", MEET),
-    swap("an arrival in front of the warp's meeting", "shared-race",
+    swap("an arrival before bar.warp.sync", "shared-race",
          INIT + SECOND + "st.shared.u32 [%r4], %r1;\nFAULT" + READS, ARRIVE + MEET, MEET + ARRIVE),
     swap("a lane that arrives for half a warp", "shared-race",
          INIT + SECOND + "st.shared.u32 [%r4], %r1;\nsetp.lt.u32 %p5, %r1, 16;\n@%p5 bar.warp.sync FAULT;\n" + ARRIVE
          + READS.replace("[%r7]", "[%r4-128]").replace("ld.", "setp.lt.u32 %p5, %r1, 48;\n@%p5 ld."),
          "0x00007fff", "0x0000ffff"),
-    swap("a lane that frees a slot which others still read", "early-reuse",
+    swap("a lane that releases a stage that other lanes still read", "early-reuse",
          TWO + "st.shared.u32 [%r4], %r1;\nfence.proxy.async.shared::cta;\nbar.sync 0;\n" + SECOND
          + "ld.shared.u32 %r10, [%r4];\nFAULT" + ARRIVE + REFILL, "", MEET),
-    swap("a lane that loads over what others still read", "early-reuse",
+    swap("a lane that loads over words that other lanes still read", "early-reuse",
          INIT + "st.shared.u32 [%r4], %r1;\nfence.proxy.async.shared::cta;\nbar.sync 0;\n" + SECOND
          + "xor.b32 %r11, %r4, 4;\nld.shared.u32 %r10, [%r11];\nFAULT"
          "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 128;\n" + BULK + "[%r3], [%rd1], 128, [bar]; // !\n"
@@ -56,7 +56,7 @@ LANES = (
          + " // !\ncp.async.wait_all;", "@%p2 ", ""),
     swap("a lane of each warp that waits for all copies of others", "read-before-wait",
          LEADER + COPY + "\nFAULTcp.async.wait_all;\nbar.sync 0;\n" + USE + " // !\ncp.async.wait_all;", "@%p2 ", ""),
-    swap("a lane of each warp that turns off to wait for the groups of others", "read-before-wait",
+    swap("a diverged lane of each warp that waits for the groups of other lanes", "read-before-wait",
          LEADER + COPY + "\ncp.async.commit_group;\nFAULTcp.async.wait_group 0;\nMET:\nbar.sync 0;\n" + USE
          + " // !\ncp.async.wait_all;", "@!%p2 bra MET;\n", ""),
     swap("a lane that waits for others that read", "shared-race",
@@ -80,7 +80,7 @@ LANES = (
     swap("a fence of each lane, and the flag of one", "global-race",
          RAISED + "FAULT@%p0 st.relaxed.gpu.global.u32 [%rd2+512], 1;\n" + TAKES,
          "fence.acq_rel.gpu;\n" + MEET, MEET + "fence.acq_rel.gpu;\n"),
-    swap("two halves of a warp that do not meet", "lane-race",
+    swap("two halves of a warp that do not synchronize", "lane-race",
          SECOND + "setp.ge.u32 %p5, %r1, 16;\nselp.b32 %r12, 0xffff0000, 0x0000ffff, %p5;\n@%p5 bra UPPER;\n"
          "st.shared.u32 [%r4], %r1;\nbar.warp.sync FAULT;\nbra END;\n"
          "UPPER:\nbar.warp.sync FAULT;\nSECOND:\n@%p3 bra END;\nld.shared.u32 %r10, [%r4+-64]; // !\nEND:\n",
@@ -95,13 +95,13 @@ LANES = (
 SENDS = REMOTE + "st.shared::cluster.u32 [%r21], %r1;\nbar.sync 0;\n"
 ASKS = "Q:\nmbarrier.try_wait.parity{}.shared::cta.b64 %p1, [bar], 0;\n@!%p1 bra Q;\nld.shared.u32 %r10, [%r4]; // !\n"
 SCOPES = (
-    swap("words sent behind an arrival for the block alone", "shared-race",
+    swap("words sent before an arrival of CTA scope", "shared-race",
          SENDS + "@%p0 mbarrier.arriveFAULT.shared::cluster.b64 _, [%r20];\n" + ASKS.format(".acquire.cluster") + SYNC,
          "", ".release.cluster", blocks=2),
-    swap("words sent to a wait for the block alone", "shared-race",
+    swap("words sent to a wait of CTA scope", "shared-race",
          SENDS + "@%p0 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r20];\n" + ASKS.format("FAULT") + SYNC,
          "", ".acquire.cluster", blocks=2),
-    swap("a slot of another block written behind its arrival, too soon", "shared-race",
+    swap("another CTA's stage written after an arrival that precedes its reads", "shared-race",
          REMOTE + "st.shared.u32 [%r4], %r1;\n" + SYNC + "FAULT" + wait()
          + "st.shared::cluster.u32 [%r21], %r1;\n" + SYNC,
          "@%p0 mbarrier.arrive.shared::cluster.b64 _, [%r20];\nld.shared.u32 %r10, [%r4]; // !\n",

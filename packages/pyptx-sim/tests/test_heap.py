@@ -9,7 +9,7 @@ import pytest
 
 from pyptx_sim.heap import keep_freed_memory
 
-resource = pytest.importorskip("resource", reason="there is no getrusage on this system")
+resource = pytest.importorskip("resource", reason="this system lacks getrusage")
 glibc = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library has its own ways")
 
 

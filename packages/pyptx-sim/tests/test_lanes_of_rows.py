@@ -63,7 +63,7 @@ ORDERED_BY_A_BARRIER = {
     "a read of the next lane's element": (STORE, READ_NEXT, "lane-race"),
     "a read of the row whose address the lane gave": (STORE, READ_ROW, "lane-race"),
     "a read of a word that two lanes stored": (STORE_TRANSPOSED, READ_OWN, "lane-race"),
-    "rows that are stored over what lanes read": (f"{STORE_ROW}{SYNC}{READ_ROW}", STORE, "lane-race"),
+    "rows stored over elements that lanes read": (f"{STORE_ROW}{SYNC}{READ_ROW}", STORE, "lane-race"),
     "a store over rows that other lanes load": (f"{STORE_ROW}{SYNC}{LOAD}", STORE_ROW, "lane-race"),
     "a transposed matrix over one that is not": (STORE, STORE_TRANSPOSED, "lane-race"),
     "a load of rows that other lanes copied": (COPY_ROWS, LOAD, "read-before-wait"),
@@ -73,11 +73,11 @@ ORDERED_BY_THE_PROGRAM = {
     "a load of words that the lane stored": (STORE_WORD, LOAD),
     "a read of the lane's own element": (STORE, READ_OWN),
     "a store over the lane's own element": (STORE, STORE_WORD),
-    "a store of what the lane loads": (f"{STORE_WORD}{SYNC}{LOAD}", STORE_WORD),
-    "matrices in the same place": (STORE, STORE),
+    "a store to an element that the lane loads": (f"{STORE_WORD}{SYNC}{LOAD}", STORE_WORD),
+    "matrices at the same address": (STORE, STORE),
     "a load of the same matrix": (STORE, LOAD),
     "a load of words that the lane copied": (COPY_WORDS, LOAD),
-    "a load of what a flag has told of": (TOLD, LOAD),
+    "a load ordered after the stores by a flag": (TOLD, LOAD),
 }
 
 

@@ -154,7 +154,7 @@ ACCEPTED = {
         ".common .global .u32 x[2];" + entry("ld.global.u32 %r1, [x];"),
         ".common .global .u32 x;",
     ),
-    "an own name beside a visible one": (
+    "a local and a visible variable of one name": (
         ".extern .global .u32 x;" + entry("ld.global.u32 %r1, [x];"),
         ".global .u32 x;",
         ".visible .global .u32 x;",

@@ -38,7 +38,7 @@ OTHER = "ld.volatile.global.u32 %r2, [%rd0+4]; setp.eq.u32 %p2, %r2, 0;"
 
 POLLS = {
     "one block": (f"again: {FLAG} @%p1 bra again;", []),
-    "the test in front": (f"again: {FLAG} @!%p1 bra done; nanosleep.u32 20; bra again; done:", []),
+    "the test at the top": (f"again: {FLAG} @!%p1 bra done; nanosleep.u32 20; bra again; done:", []),
     "entered in the middle": (f"bra test; again: nanosleep.u32 20; test: {FLAG} @%p1 bra again;", []),
     "a fence in it": (f"again: {FLAG} fence.acq_rel.gpu; @%p1 bra again;", []),
     "two flags": (f"again: {FLAG} @%p1 bra again; {OTHER} @%p2 bra again;", []),

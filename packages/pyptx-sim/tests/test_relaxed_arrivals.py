@@ -158,16 +158,16 @@ def test_a_copy_that_a_relaxed_wait_sees_is_read_behind_a_fence() -> None:
 MEET = "barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.acquire.aligned;"
 REASONS = {
     "a relaxed arrival": ((arrive("relaxed", "cta"), wait("acquire", "cta")), "the arrive"),
-    "one that a fence comes behind": (
+    "a relaxed arrival before a fence": (
         (arrive("relaxed", "cta"), fence("cta", "%p0"), wait("acquire", "cta")),
         "the arrive",
     ),
     "a relaxed wait": ((arrive("release", "cta"), wait("relaxed", "cta")), "the wait"),
-    "one that a fence comes before": (
+    "a relaxed wait after a fence": (
         (fence("cta", "%p1"), arrive("release", "cta"), wait("relaxed", "cta")),
         "the wait",
     ),
-    "a barrier of the cluster": ((MEET,), "the arrive"),
+    "a cluster barrier": ((MEET,), "the arrive"),
 }
 
 

@@ -180,11 +180,11 @@ ONE_FENCE = {
     "no fence": WRITE,
     "no acquire": WRITE + RELEASE,
     "no release": WRITE + ACQUIRE,
-    "an acquire in front of the release": WRITE + ACQUIRE + RELEASE,
+    "an acquire before the release": WRITE + ACQUIRE + RELEASE,
     "an acquire of another map": WRITE + RELEASE + ACQUIRE.replace("%rd2", "%rd4"),
-    "a release in front of the write": RELEASE + WRITE + ACQUIRE,
+    "a release before the write": RELEASE + WRITE + ACQUIRE,
     "an async fence instead": WRITE + "fence.proxy.async;\n",
-    "no acquire behind a copy that releases": SHARED,
+    "no acquire after a releasing copy": SHARED,
 }
 
 

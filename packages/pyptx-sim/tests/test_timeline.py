@@ -339,7 +339,7 @@ def test_lanes_that_come_early_to_where_their_warp_meets_wait_there(folder: Path
     """
     shown = record(lambda **options: execute(body, np.zeros(32, np.uint32), **options), folder / "meet.json")
     waits = [event for event in shown.events("X") if event["cat"] == "wait"]
-    assert {event["name"] for event in waits} == {"lanes meet at bar.warp.sync"}
+    assert {event["name"] for event in waits} == {"lanes synchronize at bar.warp.sync"}
     odd = next(event for event in shown.events("X") if event["name"] == "ODD")
     assert odd["tid"] != waits[0]["tid"]
     assert waits[0]["ts"] <= odd["ts"] < waits[0]["ts"] + waits[0]["dur"]

@@ -104,8 +104,7 @@ SOURCES = {
     "a register": "",
     "shared memory": SHARED + "ld.shared.u32 %r8, [%r2];\n",
     "a frame": ".local .align 4 .b8 frame[8];\nld.local.u32 %r8, [frame];\n",
-    "what was stored to shared memory": SHARED
-    + "add.u32 %r7, %r40, 1; st.shared.u32 [%r2], %r7; ld.shared.u32 %r8, [%r2];\n",
+    "a store to shared memory": SHARED + "add.u32 %r7, %r40, 1; st.shared.u32 [%r2], %r7; ld.shared.u32 %r8, [%r2];\n",
     "another lane": ODD + "@%p1 mov.u32 %r7, 5; shfl.sync.bfly.b32 %r8, %r7, 1, 31, -1;\n",
     "one lane's atomic": "setp.eq.u32 %p2, %r0, 0; @%p2 mov.u32 %r8, 1;\n",
 }
@@ -117,11 +116,11 @@ DEAD = {
     "not selected": "setp.ne.u32 %p3, %r0, 999; selp.b32 %r9, %r0, %r8, %p3;",
     "packed and cut off": "mov.b64 %rd5, {%r0, %r8}; cvt.u32.u64 %r9, %rd5;",
     "packed and unpacked": "mov.b64 %rd5, {%r0, %r8}; mov.b64 {%r9, _}, %rd5;",
-    "stored where nobody reads": SHARED.replace("s[", "t[").replace("s;", "t;")
+    "stored to an unread location": SHARED.replace("s[", "t[").replace("s;", "t;")
     + "st.shared.u32 [%r2], %r8; mov.u32 %r9, 1;",
     "of a half": "cvt.u16.u32 %h1, %r8; mov.b32 %r9, {%h1, %h1}; and.b32 %r9, %r9, 0;",
-    "behind a false predicate": "setp.eq.u32 %p4, %r0, 999; mov.u32 %r9, 3; @%p4 mov.u32 %r9, %r8;",
-    "above what decides": "and.b32 %r9, %r8, 0xff; or.b32 %r9, %r9, 0x100; setp.hi.u32 %p5, %r9, 0xff;"
+    "under a false predicate": "setp.eq.u32 %p4, %r0, 999; mov.u32 %r9, 3; @%p4 mov.u32 %r9, %r8;",
+    "below the deciding bit": "and.b32 %r9, %r8, 0xff; or.b32 %r9, %r9, 0x100; setp.hi.u32 %p5, %r9, 0xff;"
     "selp.u32 %r9, 1, 0, %p5;",
 }
 USED = {

@@ -211,7 +211,7 @@ def with_call(change: Callable[[str], str], *sites: int) -> list[SugarRule]:
 SEVERAL = module(asm(1, 2, 3), asm(4, 5), asm(6, 7, 8, 9))
 CALLS: dict[str, Callable[[str], str]] = {
     "another register": lambda line: line.replace("r[", "r[1"),
-    "a register that there is not": lambda line: line.replace("r[", "r[999"),
+    "a nonexistent register": lambda line: line.replace("r[", "r[999"),
     "an operand of another kind": lambda line: line.replace("r[0])", "p[0])"),
     "an argument less": lambda line: line.replace(", r[0])", ")"),
     "twice": lambda line: f"{line}; {line.strip()}",

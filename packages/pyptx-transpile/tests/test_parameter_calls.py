@@ -127,7 +127,7 @@ WRONG: dict[str, Callable[[str], str]] = {
     "another register": lambda line: line.replace("r[1:3]", "r[2:4]"),
     "names of other registers": lambda line: line.replace("param_2, param_5", "param_5, param_2"),
     "another type": lambda line: line.replace(")", ", bits=True)"),
-    "a parameter that there is not": lambda line: line.replace("params[2]", "params[80]"),
+    "a nonexistent parameter": lambda line: line.replace("params[2]", "params[80]"),
 }
 
 

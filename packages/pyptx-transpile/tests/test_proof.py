@@ -106,7 +106,7 @@ WRONG: dict[str, Callable[[BodyPrinter, int], None]] = {
     "cannot be printed": broken,
     "no Python": lambda printer, _: printer.page.line("add %r1 %r1"),
     "refused by the table": lambda printer, _: printer.page.line("ptx.inst.add.f16(r[1], r[1], 1)"),
-    "other white space": moved,
+    "other whitespace": moved,
 }
 
 

@@ -76,7 +76,7 @@ def test_labels_of_debuggers_count_with_what_repeats() -> None:
 @pytest.mark.parametrize(
     "change",
     [("$L__tmp6:", "$L__tmp77:"), ("$L__tmp6:", "$L__tmp06:"), ("\tret", "\t@%p1 bra $L__tmp6;\n\tret")],
-    ids=["another number", "a zero in front", "a branch"],
+    ids=["another number", "a leading zero", "a branch"],
 )
 def test_a_label_that_does_not_count_ends_what_repeats(change: tuple[str, str]) -> None:
     source = module().replace("\tret", f"{butterfly()}\tret").replace("\n.visible", '\n.file\t1 "k.py"\n.visible')

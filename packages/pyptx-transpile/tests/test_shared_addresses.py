@@ -68,7 +68,7 @@ UNNAMED = {
     "read once": ("mov.u32 %r1, tile", "bar.sync 0", uses(1)[0]),
     "under a guard": ("@%p1 mov.u32 %r1, tile", "bar.sync 0", *uses(1)),
     "another space": ("mov.u32 %r1, table", "bar.sync 0", *uses(1)),
-    "a place in front": ("add.s32 %r1, %r2, 8", "bar.sync 0", *uses(1)),
+    "a computed address": ("add.s32 %r1, %r2, 8", "bar.sync 0", *uses(1)),
 }
 
 

@@ -52,7 +52,7 @@ def program(seed: int) -> Program:
 def with_undefined_read(seed: int) -> Program:
     """Return the program of a seed in which a shuffle writes an undefined value, which is stored."""
     for attempt in count():
-        made = _Generator(Random(f"planted {seed} {attempt}"), undefined=True).program()
+        made = _Generator(Random(f"undefined {seed} {attempt}"), undefined=True).program()
         if not outcome(made).defined:
             return made
     raise AssertionError

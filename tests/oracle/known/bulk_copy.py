@@ -4,7 +4,7 @@ from __future__ import annotations
 
 STRICTER: dict[str, str] = {
     r"^(multimem\.)?cp\.async\.bulk\.\S*(weak|relaxed)\S* .*\| target: .* needs sm_90a or sm_100f or sm_110f;": (
-        "the manual has .weak and .relaxed on sm_90a, sm_100f and sm_110f only; ptxas checks this for some directions"
+        "the manual has .weak and .relaxed on sm_90a, sm_100f and sm_110f only; ptxas checks this in some directions"
     ),
     r"^(multimem\.)?cp\.async\.bulk\.(?!\S*relaxed)\S*\.b128": (
         "the manual has .b128 of bulk copies with .relaxed only"

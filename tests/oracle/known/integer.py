@@ -7,7 +7,7 @@ STRICTER: dict[str, str] = {
         "the manual has clmad for .u64 only; ptxas accepts .s64, because a carry-less product has no sign"
     ),
     r"^(addc|subc|madc)\S*(\.[us]16|\.sat)\b": (
-        "the manual has extended precision for 32 and 64 bits and without .sat, like the first instruction of"
+        "the manual has addc, subc and madc with 32 and 64 bits only, without .sat, like the first instruction of"
         " a chain (.cc)"
     ),
 }

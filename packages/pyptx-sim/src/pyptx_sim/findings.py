@@ -1,4 +1,4 @@
-"""Findings of the checks: what is wrong, at which lines, and what to change."""
+"""Findings of the checks: the fault, its lines, and the change that removes it."""
 
 from __future__ import annotations
 

@@ -55,8 +55,8 @@ LONG: Final = {
     "write to read causality": "st x; {release} || {acquire}; {then} || {after}; ld x",
     "through an update": "st x; {release} || atom.relaxed.gpu f || {acquire}; ld x",
     "through a store": "st x; {release} || ld.relaxed.gpu f; st.relaxed.gpu f || {acquire}; ld x",
-    "two tell one": "st x; {release} || st y; {release} || {acquire}; ld x; ld y",
-    "one tells two": "st x; {release} || {acquire}; ld x || {acquire}; ld x",
+    "two releases, one acquire thread": "st x; {release} || st y; {release} || {acquire}; ld x; ld y",
+    "one release, two acquire threads": "st x; {release} || {acquire}; ld x || {acquire}; ld x",
 }
 # Shapes without them: `{w}` is the strength of all accesses, `{f}` a fence.
 SHORT: Final = (
@@ -170,10 +170,10 @@ LANES: Final = {
     "polls, told singly": "ld.relaxed.gpu x; {tell} f , ld.relaxed.gpu x; {tell} g {apart} {hear}; st x",
     "writes of one": "st.relaxed.gpu x; {tell} f , st.relaxed.gpu x; {tell} g {apart} {hear}; ld x",
     "updates of one": "red.relaxed.gpu x; {tell} f , red.relaxed.gpu x; {tell} g {apart} {hear}; ld x",
-    "a lane that met the others": "ld x; bar.warp , ld x; bar.warp , ld x; bar.warp; {tell} f {apart} {hear}; st x",
+    "a release after bar.warp.sync": "ld x; bar.warp , ld x; bar.warp , ld x; bar.warp; {tell} f {apart} {hear}; st x",
     "one lane writes": "ld x; {tell} f , ld x; {tell} g , {hear}; st x",
-    "one lane writes behind a meeting": "ld x; bar.warp , ld x; bar.warp , ld y; bar.warp; st x",
-    "some lanes met": "ld x; bar.warp , ld y; bar.warp; ld x , ld x; bar.warp; {tell} f {apart} {hear}; st x",
+    "one lane writes after bar.warp.sync": "ld x; bar.warp , ld x; bar.warp , ld y; bar.warp; st x",
+    "reads after a barrier": "ld x; bar.warp , ld y; bar.warp; ld x , ld x; bar.warp; {tell} f {apart} {hear}; st x",
 }
 
 

@@ -58,32 +58,36 @@ def rules(threads: dict[int, tuple[str, ...]]) -> set[str]:
 
 FIRST, SECOND, LATE, LATER = 0, 1, BLOCKS - 2, BLOCKS - 1
 CLEAN = {
-    "told to a later wave": {FIRST: (WRITE, tell(F)), LATE: (hear(F), READ)},
-    "told on by a block of a later wave": {
+    "released to a later wave": {FIRST: (WRITE, tell(F)), LATE: (hear(F), READ)},
+    "passed on by a CTA of a later wave": {
         FIRST: (WRITE, tell(F)),
         LATE: (hear(F), tell(G)),
         LATER: (hear(G), READ),
     },
-    "told on in the first wave": {
+    "passed on in the first wave": {
         FIRST: (WRITE, tell(F)),
         SECOND: (hear(F), tell(G)),
         LATE: (hear(G), READ),
     },
-    "told by an update": {
+    "released by an update": {
         FIRST: (WRITE, f"atom.release.gpu.global.add.u32 %r5, {F}, 1;"),
         LATE: (hear(F), READ),
     },
-    "told by a fence": {
+    "released by a fence": {
         FIRST: (WRITE, "fence.acq_rel.gpu;", f"st.relaxed.gpu.global.u32 {F}, 1;"),
         LATE: (f"ld.relaxed.gpu.global.u32 %r4, {F};", "fence.acq_rel.gpu;", READ),
     },
 }
 RACY = {
-    "not told": {FIRST: (WRITE,), LATE: (READ,)},
-    "told before": {FIRST: (tell(F), WRITE), LATE: (hear(F), READ)},
-    "told by another block, which does not know": {FIRST: (WRITE,), SECOND: (tell(F),), LATE: (hear(F), READ)},
-    "heard by another block": {FIRST: (WRITE, tell(F)), LATE: (hear(F),), LATER: (READ,)},
-    "told to the block alone": {
+    "not released": {FIRST: (WRITE,), LATE: (READ,)},
+    "released before the write": {FIRST: (tell(F), WRITE), LATE: (hear(F), READ)},
+    "released by another CTA, not ordered after the write": {
+        FIRST: (WRITE,),
+        SECOND: (tell(F),),
+        LATE: (hear(F), READ),
+    },
+    "acquired by another CTA": {FIRST: (WRITE, tell(F)), LATE: (hear(F),), LATER: (READ,)},
+    "released at CTA scope": {
         FIRST: (WRITE, f"st.release.cta.global.u32 {F}, 1;"),
         LATE: (hear(F), READ),
     },

@@ -36,8 +36,8 @@ SHAPES = {
     "|| st.relaxed.gpu y; fence.sc.gpu; ld.relaxed.gpu x",
     "of a release and an acquire": "st.relaxed.gpu x; st.release.gpu y || ld.acquire.gpu y; ld.relaxed.gpu x",
     "of one location": "st.relaxed.gpu x || ld.relaxed.gpu x; ld.relaxed.gpu x",
-    "a read behind one's own write": "st.relaxed.gpu x; ld.relaxed.gpu x || st.relaxed.gpu x",
-    "a write behind one's own read": "ld.relaxed.gpu x; st.relaxed.gpu x || st.relaxed.gpu x",
+    "a read after one's own write": "st.relaxed.gpu x; ld.relaxed.gpu x || st.relaxed.gpu x",
+    "a write after one's own read": "ld.relaxed.gpu x; st.relaxed.gpu x || st.relaxed.gpu x",
     "load buffering with fences": "ld.relaxed.gpu x; fence.acq_rel.gpu; st.relaxed.gpu y "
     "|| ld.relaxed.gpu y; fence.acq_rel.gpu; st.relaxed.gpu x",
     "updates": "atom.relaxed.gpu x; ld.relaxed.gpu y || atom.relaxed.gpu y; ld.relaxed.gpu x",

@@ -213,7 +213,7 @@ extern "C" __global__ void __cluster_dims__(2) cluster_histogram(const int *x, i
   cluster.sync();
   atomicAdd(y + cluster.block_rank() * 32 + threadIdx.x, bins[threadIdx.x]);
 }
-extern "C" __global__ void __cluster_dims__(2) sent_to_the_neighbour(const int *x, int *y) {
+extern "C" __global__ void __cluster_dims__(2) sent_to_the_neighbor(const int *x, int *y) {
   __shared__ int s[32];
   __shared__ uint64_t bar;
   auto cluster = cg::this_cluster();

@@ -35,7 +35,7 @@ CASES = [
     hopper("ring_of_bulk_copies", given(X), made(RING, "int32"), block=160),
     hopper("cluster_sums", given(X), made((np.repeat(TOTALS, 4) * 10 + np.tile(np.arange(4), 2)).astype(np.int32), "int32"), grid=8),
     hopper("cluster_histogram", given(X), made(BINS, "int32"), 500, block=32, grid=4),
-    hopper("sent_to_the_neighbour", given(X), made(X[:128].reshape(2, 2, 32)[:, ::-1] * 2, "int32"), block=32, grid=4),
+    hopper("sent_to_the_neighbor", given(X), made(X[:128].reshape(2, 2, 32)[:, ::-1] * 2, "int32"), block=32, grid=4),
     hopper("multicast", given(X), made(np.repeat(X[:128].reshape(2, 1, 64), 2, 1) + np.arange(2, dtype=np.int32)[:, None],
            "int32"), block=64, grid=4),
 ]

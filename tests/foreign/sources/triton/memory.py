@@ -135,7 +135,7 @@ def halved(x, halves, B: tl.constexpr):
 
 
 @triton.jit
-def behind_another(halves, weights, out, B: tl.constexpr):
+def dependent_launch(halves, weights, out, B: tl.constexpr):
     """Weights are loaded while the prerequisite grid still runs."""
     at = tl.program_id(0) * B + tl.arange(0, B)
     weight = tl.load(weights + at)
@@ -323,8 +323,8 @@ CASES = [
         constants={"B": 128},
     ),
     Case(
-        "behind-another",
-        behind_another,
+        "dependent-launch",
+        dependent_launch,
         {"halves": HALVES, "weights": given(WEIGHTS), "out": made((HALVES.want * WEIGHTS).sum(1), "float32")},
         4,
         constants={"B": 128},

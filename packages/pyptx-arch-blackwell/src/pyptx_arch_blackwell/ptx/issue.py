@@ -148,7 +148,8 @@ def _scales(asked: Request, kind: str, found: InstructionDescriptor | None, extr
         return None
     if not all(given):
         raise OperandError(
-            f"{asked.what}: kind::{kind} needs scale factors in tensor memory", help="pass scale_a=t[…], scale_b=t[…]"
+            f"{asked.what}: kind::{kind} needs scale_a and scale_b in tensor memory",
+            help="pass scale_a=t[…], scale_b=t[…]",
         )
     size = scale_size(asked.what, kind, extras.scale_vec, extras.block)
     asked.check_scales(found, size, extras.scales)

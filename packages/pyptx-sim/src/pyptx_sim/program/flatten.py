@@ -258,15 +258,15 @@ class Flattener:
         self._guarded(instruction, guard, scope, ordinal)
 
     def _guarded(self, instruction: Instruction, guard: Guard, scope: Scope, ordinal: int) -> None:
-        """Emit `@!p bra behind; instruction; behind:`, so that only branches need guards."""
-        behind = self._numbers.new_label()
-        name = f"%behind{behind.key}"
+        """Emit `@!p bra after; instruction; after:`, so that only branches need guards."""
+        after = self._numbers.new_label()
+        name = f"%after{after.key}"
         around = Scope(scope)
-        around.bind(name, behind)
+        around.bind(name, after)
         skip = Guard(guard.register, not guard.negated)
         self._emit(Instruction(opcode=("bra",), operands=(Symbol(name),), guard=skip), around, ordinal)
         self._emit(replace(instruction, guard=None, raw=None), scope, ordinal)
-        self._place_label(behind)
+        self._place_label(after)
 
     def _emit(self, instruction: Instruction, scope: Scope, ordinal: int) -> None:
         sites = self._numbers.sites

@@ -23,7 +23,7 @@ def chrome_trace(timeline: Timeline, places: SourceLines) -> str:
     lines = ",\n".join(json.dumps(event, separators=(",", ":")) for event in _Events(timeline, places))
     other = {
         "kernel": timeline.entry,
-        "time": "1 us = 1 instruction that the simulator executes for some warps: an order, no GPU's time",
+        "time": "1 us = 1 instruction that the simulator executes for some warps: an order, not the time of a GPU",
         "ticks": timeline.stop,
         "spans dropped": timeline.dropped,
         "error": timeline.error,
@@ -36,8 +36,8 @@ class _Events:
 
     def __init__(self, timeline: Timeline, places: SourceLines) -> None:
         self._timeline = timeline
-        behind = max(timeline.ctas, default=0) + 2
-        self._tracks = {track: number for number, track in enumerate(timeline.tracks(), behind)}
+        first = max(timeline.ctas, default=0) + 2
+        self._tracks = {track: number for number, track in enumerate(timeline.tracks(), first)}
         self._sources: dict[int, Mapping[str, object]] = {}
         self._places = places
 

@@ -38,8 +38,8 @@ path.arrow{fill:none;stroke:var(--arrow);stroke-width:.9;opacity:.75}
 _LEGEND: Final = (
     ("run", "runs, under the label or line named"),
     ("wait", "waits"),
-    ("async", "asynchronous work, from issue to completion"),
-    ("never", "waits for ever, or never completes"),
+    ("async", "asynchronous operation, from issue to completion"),
+    ("never", "never resumes or completes"),
 )
 
 
@@ -129,7 +129,7 @@ class _Sheet:
 
     def _names(self) -> Iterator[str]:
         for cta, y in self._heads.items():
-            name = self._timeline.ctas.get(cta, f"block {cta}")
+            name = self._timeline.ctas.get(cta, f"CTA {cta}")
             yield f'<text class="cta" x="{_MARGIN}" y="{_number(y + 13)}">{_clean(name)}</text>'
         for track, (y, bar) in self._rows.items():
             name = track.name
@@ -158,7 +158,7 @@ class _Sheet:
         yield (f'<text x="{_number(x + 2)}" y="{_number(y + 11)}">{_clean(shown)}</text>' if shown else "") + "</g>"
 
     def _tooltip(self, span: Span) -> str:
-        lines = [span.name, f"ticks {span.start} to {span.end}" + ("" if span.ended else ", and for ever")]
+        lines = [span.name, f"ticks {span.start} to {span.end}" + ("" if span.ended else ", never completes")]
         lines += [f"{name}: {value}" for name, value in span.details.items()]
         source = self._places.source(span.pc)
         frames = self._places.frames(span.pc)

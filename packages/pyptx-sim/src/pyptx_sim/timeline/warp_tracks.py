@@ -197,8 +197,8 @@ class WarpTracks:
         if state == State.STALLED:
             return f"waits for {self.wave.stall_at(key).name} at {self._plain(pc)}"
         if state == State.WARPGROUP:
-            return f"warps meet at {self._places.operation(pc)}"
-        return f"lanes meet at {self._plain(pc)}" if state == State.GATE else self._plain(pc)
+            return f"warps synchronize at {self._places.operation(pc)}"
+        return f"lanes synchronize at {self._plain(pc)}" if state == State.GATE else self._plain(pc)
 
     def _begin_wait(self, track: Track, what: tuple[int, int, int], now: int) -> None:
         self._close_run(track)
@@ -221,7 +221,7 @@ class WarpTracks:
         """End a wait that returned false, if there is one, because its lanes have continued with other work."""
         retry = self._retries.pop(track, None)
         if retry is not None:
-            self._keep(track, retry.wait, retry.end, {"told": "not yet"})
+            self._keep(track, retry.wait, retry.end, {"returned": "false"})
             for run in retry.runs:
                 self._timeline.add(run)
 

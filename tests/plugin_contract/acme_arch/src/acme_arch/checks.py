@@ -26,11 +26,11 @@ def _leaks(walk: Walk) -> None:
         reached = walk.called_by(entry)
         taken = [routine.notes[_TAKEN] for routine in reached if _TAKEN in routine.notes]
         if taken and not any(_GIVEN in routine.notes for routine in reached):
-            message = f"'{entry.node.name}' takes a line of the vault and gives none back"
-            walk.report(Finding("vault-leak", message, "acme.free.b32 it before the block ends", at=min(taken)))
+            message = f"'{entry.node.name}' allocates a line of the vault and frees none"
+            walk.report(Finding("vault-leak", message, "acme.free.b32 it before the CTA exits", at=min(taken)))
 
 
-CODES = (CheckCode("vault-leak", "warning", "a line of the vault that an entry takes and does not give back"),)
+CODES = (CheckCode("vault-leak", "warning", "a line of the vault that an entry allocates and does not free"),)
 RULES = (
     CheckRule("acme.note", frozenset(), _note, opcodes=("acme",)),
     CheckRule("acme.leaks", frozenset({"vault-leak"}), _leaks),

@@ -121,7 +121,7 @@ def _faults_of_parameter(parameter: _InHeader) -> Iterator[tuple[str, str]]:
     if len(dimensions) > 1:
         yield (
             f"parameter array has {len(dimensions)} dimensions: only one is allowed",
-            "declare one dimension, the product of all",
+            "declare one dimension with the total number of elements",
         )
     if None in dimensions and not is_last:
         yield "array parameter without a size: only the last one of a .func can omit it", "give it a size"

@@ -67,7 +67,7 @@ def _faults(parameter: Parameter, *, is_result: bool, is_last: bool) -> Iterator
         count = len(parameter.dimensions)
         yield (
             f"parameter array has {count} dimensions: only one is allowed",
-            "declare one dimension, the product of all",
+            "declare one dimension with the total number of elements",
         )
     if is_result and parameter.dimensions and value_of(parameter.dimensions[0]) == 0:
         yield "return value is an array of 0 bytes", "give it a size"

@@ -9,6 +9,8 @@ EXTENSION = Extension(
     version=1,
     steps=(*vault.STEPS, *blender.STEPS, *recipes.STEPS),
     rules=(*vault.RULES, *blender.RULES, *recipes.RULES),
-    mutations=(Mutation("drop an acme fence", ("acme.fence",), edits.drop, "the blender may not see what was put"),),
+    mutations=(
+        Mutation("drop an acme fence", ("acme.fence",), edits.drop, "the write may not be visible to the blender"),
+    ),
     descriptors=slices.DESCRIPTORS,
 )

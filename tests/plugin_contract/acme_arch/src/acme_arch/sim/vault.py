@@ -36,7 +36,7 @@ class Lines:
     """Allocated lines of the vaults of a wave, each with the instruction that allocated it."""
 
     name = "a line of the vault"
-    help = "let others give lines back first, or take fewer"
+    help = "free lines in other warps first, or allocate fewer"
     alone = True
 
     def __init__(self, wave: Wave) -> None:
