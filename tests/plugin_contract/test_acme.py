@@ -388,7 +388,7 @@ from pyptx_dsl.bundles import BundleError, record, restore
 from pyptx_dsl.bundles.c_interface import interface_of
 from pyptx_dsl.bundles.c_launch import launch_functions
 from pyptx_dsl.bundles.manifest import BundleEntry
-from pyptx_dsl.bundles.kernel_signature import outline_of
+from pyptx_dsl.bundles.kernel_signature import signature_of
 
 
 plain = json.loads(json.dumps(record(special)))
@@ -400,7 +400,7 @@ try:
 except BundleError as error:
     print(error)
 entry = BundleEntry("lengthen", "lengthen", {"N": 32}, special, b"", None)
-print(launch_functions(interface_of("lengthen", outline_of(lengthen.declaration, special), [entry]), [0]))
+print(launch_functions(interface_of("lengthen", signature_of(lengthen.declaration, special), [entry]), [0]))
 """
     printed = run(f"SLOTS = 'value'{SLICES}{script}")
     assert "parameters[2].descriptor.acme_slice.length is 0: it must be 1 to 4294967296" in printed

@@ -45,8 +45,8 @@ def test_a_former_keyword_is_an_error_with_the_present_one(call: Any, old: str) 
 def test_a_former_attribute_is_an_error_with_the_present_one(value: object, old: str, now: str) -> None:
     with pytest.raises(AttributeError, match=rf"object has no attribute {old!r}; {old} is now {now}$"):
         getattr(value, old)
-    with pytest.raises(AttributeError, match=r"object has no attribute 'panels'$"):
-        _ = value.panels  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]  of other classes
+    with pytest.raises(AttributeError, match=r"object has no attribute 'met'$"):
+        _ = value.met  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]  of other classes
 
 
 @pytest.mark.skipif(not TABLE.exists(), reason="tools of the repository are not in the distribution")

@@ -137,8 +137,7 @@ class ModulePrinter:
     ) -> Printed:
         """Return the file; `plans` are the plans of the bodies, by body start.
 
-        With `numbered`, labels whose names follow from their positions are unnamed, if the printer's naming says so
-        too.
+        With `numbered` (and the printer's `naming.numbered`), labels whose names follow from positions are unnamed.
         """
         naming = self._naming if numbered else replace(self._naming, numbered=False)
         numbered = naming.numbered and any(map(RewritePlan.unnamed, plans.values()))

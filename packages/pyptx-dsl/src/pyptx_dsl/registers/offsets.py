@@ -92,8 +92,8 @@ class OffsetSlot:
         narrow: Handle,
         narrow_words: tuple[str, ...],
         terms: tuple[Term, ...],
-        *,
         leading_trivia: str,
+        *,
         labels: int,
     ) -> None:
         """Describe `narrow = operation terms`, after `labels` labels.

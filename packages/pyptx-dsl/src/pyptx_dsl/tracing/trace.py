@@ -44,8 +44,8 @@ __all__ = ["Scope", "Trace", "active", "current", "register_names", "tracing"]
 class Trace:
     """Instructions and declarations that the body of one kernel emits.
 
-    `exact` traces emit everything as written, at its position: `[x+0]`, variables. `leading_trivia` is the whitespace
-    before the next statement.
+    `exact` traces emit everything as written, at its position: `[x+0]`, variables. `leading_trivia` is that of the next
+    statement.
     """
 
     exact = False
@@ -143,9 +143,7 @@ class Trace:
     def offset(self, operation: str, words: tuple[str, ...], terms: tuple[Term, ...], dtype: PtxType) -> Reg:
         """Append a slot for an offset and return its register; its instructions are chosen when the trace ends."""
         register = self.fresh(dtype)
-        slot = OffsetSlot(
-            operation, register, words, terms, leading_trivia=self.leading_trivia, labels=self.label_count
-        )
+        slot = OffsetSlot(operation, register, words, terms, self.leading_trivia, labels=self.label_count)
         register.slot = slot
         self.offsets[register.raw_name] = slot
         self._record(slot, sys._getframe(1))  # noqa: SLF001  as above

@@ -114,11 +114,9 @@ class FastReader:
                 if kind is None:
                     break
                 if kind == _INSTRUCTION:
-                    leading_trivia, raw, guard, opcode, listed = found.group(1, 2, 3, 4, 5)
+                    trivia, raw, guard, opcode, listed = found.group(1, 2, 3, 4, 5)
                     node: Any = InstructionDraft()
-                    node.leading_trivia = (
-                        _USUAL_TRIVIA if leading_trivia is None else keep(leading_trivia, leading_trivia)
-                    )
+                    node.leading_trivia = _USUAL_TRIVIA if trivia is None else keep(trivia, trivia)
                     node.raw = raw
                     node.guard = None if guard is None else guards[guard]
                     node.opcode = words = opcodes[opcode]
@@ -148,8 +146,8 @@ class FastReader:
 
     def leading_trivia(self, found: re.Match[str]) -> str:
         """Return the leading trivia of a match; equal strings are shared."""
-        leading_trivia: str | None = found[1]
-        return _USUAL_TRIVIA if leading_trivia is None else self._trivia.setdefault(leading_trivia, leading_trivia)
+        trivia: str | None = found[1]
+        return _USUAL_TRIVIA if trivia is None else self._trivia.setdefault(trivia, trivia)
 
     def _split(self, opcode: tuple[str, ...], listed: str) -> tuple[Operand, ...]:
         """Read operands that contain nested commas or parentheses."""
