@@ -68,7 +68,7 @@ def accumulator(
             for block in range(blocks)
             for part in range(2)
         )
-    kind = "weight-stationary MMA" if stationary else "product"
+    kind = "weight-stationary MMA" if stationary else "MMA"
     from pyptx_ir.isa.modules.counting import counted
 
     raise ValueError(f"invalid M = {m} of a {kind} in {counted(blocks, 'CTA')}")

@@ -126,7 +126,7 @@ CALL_KEYWORDS: dict[str, str] = {
     "checks": 'a plain call has no checks=: k.simulate(…, checks="all") runs all checks',
     "seed": "a plain call has no seed=: k.simulate(…, seed=1) selects a schedule",
     "trace": 'a plain call has no trace=: k.simulate(…, trace="run.json") writes a timeline',
-    **{old: f"{old}= is now {now}= (of simulate)" for old, now in KEYWORDS.items()},
+    **{old: f"{old}= is now {KEYWORDS[old]}= (of simulate)" for old in ("any_form", "dry", "late")},
     "output": "pass the arrays to write to as out=",
     "outputs": "pass the arrays to write to as out=",
     **{name: help for name, help in KERNEL_KEYWORDS.items() if name.startswith("num_")},

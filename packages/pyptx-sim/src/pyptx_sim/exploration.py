@@ -58,7 +58,7 @@ class Schedule:
 
     def __str__(self) -> str:
         """Return the schedule in words."""
-        return f"seed {self.seed}, late" if self.delay_async else f"seed {self.seed}"
+        return f"seed {self.seed}, delay_async" if self.delay_async else f"seed {self.seed}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ def explore(
     """
     schedules = [Schedule(*each) for each in product(dict.fromkeys(seeds), dict.fromkeys(delay_async))]
     if not schedules:
-        raise LaunchError("no schedules to explore", help="pass at least one seed and one value of late")
+        raise LaunchError("no schedules to explore", help="pass at least one seed and one value of delay_async")
     modules = (ptx,) if isinstance(ptx, str | Module) else tuple(ptx)
     job = modules, launch, options
     if workers == 1:

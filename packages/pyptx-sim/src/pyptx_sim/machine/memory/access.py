@@ -234,7 +234,7 @@ class Access:
             wave.pc,
             other_pc=other,
             label=origin.label if other is None else None,
-            other_label=origin.label,
+            other_label=None if other is None else origin.label,
             notes=origin.notes,
             help=origin.help,
             count=count,
