@@ -8,7 +8,7 @@ COMMIT; git matches renamed files. These changes are allowed:
 - docstrings and comments;
 - names that `renamed.tsv` or a renamed file lists; different variables of a function keep different names;
 - strings that consist of such names and of separators, for instance `"pyptx_sim.mma:MmaBatch"`;
-- the order of the imports of a block and of the names in `__all__` and `__slots__`; imports that no code uses, only messages;
+- the order of the imports of a block, `__all__` and `__slots__`; imports that no code uses, only messages;
 - texts of strings and f-strings, if one has a space and no line of either ends like code, with `;` or `{`;
 - the arguments of a call `…Error(…)`, without keywords except `hint=` and `help=`.
 
@@ -84,9 +84,9 @@ def _parts(node: ast.AST | list[Any] | complex | str | None, blocks: list[list[a
             literal = "".join(str(each.value) if isinstance(each, ast.Constant) else "_" for each in values)
             fields = [each for each in values if not isinstance(each, ast.Constant)]
             yield Part("text", (literal,), tuple(_parts(fields, blocks)))
-        case ast.Assign([ast.Name("__all__" | "__slots__")], ast.List() | ast.Tuple() as value):
-            yield Part("__all__", tuple(ast.literal_eval(value)))
-        case ast.AnnAssign(ast.Name("__all__")) if node.value is not None:
+        case ast.Assign([ast.Name("__slots__")], ast.Tuple(names)) if _constants(names):
+            yield Part("__all__", tuple(ast.literal_eval(node.value)))
+        case ast.Assign([ast.Name("__all__")]) | ast.AnnAssign(ast.Name("__all__")) if node.value is not None:
             yield Part("__all__", tuple(ast.literal_eval(node.value)))
         case ast.Call(func=ast.Name(name) | ast.Attribute(attr=name)) if name.endswith("Error"):
             yield from _parts([node.func, [each for each in node.keywords if each.arg not in {"hint", "help"}]], blocks)
@@ -106,6 +106,10 @@ def _parts(node: ast.AST | list[Any] | complex | str | None, blocks: list[list[a
                 yield from _parts(each, blocks)
         case _:
             yield Part("name", (node,)) if isinstance(node, str) else repr(node)
+
+
+def _constants(nodes: Sequence[ast.expr]) -> bool:
+    return all(isinstance(node, ast.Constant) for node in nodes)
 
 
 def _shape(parts: Sequence[Part | str]) -> tuple[str, ...]:
