@@ -44,6 +44,12 @@ STRICTER: dict[str, str] = {
     r"\| operand-kind: .* is a symbol; it must be a \.b32 or \.u32": (
         "ptxas accepts the address of a variable as a 32-bit number, and truncates it"
     ),
+    r"^name of another line \| .*\| operand-kind: .* is a symbol; ": (
+        "ptxas accepts the name of a function as a number of any type; by the manual, only mov takes its address"
+    ),
+    r"\| operand-type: .* is an address in a \.[bsu](8|16) register; ": (
+        "ptxas accepts addresses in narrow registers; by the manual, an address has 32 or 64 bits"
+    ),
     r"\| operand-type: operand 2 of mov\.f(32|64), .* is a symbol": "ptxas accepts an address as the bits of a float",
     r"^state space \| \.\w+ .*\| operand-kind: .*a vector of \d": (
         "ptxas accepts addresses as elements that mov packs into a number"

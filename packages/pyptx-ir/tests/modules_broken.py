@@ -402,6 +402,7 @@ BROKEN: tuple[Broken, ...] = (
     Broken("a file in a function", "misplaced-directive", entry('«.file» 1 "a.cu"')),
     Broken("an unknown attribute", "directive-argument", entry("", above=".global .attribute(«.fast») .b32 g;\n")),
     Broken("managed constants", "directive-argument", entry("", above=".const .attribute(«.managed») .b32 g;\n")),
+    Broken("unified constants", "directive-argument", entry("", above=".const .attribute(«.unified»(1, 2)) .b32 g;\n")),
     # Declarations
     Broken("a type of instructions", "declaration", entry(".reg «.bf16» h;")),
     Broken("a type of no size", "declaration", entry("", above=".global «.b7» g;\n")),
@@ -550,6 +551,7 @@ BROKEN: tuple[Broken, ...] = (
     Broken("a register for an address", "operand-kind", entry("ld.global.b32 %r1, «%rd1»;")),
     Broken("a float register for an integer", "operand-type", entry("add.s32 %r1, «%f2», %r3;")),
     Broken("a narrow register for a wide one", "operand-type", entry("add.s64 %rd1, %rd2, «%r3»;")),
+    Broken("an address in a 128-bit register", "operand-type", entry(".reg .b128 %q;\n\tld.global.b32 %r1, «[%q]»;")),
     Broken("a float literal for an integer", "operand-type", entry("add.s32 %r1, %r2, «1.5»;")),
     Broken("a whole vector for a scalar", "operand-kind", entry(".reg .v4 .b32 v;\n\tadd.u32 %r1, «v», 1;")),
     Broken("a whole vector of a range", "operand-kind", entry(".reg .v2 .b32 v<3>;\n\tadd.u32 «v2», %r1, 1;")),

@@ -80,7 +80,7 @@ def _mismatch_base(base: str, spaces: frozenset[str]) -> Mismatch | None:
         if base[1:] in spaces or not spaces:
             return None
         return Mismatch(f"an address in {' or '.join('.' + space for space in sorted(spaces))} memory", ADDRESS_SPACE)
-    if base and (is_float(base) or SIZES.get(base, 0) < 32):
+    if base and (is_float(base) or SIZES.get(base) not in {32, 64}):
         return Mismatch("an address in an integer or untyped register of 32 or 64 bits", OPERAND_TYPE)
     return None
 

@@ -137,8 +137,9 @@ def attributes(walk: Walk, node: Function | Variable) -> None:
     for attribute in node.attributes:
         if attribute.name not in _ATTRIBUTES:
             message, help = f"unknown attribute .{attribute.name}", "use .managed or .unified"
-        elif attribute.name == "managed" and not is_global:
-            message, help = ".managed is allowed only on .global variables", "remove it"
+        elif not is_global and (attribute.name == "managed" or isinstance(node, Variable)):
+            others = "" if attribute.name == "managed" else " and on functions"
+            message, help = f".{attribute.name} is allowed only on .global variables{others}", "remove it"
         elif isinstance(node, Function) and node.kind == "entry":
             message, help = f".{attribute.name} is not allowed on an entry", f"remove .{attribute.name}"
         elif [plain_number(value) is None for value in attribute.arguments] != [False] * _ATTRIBUTES[attribute.name]:
