@@ -117,7 +117,7 @@ def test_the_script_is_legal_and_names_files_that_are_there() -> None:
         ("benchmarks/launch/__main__.py", "-m benchmarks.launch "),
         ("benchmarks/kernels/__main__.py", "-m benchmarks.kernels "),
         ("tests/gpu/test_hardware_truth.py", "test_hardware_truth:"),
-        ("tests/gpu/test_hardware_mma.py", "test_hardware_products:"),
+        ("tests/gpu/test_hardware_mma.py", "test_hardware_mma:"),
         ("tests/gpu/test_streams.py", "test_streams:"),
         ("tools/gpu_tools.py", "tools/gpu_tools.py"),
     ):

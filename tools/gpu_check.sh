@@ -119,7 +119,7 @@ read -ra absent_frameworks <<<"$absent"
 unjudged=()
 if without hardware; then unjudged=(--unjudged); fi # the targets are not for this machine
 stage benchmark 130 "$python" -m benchmarks.launch --json "$OUT/launch.json" "${unjudged[@]}" --without "${absent_frameworks[@]}"
-run_listed test_jax:90 test_hardware_truth:60 test_hardware_products:90 test_bundles:40
+run_listed test_jax:90 test_hardware_truth:60 test_hardware_mma:90 test_bundles:40
 for path in tests/gpu/test_*.py; do
   cut -f1 "$work/stages.tsv" | grep -qx "$(basename "$path" .py)" || run_tests "$(basename "$path" .py)" 60
 done

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 # Tests of other distributions, in folders whose names are not valid in an import statement.
-warp_tests: Any = import_module("packages.pyptx-sim.tests.test_semantics_products")
-group_tests: Any = import_module("packages.pyptx-arch-hopper.tests.test_simulated_products")
+warp_tests: Any = import_module("packages.pyptx-sim.tests.test_semantics_mma")
+group_tests: Any = import_module("packages.pyptx-arch-hopper.tests.test_simulated_wgmma")
 reference: Any = import_module("packages.pyptx-sim.tests.mma_reference")
 
 LANES = 32

@@ -9,9 +9,9 @@ from tools.shares import at_most
 
 from pyptx_ir.toolchain import assemble
 
-from . import test_block_scaled_products as scaled
-from . import test_simulated_products as dense
-from . import test_sparse_products as sparse
+from . import test_block_scaled_mma as scaled
+from . import test_simulated_mma as dense
+from . import test_sparse_mma as sparse
 from .mma_bench import Bench
 from .tensor_kernels import kernel_text
 

@@ -1,6 +1,6 @@
 """Block-scaled `tcgen05.mma` multiplies by the manual's scale factors, wherever A and B are.
 
-As in `test_simulated_products`: every pair of types, every size, type and ID of scale factors, K = 96, CTA pairs.
+As in `test_simulated_mma`: every pair of types, every size, type and ID of scale factors, K = 96, CTA pairs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Sparse and weight-stationary `tcgen05.mma` compute the manual's results.
 
-As in `test_simulated_products`: every kind, every M, one CTA and a CTA pair, all selectors, random metadata codes.
+As in `test_simulated_mma`: every kind, every M, one CTA and a CTA pair, all selectors, random metadata codes.
 `PYPTX_KERNELS=all` runs all of them, the default is a sample.
 """
 

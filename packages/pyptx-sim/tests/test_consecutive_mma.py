@@ -13,7 +13,7 @@ from pyptx_sim.types import dtype_of
 from . import mma_reference
 from . import semantics_reference as ref
 from .ptx_text import BODY_LINE, execute
-from .test_semantics_products import DENSE, WARPS, agree, defined, dense_fragments, inputs, matrices, spell
+from .test_semantics_mma import DENSE, WARPS, agree, defined, dense_fragments, inputs, matrices, spell
 
 pytestmark = pytest.mark.scaled
 
