@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from tests.oracle.ptxas import Judge
+from tests.oracle.ptxas import Assembler
 from tools.shares import full, share
 
 from pyptx_ir.isa.check import TABLE_VERSION
@@ -142,7 +142,7 @@ RUN_TARGETS = (TARGET, "sm_100a", "sm_120a")
 @pytest.mark.parametrize("target", RUN_TARGETS)
 def test_ptxas_takes_the_forms_that_are_run(target: str) -> None:
     ptxas = find_tool("ptxas")
-    refused = Judge(ptxas, target, ptxas.newest_ptx).judge(drawn(target, ptxas.newest_ptx))
+    refused = Assembler(ptxas, target, ptxas.newest_ptx).assembler(drawn(target, ptxas.newest_ptx))
     assert {form: why for form, why in refused.items() if why} == {}
 
 
