@@ -142,7 +142,7 @@ RUN_TARGETS = (TARGET, "sm_100a", "sm_120a")
 @pytest.mark.parametrize("target", RUN_TARGETS)
 def test_ptxas_takes_the_forms_that_are_run(target: str) -> None:
     ptxas = find_tool("ptxas")
-    refused = Assembler(ptxas, target, ptxas.newest_ptx).assembler(drawn(target, ptxas.newest_ptx))
+    refused = Assembler(ptxas, target, ptxas.newest_ptx).verdicts(drawn(target, ptxas.newest_ptx))
     assert {form: why for form, why in refused.items() if why} == {}
 
 
