@@ -129,17 +129,22 @@ def build_wheels(session: nox.Session, *packages: str) -> list[str]:
 
 
 def compiled_wheel(session: nox.Session, package: str) -> str:
-    """Return the wheel of a compiled package for the session's Python; rebuild it only if a source has changed."""
+    """Return the wheel of a compiled package for the session's Python; rebuild it only if a source has changed.
+
+    Concurrent sessions wait for the one that builds: they would share its build folder.
+    """
+    import fcntl  # not on Windows, which has no compiled package
+
     house = wheel_house(session, "python")
-    if (wheel := newest_wheel(house, package)) is not None:
-        return wheel
-    session.install("build>=1.2")
-    fresh = temporary(session, "compiled")
-    source = str(ROOT / "packages" / package)
-    session.run("python", "-m", "build", "--wheel", "--outdir", str(fresh), source, silent=True)
     house.mkdir(parents=True, exist_ok=True)
-    for built in fresh.glob("*.whl"):  # atomically: another session may read the folder now
-        built.replace(house / built.name)
+    with (house / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if newest_wheel(house, package) is None:
+            session.install("build>=1.2")
+            fresh, source = temporary(session, "compiled"), str(ROOT / "packages" / package)
+            session.run("python", "-m", "build", "--wheel", "--outdir", str(fresh), source, silent=True)
+            for built in fresh.glob("*.whl"):
+                built.replace(house / built.name)
     return str(newest_wheel(house, package))
 
 
