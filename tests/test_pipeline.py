@@ -71,8 +71,8 @@ def test_standard_input_output_and_reports(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr.decode()
     assert not done.stdout
     report = json.loads(done.stderr)
-    assert report["withdrawn"] == []
-    assert report["met"] == report["applied"]
+    assert report["rejected"] == []
+    assert report["matched"] == report["applied"]
     assert (tmp_path / "out.py").read_text(encoding="ascii") == ptx_to_python(data.decode(), sugar=True)
 
 

@@ -101,8 +101,8 @@ ACCEPTED = (
     known(
         "letter",
         "missing-proxy-fence",
-        "triton-3.[246]/attention/*.sm_90a triton-3.[246]/products/*.sm_90a triton-3.[46]/attention/*.sm_100a "
-        "triton-3.[46]/products/*.sm_100a triton-3.[46]/scaled/*.sm_100a",
+        "triton-3.[246]/attention/*.sm_90a triton-3.[246]/mma/*.sm_90a triton-3.[46]/attention/*.sm_100a "
+        "triton-3.[46]/mma/*.sm_100a triton-3.[46]/scaled/*.sm_100a",
         "Triton before 3.9 emits no `fence.proxy.async` between `cp.async` and the MMA that reads the copied tile. "
         "`cp.async` writes through the generic proxy, `wgmma` and `tcgen05.mma` read through the async proxy.",
     ),
@@ -154,14 +154,14 @@ ACCEPTED = (
     known(
         "letter",
         "tmem-use-after-free cluster-cta-not-started",
-        "triton-3.[46]/maps/device-maps-of-a-cluster.sm_100a triton-3.[46]/products/dot-half-of-a-cluster.sm_100a",
+        "triton-3.[46]/maps/device-maps-of-a-cluster.sm_100a triton-3.[46]/mma/dot-half-of-a-cluster.sm_100a",
         "Triton 3.4 and 3.6 allocate tensor memory of a CTA pair without knowing that the peer CTA has started, and "
         "deallocate it without waiting for what the peer has issued.",
     ),
     known(
         "letter",
         "wrong tmem-use-after-free cluster-cta-not-started",
-        "triton-3.4/maps/device-maps-of-a-cluster.sm_100a triton-3.4/products/dot-half-of-a-cluster.sm_100a",
+        "triton-3.4/maps/device-maps-of-a-cluster.sm_100a triton-3.4/mma/dot-half-of-a-cluster.sm_100a",
         "Triton 3.4 loads the accumulator of a CTA pair, 64 rows in each CTA, in the layout of a single CTA "
         "(`16x32bx2`). Triton 3.6 loads it in the layout of the pair (`32x32b`), and is right.",
     ),
@@ -181,7 +181,7 @@ ACCEPTED = (
     known(
         "lacks",
         "refused",
-        "triton-3.[24]/products/dot-double.* triton-3.2/products/scaled-product.*",
+        "triton-3.[24]/mma/dot-double.* triton-3.2/mma/scaled-product.*",
         "`tl.dot` takes doubles since 3.6, and `tl.dot_scaled` two scaled operands of 8 bits since 3.3.",
     ),
     known(

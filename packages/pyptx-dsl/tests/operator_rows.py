@@ -123,7 +123,7 @@ SECTIONS = (
             Row(
                 "P + u * -4",
                 "cvt.u64.u32 %rd0, %u; mul.lo.s64 %rd0, %rd0, -4; add.s64 %rd1, %P, %rd0",
-                "no `mul.wide` is unsigned times negative",
+                "`mul.wide` cannot multiply an unsigned by a negative number",
             ),
             Row("P + u * v", "mul.wide.u32 %rd0, %u, %v; add.s64 %rd1, %P, %rd0"),
             Row(
@@ -263,8 +263,8 @@ SECTIONS = (
     Section(
         "In place",
         "An augmented assignment writes the register itself. `u = u + v` does not: it binds the name to a new "
-        "register. In the body of a traced loop or of `ptx.if_`, this is a ControlFlowError at its line if the "
-        "name is read after the block or in the next iteration: other iterations and threads would read an "
+        "register. In the body of a traced loop or of `ptx.if_`, it raises a ControlFlowError at its line if "
+        "the name is read after the block or in the next iteration. Other iterations and threads would read an "
         "uninitialized register.",
         (
             Row("u += v", "add.u32 %u, %u, %v"),
@@ -295,8 +295,8 @@ SECTIONS = (
     ),
     Section(
         "Shared memory",
-        "With an index for each dimension, it is an element, which can be read and written: `line[i]`, `tile[row,"
-        " column]`. With fewer indices, it is the address of the selected part: `tile[stage]`. `line.address(i)` "
+        "A shared array with an index for each dimension is an element, which can be read and written: `line[i]`, "
+        "`tile[row, column]`. With fewer indices, it is the address of the selected part: `tile[stage]`. `line.address(i)` "
         "is the address of an element; `[i]` of an array of mbarriers is always one of the mbarriers. Here `line`"
         " has 32 elements of f32, `tile` 4 x 64.",
         (
