@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     Origin = tuple[Reg | int, Reg | int]  # a row and a column
 
 SHAPE = (16, 8, 16)  # M, N and K of one mma.sync
-CHUNK = 8  # elements per 16 bytes, the size of a copy, of a row of ldmatrix and of a store
+CHUNK = 8  # elements per 16 bytes: one cp.async, one ldmatrix row, one store
 WARP_TILE = 64  # rows and columns of C per warp: 128 accumulator registers per lane
 GROUP = 8  # tile rows per group of the tile order
 PACKED = {bf16: bf16x2, f16: f16x2}
@@ -259,7 +259,7 @@ def build_gemm_highperf(dtype: PtxType = bf16, arch: str = "sm_80", **sizes: int
                     await_next()
                     advance(reading, cut.stages)
                 warp.load((k + 16) % cut.k, reading)
-                if k == 0:  # every warp has passed await_next since it read the stage that is filled now
+                if k == 0:  # every warp has passed await_next since it last read the stage that is refilled here
                     fill(filling)
                     advance(filling, cut.stages)
                 warp.multiply(k)

@@ -33,7 +33,7 @@ from pyptx.types import PtxType, b32, bf16, bf16x2, f16, f16x2, f32, s32, u32
 if TYPE_CHECKING:
     from pyptx.reg import Reg, RegArray
 
-    Sums = list[list[list[Reg]]]  # of a warp: rows and columns of fragments, elements per lane
+    Sums = list[list[list[Reg]]]  # accumulators of a warp: rows and columns of fragments, elements per lane
     Origin = tuple[Reg | int, Reg | int]  # a row and a column
 
 SHAPE = (16, 8, 16)  # M, N and K of one mma.sync

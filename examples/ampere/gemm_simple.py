@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg, RegArray
     from pyptx.smem import SharedAlloc
 
-    Sums = list[list[list[Reg]]]  # of a warp: rows and columns of fragments, elements per lane
+    Sums = list[list[list[Reg]]]  # accumulators of a warp: rows and columns of fragments, elements per lane
     Origin = tuple[Reg | int, Reg | int]  # a row and a column
 
 SHAPE = (16, 8, 16)  # M, N and K of one mma.sync

@@ -17,7 +17,7 @@ from pyptx.types import f32, u32
 
 THREADS = 256
 WARPS = THREADS // 32
-MOST = 4 * 108  # CTAs, at most
+MOST = 4 * 108  # maximum number of CTAs
 VECTOR = 4  # elements per 16 bytes
 
 

@@ -95,7 +95,7 @@ def settled(peak: Reg, total: Reg, scale: float) -> tuple[Reg, Reg]:
     return inverse, logarithm
 
 
-# --- positions ---------------------------------------------------------------------------------------
+# --- indices of rows and heads -----------------------------------------------------------------------
 
 
 def dealt(number: Reg, *sizes: int) -> list[Reg]:

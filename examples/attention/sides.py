@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg
 
 OWNED = 128  # rows of a head that a CTA owns
-TOGETHER = 64  # queries per step of TOLD (`told.py`), which is contiguous
-TOLD_BYTES = 2 * TOGETHER * 4  # of one step: two f32 per query
+TOGETHER = 64  # queries per iteration; LSE and delta of this many queries are contiguous
+TOLD_BYTES = 2 * TOGETHER * 4  # bytes of TOLD per iteration: two f32 per query
 
 
 def blocks_of(rows: int) -> int:

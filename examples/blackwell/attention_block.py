@@ -11,7 +11,7 @@ from pyptx import ptx, reg, smem
 from pyptx.smem import SharedTile
 from pyptx.types import bf16, f32, s32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
 from examples.attention.problem import Problem, TilePosition, dealt
 from examples.attention.tiles import GROUP, Ring
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg
     from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
 
-ROWS = 128  # of a tile of Q: one per lane of tensor memory, and per thread of a softmax warpgroup
+ROWS = 128  # rows of a tile of Q: one per lane of tensor memory, and per thread of a softmax warpgroup
 TILES = 2
 KEYS = 128  # per step
 CORRECTION, OTHERS = 2, 3  # warpgroups after the two of the softmax; the last one has the warps that only issue
 LOADER, MULTIPLIER = 12, 13  # warps
 THREADS = 4 * GROUP
-REGISTERS = (184, 80, 64)  # per thread of the softmax, the correction, the others; 2 * 184 + 80 + 64 = 512
+REGISTERS = (184, 80, 64)  # registers per thread of softmax, correction and other warpgroups; 2 * 184 + 80 + 64 = 512
 COLUMNS = 512
 CHUNK = 16  # columns that a thread loads or stores at once
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pyptx import ptx, reg
 from pyptx.types import b32, f32, pred, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
 from examples.attention.tiles import GROUP, store, thread_of_group
 from examples.blackwell.attention_block import CHUNK, TILES, sums_of
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
 
 VECTOR = 8  # bf16 in 16 bytes
-STAGED = 1  # named barrier of the warpgroup; barrier 0 is that of the CTA
+STAGED = 1  # named barrier of this warpgroup; barrier 0 synchronizes the whole CTA
 
 
 class Correction:
@@ -40,7 +40,7 @@ class Correction:
         """Scale O to the scale that the softmax has chosen for a step, before P · V of the step is accumulated."""
         for tile in range(TILES):
             ptx.mbarrier.wait(self.memory.told[tile], self.phase)
-            ptx.mbarrier.arrive(self.memory.weighed[tile])  # there is no O to scale yet
+            ptx.mbarrier.arrive(self.memory.weighed[tile])  # O has no contents to rescale yet
         for _ in ptx.range_(1, self.work.steps):
             self.phase ^= 1
             for tile in range(TILES):

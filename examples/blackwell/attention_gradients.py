@@ -10,7 +10,7 @@ from pyptx import ptx, reg, smem
 from pyptx.smem import SharedTile
 from pyptx.types import bf16, f32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
 from examples.attention.sides import OWNED, TOGETHER, TOLD_BYTES, Keys, Queries, told_of
 from examples.attention.tiles import GROUP, load
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg
     from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
 
-STEP = 128  # rows that the CTA walks over in one step
-HALVES = 2  # of a step's columns, one per warpgroup
+STEP = 128  # rows that the CTA processes per iteration
+HALVES = 2  # halves of an iteration's columns, one per warpgroup
 HALF = STEP // HALVES  # equal to `TOGETHER`, the queries whose LSE and delta are contiguous
-STAGES = {64: 4, 128: 2}  # the number that fits into shared memory, by head dimension
+STAGES = {64: 4, 128: 2}  # by head dimension: number of stages that fit into shared memory
 WORKERS = HALVES * GROUP
 COLUMNS = 512
 
@@ -42,8 +42,8 @@ class Memory:
         self.told = smem.alloc(f32, (self.depth, HALVES, 2, TOGETHER))
         self.owned, self.empty = smem.mbarrier(1), smem.mbarrier(self.depth)
         self.came = [smem.mbarrier(self.depth) for _ in range(2)]
-        self.multiplied = [smem.mbarrier(1) for _ in range(2)]  # (0) scores are complete, (1) dP is
-        self.weighed = [smem.mbarrier(1) for _ in range(2)]  # (0) P is written, (1) dS is
+        self.multiplied = [smem.mbarrier(1) for _ in range(2)]  # [0]: scores are complete, [1]: dP is complete
+        self.weighed = [smem.mbarrier(1) for _ in range(2)]  # [0]: P is written, [1]: dS is written
         self.summed = smem.mbarrier(1)  # the gradients are complete
 
     def init(self) -> None:
@@ -75,7 +75,7 @@ def sums_of(t: TensorMemory, number: int, head_dim: int) -> TensorMemory:
     return t[:, first : first + head_dim]
 
 
-# --- the load warp ----------------------------------------------------------------------------------
+# --- the warp that loads tiles ----------------------------------------------------------------------
 
 
 def fetch(side: Keys | Queries, memory: Memory, arrays: dict) -> None:
@@ -96,7 +96,7 @@ def fetch(side: Keys | Queries, memory: Memory, arrays: dict) -> None:
             ptx.cp.async_.bulk.load(memory.told[stage], source, told, mbar=memory.came[0][stage])
 
 
-# --- the multiply warp ------------------------------------------------------------------------------
+# --- the warp that issues MMAs ----------------------------------------------------------------------
 
 
 class Multiplier:

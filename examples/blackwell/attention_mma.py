@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyptx.smem import SharedTile
     from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
 
-ROWS = 128  # of an MMA, one per lane of tensor memory
+ROWS = 128  # rows (M) of an MMA, one per lane of tensor memory
 
 
 def multiply(d: TensorMemory, a: Reg, a_layout: SharedTile, b: Reg, b_layout: SharedTile) -> None:

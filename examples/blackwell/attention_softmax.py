@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pyptx import ptx, reg
 from pyptx.types import b32, f32, s32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
 from examples.attention.problem import LOWEST, settled
 from examples.attention.tiles import group_of_thread, thread_of_group
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
 
 THRESHOLD = 8.0  # growth of the maximum, as an exponent of 2, above which a row is rescaled
-READ_AT_ONCE = 32  # columns of scores
-CHAINS = 4  # of maxima that are independent of each other
+READ_AT_ONCE = 32  # columns of scores per load
+CHAINS = 4  # number of independent chains of maxima
 
 
 class Softmax:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
 
 COLUMNS = scales.WORDS * scales.WORD // 128  # of tensor memory per piece: 32 lanes of four bytes per column
-LARGEST_TILE, TENSOR_COLUMNS = 256, 512  # columns of C, and of tensor memory
+LARGEST_TILE, TENSOR_COLUMNS = 256, 512  # maximum columns of C per tile; columns of tensor memory
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ ERROR = 2.9e-6
 ROUNDER = 1.5 * 2.0**23
 LOWEST_POWER = -127.0
 POLYNOMIAL_EVERY = 4  # one of this many pairs uses the polynomial
-EXPONENT = 23  # lowest bit of the exponent of f32
+EXPONENT = 23  # lowest bit of the exponent field of f32
 
 
 def pair(low: Reg | float, high: Reg | float) -> Reg:

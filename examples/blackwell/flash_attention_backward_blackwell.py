@@ -38,7 +38,7 @@ from pyptx import Tile, differentiable_kernel, kernel, ptx, reg
 from pyptx.smem import SharedTile
 from pyptx.types import b32, bf16, f32, s32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
 from examples.attention import float64
 from examples.attention.problem import problem_of
@@ -68,10 +68,10 @@ if TYPE_CHECKING:
 
 LOADER, MULTIPLIER = 0, 1  # warps of the first warpgroup; the other warpgroups are workers
 THREADS = GROUP + WORKERS
-REGISTERS = (72, 216)  # per thread of the first warpgroup, and per worker: 72 + 2 * 216 = 504
+REGISTERS = (72, 216)  # registers per thread of the first warpgroup, and of a worker: 72 + 2 * 216 = 504
 CHUNK = 32  # columns that a worker reads at once
-VECTOR = 8  # bf16 in 16 bytes
-STAGED = 1  # named barrier of the workers; barrier 0 is that of the CTA
+VECTOR = 8  # bf16 elements in 16 bytes
+STAGED = 1  # named barrier of the workers; barrier 0 synchronizes the whole CTA
 
 
 # --- workers ----------------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ class Worker:
         """Compute P from the scores of a step, and dS from its dP."""
         memory, (stage, phase) = self.memory, self.turn.advance()
         if isinstance(self.side, Keys):
-            ptx.mbarrier.wait(memory.came[0][stage], phase)  # LSE and delta of the queries
+            ptx.mbarrier.wait(memory.came[0][stage], phase)  # LSE and delta of the queries are loaded
         self.read(0, self.weights)
         self.hide(first)
         self.weigh(stage)
@@ -183,7 +183,7 @@ class Worker:
             pairs += [pair(*four[:2]), pair(*four[2:])]
         return pairs
 
-    # --- the end ------------------------------------------------------------------------------------
+    # --- epilogue -----------------------------------------------------------------------------------
 
     def finish(self, arrays: dict) -> None:
         """Store the gradients through the shared memory of the owned tiles."""

@@ -41,7 +41,7 @@ import numpy as np
 from pyptx import Tile, kernel, ptx, reg
 from pyptx.types import f32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
 from examples.attention import float64
 from examples.attention.problem import TilePosition, divided, problem_of
@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
 
 
-# --- the load warp ----------------------------------------------------------------------------------
+# --- the warp that loads tiles ----------------------------------------------------------------------
 
 
 def fetch(work: Work, memory: Memory, arrays) -> None:
@@ -94,7 +94,7 @@ def fetch(work: Work, memory: Memory, arrays) -> None:
             load(ring.layout, ring.tiles, stage, array, TilePosition(head, work.place.batch, row), ring.full[stage])
 
 
-# --- the multiply warp ------------------------------------------------------------------------------
+# --- the warp that issues MMAs ----------------------------------------------------------------------
 
 
 class Multiplier:

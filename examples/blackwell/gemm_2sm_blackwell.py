@@ -32,7 +32,7 @@ from pyptx import Tile, kernel, ptx, reg, smem
 from pyptx.smem import SharedTile
 from pyptx.types import bf16, f32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
 from examples.blackwell import accumulators
 
@@ -54,7 +54,7 @@ def produce(maps, tiles, barriers, row: Reg, column: Reg) -> None:
     for k in ptx.range_(0, a.shape[1], BK):
         stage, phase = ring.advance()
         ptx.mbarrier.wait(empty[stage], phase)
-        told = ptx.cluster.map_shared_u32(full[stage], 0)  # the mbarrier of the first CTA, for both
+        told = ptx.cluster.map_shared_u32(full[stage], 0)  # mbarrier of the first CTA, which both CTAs signal
         ptx.mbarrier.arrive_cluster(told, tx_count=A.stage_bytes + B.stage_bytes)
         ptx.cp.async_.bulk.tensor_2d(dst=sA[stage], src=a, coord=(k, row), mbar=told, cta_group=2)
         for panel in range(B.boxes):

@@ -42,7 +42,7 @@ from pyptx import kernel, ptx, reg, smem
 from pyptx.smem import SharedTile
 from pyptx.types import PtxType, b32, bf16, f32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
 from examples.blackwell.accumulators import VECTOR, chunks
 from examples.blackwell.rings import Ring, first_of_pair
@@ -56,25 +56,25 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg, RegArray
     from pyptx.smem import MbarrierRef
 
-PAIR, BOTH = 2, 0b11  # CTAs of a pair, and their mask
-BM, HALF = 256, 128  # rows of a tile, and of a CTA: one per lane of tensor memory
+PAIR, BOTH = 2, 0b11  # CTAs per pair, and the CTA mask of a pair
+BM, HALF = 256, 128  # rows of C per tile, and per CTA: one per lane of tensor memory
 STORING, PRODUCER, MULTIPLIER = 4, 4, 5  # four warps store; the two after them load and multiply
-ROWS, COLUMNS = 32, 64  # of C, that a warp stores at a time
-BUFFERS = 2  # of that size, per warp
+ROWS, COLUMNS = 32, 64  # rows and columns of C that a warp stores at a time
+BUFFERS = 2  # buffers of ROWS x COLUMNS elements per warp
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
     """Tiling of a GEMM over CTA pairs."""
 
-    pairs: ClassVar[int] = 1  # per cluster, one tile below the other
+    pairs: ClassVar[int] = 1  # CTA pairs per cluster; their tiles are vertically adjacent
     dtype: ClassVar[PtxType] = bf16
     accumulators: ClassVar[int] = 2
     warps: ClassVar[int] = MULTIPLIER + 1  # per CTA
-    persistent: ClassVar[int] = 1  # CTAs per SM, at most; 0: the whole grid
+    persistent: ClassVar[int] = 1  # maximum number of CTAs per SM; 0: not persistent
     block_n: int = 256
     stages: int = 6
-    band: int = 8  # rows of tiles that are taken before the next column
+    band: int = 8  # rows of tiles per band of the tile order
     b_major: str = "MN"
 
     def __post_init__(self) -> None:

@@ -28,7 +28,7 @@ from pyptx import ptx, reg
 from pyptx.smem import SharedTile
 from pyptx.types import u16, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
 from examples.blackwell.gemm_highperf_blackwell import BOTH, Block, Corner, Gemm
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg
     from pyptx.smem import MbarrierRef
 
-PAIRS, ALIKE = 2, 0b0101  # pairs per cluster, and the mask of their first CTAs
+PAIRS, ALIKE = 2, 0b0101  # CTA pairs per cluster; mask of the first CTA of each pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class SharingBlock(Block):
             dst=ptx.addr(self.target + stage * B.stage_bytes),
             src=self.b,
             coord=(k, column) if part.major == "K" else (column, k),
-            mbar=full,  # and the mbarrier at the same offset in the other pair
+            mbar=full,  # and signals the mbarrier at the same offset in the other pair
             cta_group=2,
             multicast_mask=self.alike,
         )

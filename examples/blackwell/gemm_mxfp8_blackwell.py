@@ -24,7 +24,7 @@ import numpy as np
 from pyptx import kernel
 from pyptx.types import PtxType, e4m3, ue8m0
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
 from examples.blackwell.block_scaled import ScaledBlock, ScaledGemm
 from examples.blackwell.quantise_mxfp8 import BLOCK, dequantised, quantise

@@ -27,7 +27,7 @@ import numpy as np
 from pyptx import Tile, kernel, ptx, reg
 from pyptx.types import PtxType, b8, e2m1, f32, ue4m3
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
 from examples.blackwell.block_scaled import ScaledBlock, ScaledGemm
 from examples.blackwell.quantise_nvfp4 import BLOCK, dequantised, quantise

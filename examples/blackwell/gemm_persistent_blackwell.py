@@ -34,7 +34,7 @@ import numpy as np
 from pyptx import ptx, reg, smem
 from pyptx.types import b32, b128, pred, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
 from examples.blackwell.gemm_highperf_blackwell import PAIR, STORING, Block, Cut
 from examples.blackwell.rings import Ring, first_of_pair
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg
     from pyptx.smem import MbarrierRef
 
-ASKING = STORING + 2  # after the warps that load and multiply
+ASKING = STORING + 2  # index of the warp that requests tiles, after the warps that load and multiply
 RESPONSES, RESPONSE_BYTES = 2, 16
 READERS = PAIR * (STORING + 1) + 2  # warps that store and load, of both CTAs, and the two that multiply and ask
 

@@ -30,7 +30,7 @@ import numpy as np
 from pyptx import Tile, kernel, ptx, reg
 from pyptx.types import b32, bf16, s32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
 from examples.blackwell.accumulators import VECTOR
 from examples.blackwell.gemm_highperf_blackwell import BM, COLUMNS, HALF, PAIR, ROWS, Block, Corner, Gemm

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 BLOCK = 32  # elements that share a scale factor
 LARGEST = 448.0  # of e4m3
-EXPONENT, BIAS = 23, 127  # of f32; a ue8m0 is such an exponent
+EXPONENT, BIAS = 23, 127  # lowest bit and bias of the f32 exponent; ue8m0 stores the same exponent
 
 
 def scale_of(size: Reg) -> tuple[Reg, Reg]:

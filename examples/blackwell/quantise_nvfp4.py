@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from pyptx import TensorSpec
     from pyptx.reg import Reg
 
-BLOCK = 16  # elements that share a scale factor: those of a thread
-LARGEST, LARGEST_SCALE = 6.0, 448.0  # of e2m1, and of e4m3
+BLOCK = 16  # elements that share a scale factor; one thread holds all of them
+LARGEST, LARGEST_SCALE = 6.0, 448.0  # maximum of e2m1, and of e4m3
 SMALLEST = 2.0**-117  # least scale factor of a matrix: its product with 2^-9, the smallest e4m3, has a reciprocal
 DIGITS = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])  # by code
 

@@ -9,7 +9,7 @@ from pyptx import ptx, smem
 from pyptx.smem import SharedTile
 from pyptx.types import bf16, f32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for running this file as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
 from examples.attention.tiles import WARPS
 from examples.hopper.attention_plans import ROWS

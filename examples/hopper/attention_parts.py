@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypedDict
 from pyptx import ptx, reg
 from pyptx.types import PtxType, b32, bf16, f32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for running this file as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
 from examples.attention.problem import LOWEST, settled
 from examples.attention.quads import over_quad
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg, RegArray
     from pyptx.smem import SharedAlloc, SharedSlice, SharedTile
 
-FIRST_TURN = 1  # first of the named barriers of the turns; barrier 0 is that of the whole CTA
+FIRST_TURN = 1  # first named barrier for the alternation of warpgroups; barrier 0 synchronizes the whole CTA
 
 
 class Types(TypedDict):

@@ -9,7 +9,7 @@ from pathlib import Path
 from pyptx.smem import SharedTile
 from pyptx.types import bf16
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for running this file as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
 from examples.attention.tiles import GROUP
 from examples.hopper.clusters import AT_ONCE
@@ -100,7 +100,7 @@ PLANS = (
     WIDE,
     LONG,
     *(replace(NARROW, splits=splits) for splits in (2, 3, 4, 6, 8)),
-    replace(WIDE, stages=3, splits=5),  # 4096 queries have as many tiles as clusters that fit
+    replace(WIDE, stages=3, splits=5),  # for 4096 queries, the number of tiles equals the number of resident clusters
     *(replace(LONG, splits=splits) for splits in (2, 3, 4, 5, 6, 8)),
 )
 

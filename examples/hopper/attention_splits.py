@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from pyptx import ptx, reg, smem
 from pyptx.types import b32, bf16, f32, s32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for running this file as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
 from examples.attention.problem import settled
 from examples.attention.tiles import GROUP
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from pyptx.reg import Reg, RegArray
 
-CHUNK = 4  # f32 in 16 bytes: two adjacent elements of a row, and two of the row 8 below
+CHUNK = 4  # f32 elements in 16 bytes: two adjacent ones of a row, and two of the row 8 below
 COLUMNS = 8  # columns of a tile in one chunk of each lane of a quad
 DOWN = (0, 8)  # offsets of a thread's rows from its first row
 

@@ -103,7 +103,7 @@ class Producer:
         self._next(work, 0, last)
         for row in ptx.range_(last - size, first - 1, -size):
             self._next(work, 0, row)
-            self._next(work, 1, row + size)  # P · V of a step runs together with the scores of the next
+            self._next(work, 1, row + size)  # P · V of one step overlaps with the scores of the next
         self._next(work, 1, reg.scalar(s32, init=first))
 
     def _next(self, work: Work, which: int, row: Reg) -> None:

@@ -33,7 +33,7 @@ import numpy as np
 from pyptx import Tile, kernel, ptx, reg, smem
 from pyptx.types import b32, f32, s32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for running this file as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
 from examples.attention import float64
 from examples.attention.problem import problem_of

@@ -32,7 +32,7 @@ from pyptx import Tile, differentiable_kernel, kernel, ptx, reg
 from pyptx.smem import SharedTile
 from pyptx.types import b32, bf16, f32, s32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for running this file as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
 from examples.attention import float64
 from examples.attention.problem import problem_of
@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from pyptx.smem import SharedSlice
 
 THREADS = (1 + CONSUMERS) * GROUP
-REGISTERS = (24, 240)  # per thread: of the producer warpgroup, of a consumer
-STAGED = 1  # first named barrier of the consumers; barrier 0 is that of the whole CTA
+REGISTERS = (24, 240)  # registers per thread of the producer warpgroup, and of a consumer
+STAGED = 1  # first named barrier of the consumers; barrier 0 synchronizes the whole CTA
 
 
 # --- the producer -----------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ class Consumer:
     def __init__(self, side: Keys | Queries, memory: Memory, number: Reg, arrays: dict) -> None:
         """Declare registers, and build descriptors of the owned tiles; `number` is the index of the consumer."""
         self.side, self.memory, self.number = side, memory, number
-        self.turn, self.reading = ptx.pipeline(STAGES), reg.scalar(u32, init=STAGES)  # no stage yet
+        self.turn, self.reading = ptx.pipeline(STAGES), reg.scalar(u32, init=STAGES)  # no stage has been read yet
         thread = thread_of_group()
         self.first_lane = (thread & 31) == 0
         self.scores, self.products = (reg.wgmma_frag(m=ROWS, n=STEP, dtype=f32) for _ in range(2))
@@ -118,7 +118,7 @@ class Consumer:
         """Multiply the owned tiles with those of the stage, and accumulate the gradients."""
         memory, (stage, phase) = self.memory, self.turn.advance()
         self.multiply(self.scores, 0, stage, phase)
-        ptx.wgmma.wait_group(1)  # gradient MMAs of the step before are complete: registers are free for `products`
+        ptx.wgmma.wait_group(1)  # gradient MMAs of the previous step are complete: registers are free for `products`
         self.release(stage)
         self.multiply(self.products, 1, stage, phase)
         ptx.wgmma.wait_group(1)  # scores are complete
@@ -201,7 +201,7 @@ class Consumer:
         """Store the gradients through the memory of the tiles that the CTA owns; scale dQ and dK."""
         for value in self.sums[0]:
             ptx.inst.mul.rn.f32(value, value, self.side.problem.scale)
-        thread = thread_of_group()  # read again, so that it takes no register while the accumulators fill them all
+        thread = thread_of_group()  # read %tid again, so that it occupies no register during the main loop
         barrier, memory = self.number + STAGED, self.memory
         ptx.bar.sync(barrier, GROUP)  # all four warps have read the tiles
         for sums, tiles in zip(self.sums, memory.tiles, strict=False):

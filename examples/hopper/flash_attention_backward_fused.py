@@ -29,7 +29,7 @@ from pyptx import Tile, differentiable_kernel, kernel, ptx, reg, smem
 from pyptx.smem import SharedTile
 from pyptx.types import b32, bf16, f32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for running this file as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
 from examples.attention import float64
 from examples.attention.problem import Problem, TilePosition, dealt, divided, problem_of
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from pyptx.kernel import Kernel
     from pyptx.reg import Reg
 
-BOTH = 3  # named barrier of both consumers; 1 and 2 are those of each
-QUEUED = 4  # f32 that a thread adds at a time: 16 bytes
+BOTH = 3  # named barrier of both consumers together; 1 and 2 synchronize one consumer each
+QUEUED = 4  # f32 elements that a thread adds per instruction: 16 bytes
 
 
 def sums_tile(head_dim: int) -> Tile:
@@ -63,7 +63,7 @@ def sums_of(array, line: Reg, number: Reg, thread: Reg) -> Reg:
     return pointer + line * (CONSUMERS * half * 4) + number * (half * 4) + thread * (QUEUED * 4)
 
 
-# --- the first kernel -------------------------------------------------------------------------------
+# --- kernel 1: deltas -------------------------------------------------------------------------------
 
 
 def begin_of(head_dim: int) -> Kernel[tuple[Tile, Tile]]:
@@ -88,7 +88,7 @@ def begin_of(head_dim: int) -> Kernel[tuple[Tile, Tile]]:
     return begin_gradients
 
 
-# --- the second -------------------------------------------------------------------------------------
+# --- kernel 2: gradients ----------------------------------------------------------------------------
 
 
 class Shared(Memory):
@@ -231,7 +231,7 @@ def fused_of(head_dim: int) -> Kernel[tuple[Tile, Tile]]:
     return fused_gradients
 
 
-# --- the third --------------------------------------------------------------------------------------
+# --- kernel 3: dQ -----------------------------------------------------------------------------------
 
 
 def finish_of(head_dim: int) -> Kernel[tuple[Tile]]:

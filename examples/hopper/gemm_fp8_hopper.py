@@ -27,7 +27,7 @@ import numpy as np
 from pyptx import Tile, kernel, ptx, reg
 from pyptx.types import PtxType, e4m3, f32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for running this file as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
 from examples.hopper.gemm_highperf_hopper import Gemm, Reader, Shared
 from examples.hopper.gemm_parts import ROWS, divide, multiply
@@ -41,7 +41,7 @@ class Fp8Gemm(Gemm):
     """Sizes of the GEMM: 128 bytes of K per stage, which is also the length of an accumulation by the tensor cores."""
 
     dtype: ClassVar[PtxType] = e4m3
-    widest: ClassVar[int] = 192  # columns: two accumulators of 96 registers each
+    widest: ClassVar[int] = 192  # maximum columns per tile: two accumulators of 96 registers each
     block_n: int = 128
     stages: int = 6
     b_major: str = field(default="K", init=False)
@@ -109,7 +109,7 @@ CUTS = {128: (6, 1.0), 192: (5, 0.9)}
 
 On an H200, 8192 cubed takes 887 us with the wide tiles and 1008 us with the narrow ones, in 21 and 32 waves.
 """
-MULTIPROCESSORS = 132  # SMs of that device
+MULTIPROCESSORS = 132  # SMs of an H100 or H200
 
 
 def width_for(M: int, N: int) -> int:

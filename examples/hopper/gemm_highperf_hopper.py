@@ -35,7 +35,7 @@ from pyptx import Tile, kernel, ptx, reg, smem
 from pyptx.smem import SharedTile
 from pyptx.types import PtxType, bf16, f32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for running this file as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
 from examples.hopper.gemm_parts import ROWS, Cut, Stages, divide, multiply, prefetch, stage_panel
 from examples.tile_order import place
@@ -53,7 +53,7 @@ class Gemm(Cut):
     """GEMM in clusters. The defaults are for large matrices."""
 
     dtype: ClassVar[PtxType] = bf16
-    cluster: int = 2  # CTAs, one below the other, that share their tiles of B
+    cluster: int = 2  # CTAs per cluster, vertically adjacent: they share their tiles of B
     band: int = 8  # rows of clusters per band of the tile order
     b_major: str = "MN"
 
@@ -99,7 +99,7 @@ class Gemm(Cut):
         rows, columns = self.extent(M, N)
         return self.at_most(rows * columns * self.cluster) // self.cluster * self.cluster
 
-    # --- the parts of the kernel ------------------------------------------------------------------------
+    # --- tile order, producer, consumer -----------------------------------------------------------------
 
     def tiles(self, M: int, N: int) -> Iterator[tuple[Reg, Reg]]:
         """Emit a loop over the tiles of this CTA; yield the first row and column of each."""

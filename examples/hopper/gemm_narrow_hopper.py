@@ -33,7 +33,7 @@ from pyptx import kernel, ptx, reg, smem
 from pyptx.smem import SharedTile
 from pyptx.types import b32, bf16, f32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for running this file as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
 from examples.hopper import gemm_highperf_hopper as highperf
 from examples.hopper.attention_splits import CHUNK, GROUP, read
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg, RegArray
     from pyptx.smem import SharedAlloc
 
-THREADS = 2 * GROUP  # one thread of the first warpgroup produces, the second multiplies
+THREADS = 2 * GROUP  # two warpgroups: one thread of the first issues copies, the second issues MMAs
 COLUMNS = ROWS  # columns of C per CTA: M of one wgmma
 BK = 64  # K per stage: a row of the 128B swizzle
 reference = highperf.reference
@@ -99,7 +99,7 @@ class Narrow:
         """Return the number of CTAs per row of tiles of C, by consecutive clusters, and the number of such rows."""
         return -(-N // COLUMNS) * self.splits, -(-M // self.rows)
 
-    # --- the parts of the kernel ------------------------------------------------------------------------
+    # --- split of K, producer, consumer -----------------------------------------------------------------
 
     def steps(self, K: int) -> tuple[Reg, Reg]:
         """Return where this CTA's part of K starts and ends, in stages: 4 instructions."""
@@ -128,7 +128,7 @@ class Narrow:
     def consume(self, sums: RegArray, shared: Shared, steps: tuple[Reg, Reg]) -> None:
         """Multiply stage after stage, with one wgmma group in flight."""
         for each in sums:
-            ptx.mov(f32, each, 0.0)  # if K is short, some CTAs have no part of it
+            ptx.mov(f32, each, 0.0)  # if K is short, some CTAs get no steps
         first_a, first_b = ptx.wgmma.descriptor(shared.a), ptx.wgmma.descriptor(shared.b)
         elected, ring, read_ = ptx.elect_sync(), ptx.pipeline(self.stages), ptx.pipeline(self.stages)
         for step in ptx.range_(*steps):
@@ -252,7 +252,7 @@ def stage_turned(sums: RegArray, staged: SharedAlloc, thread: Reg) -> None:
     """Round the accumulator to bf16, and write it transposed and swizzled to shared memory."""
     packed, lane = reg.array(b32, 4), thread & 31
     y, x = (lane >> 4) * 8 + (lane & 7), (thread >> 5) * 16 + (lane & 8)  # 16 bytes that a lane passes to stmatrix
-    for column in range(0, len(sums), 8):  # 16 columns: 8 registers
+    for column in range(0, len(sums), 8):  # 16 columns are 8 registers
         round_pairs(packed, sums[column : column + 8])
         ptx.stmatrix(smem=staged.address(y + column * 2, x), regs=packed, trans=True)
 

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 BM, BN, BK, STAGES = 128, 256, 64, 4
 ROWS = 64  # rows of C per warpgroup: M of one wgmma
-CONSUMERS = BM // ROWS  # warpgroups, after the producer's
+CONSUMERS = BM // ROWS  # consumer warpgroups; the producer warpgroup precedes them
 THREADS = 128 * (1 + CONSUMERS)
-PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232  # per thread; 168 at the start, 504 in total
+PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232  # registers per thread; 168 at launch; 40 + 2 * 232 = 504
 A = SharedTile(bf16, (BM, BK), stages=STAGES)
 B = SharedTile(bf16, (BK, BN), major="MN", stages=STAGES)
 

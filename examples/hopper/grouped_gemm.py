@@ -30,7 +30,7 @@ import numpy as np
 from pyptx import Tile, kernel, ptx, reg
 from pyptx.types import b32, f32, s32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for running this file as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
 from examples.hopper.gemm_highperf_hopper import Gemm, Reader, Shared
 from examples.hopper.gemm_parts import ROWS, divide, multiply, stage_panel
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg, RegArray
     from pyptx.smem import SharedAlloc
 
-CHUNK = 8  # bf16 in 16 bytes, the copy of a lane; 64 columns of 4 rows are one copy per lane
+CHUNK = 8  # bf16 in 16 bytes, one cp.async of a lane; 4 rows of 64 columns are one copy per lane
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +50,14 @@ class GroupedGemm(Gemm):
     """Sizes of the grouped GEMM. The defaults are for groups of hundreds of rows."""
 
     cluster: int = field(default=1, init=False)
-    band: int = 16  # tile rows per band of the tile order: 132 tiles of 128 x 256 are about a square
+    band: int = 16  # tile rows per band of the tile order; 132 concurrent 128 x 256 tiles are nearly square
     b_major: str = field(default="MN", init=False)
 
     def grid(self, T: int, K: int, G: int, N: int) -> int:
         """Return the number of CTAs on a device with room for all: one per possible tile."""
         return self.at_most((T // self.block_m + G) * -(-N // self.block_n))
 
-    # --- the parts of the kernel ------------------------------------------------------------------------
+    # --- tile order, producer, consumer -----------------------------------------------------------------
 
     def tiles(self, ends, w) -> Iterator[tuple[Reg, Reg, Reg, Reg]]:
         """Emit a loop over this CTA's tiles; yield group, first row, end row of the group, and first column."""
@@ -67,7 +67,7 @@ class GroupedGemm(Gemm):
         begin, end = reg.scalar(u32, init=0), reg.scalar(u32)
         ptx.ld(u32, end, ptx.addr(pe))
         with ptx.loop():
-            rows = (end - begin + (self.block_m - 1)) // self.block_m  # rows of tiles, rounded up
+            rows = (end - begin + (self.block_m - 1)) // self.block_m  # number of tile rows, rounded up
             tiles = rows * columns
             with ptx.if_(tile < tiles):
                 row, column = place(tile, rows, columns, self.band)

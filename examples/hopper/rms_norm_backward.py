@@ -28,7 +28,7 @@ import numpy as np
 from pyptx import Kernel, Tile, differentiable_kernel, kernel, ptx, reg, smem
 from pyptx.types import PtxType, f32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for running this file as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
 from examples.hopper.rms_norm import rms_norm_for
 from examples.rows.plans import AVAILABLE, CLUSTERS, FEWEST, MOST, Plan, power_of_two
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
     from pyptx.kernel import DifferentiableKernel
     from pyptx.reg import Reg
 
-OWNED = 16  # columns per thread, which has x, dy, w and dw of each in registers
-SMS = 132  # of an H100 or H200
-WARPS = 32  # warps of a CTA that adds shares
-WIDTH = 32 * 4  # columns of that CTA
+OWNED = 16  # columns per thread, which holds x, dy, w and dw of each in registers
+SMS = 132  # SMs of an H100 or H200
+WARPS = 32  # warps per CTA of the kernel that adds partial sums
+WIDTH = 32 * 4  # columns per CTA of that kernel
 
 
 def plan_for(columns: int, dtype: PtxType) -> Plan:
@@ -85,7 +85,7 @@ def differentiate(plan: Plan, X, W, DY, DX, Shares, eps: float) -> None:
         row.sum(squares, products, slot=stage, phase=phase)
         row.part()
         if plan.warps == 1:
-            ptx.bar.warp.sync()  # all lanes have read the stage; several warps synchronize in `sum`
+            ptx.bar.warp.sync()  # all lanes have read the stage; with several warps, `sum` synchronizes them
         ring.fetch(stage)
 
         rstd = reg.scalar(f32)

@@ -32,7 +32,7 @@ import numpy as np
 from pyptx import Kernel, Tile, kernel, ptx, reg
 from pyptx.types import PtxType, bf16, f32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for running this file as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
 from examples.rows.numbers import add, by_halves, constant, raise_to, spread, total_of, zero
 from examples.rows.plans import Plan

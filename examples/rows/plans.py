@@ -37,10 +37,10 @@ from pyptx.types import PtxType, bf16, f32, f32x2
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-HELD = 32  # values of a row per thread
-FEWEST, MOST = 128, 512  # threads per CTA
-COMFORTABLE, AVAILABLE = 112 << 10, 224 << 10  # shared memory for rows: with two CTAs per SM, with one
-CLUSTERS = (2, 4, 8)  # larger clusters are not portable
+HELD = 32  # maximum number of row elements per thread
+FEWEST, MOST = 128, 512  # minimum and maximum number of threads per CTA
+COMFORTABLE, AVAILABLE = 112 << 10, 224 << 10  # bytes of shared memory for rows, with two CTAs per SM and with one
+CLUSTERS = (2, 4, 8)  # portable cluster sizes
 
 
 @dataclass(frozen=True, slots=True)

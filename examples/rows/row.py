@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyptx import TensorSpec
     from pyptx.reg import Reg
 
-NUMBERS = 2  # values per reduction, at most
+NUMBERS = 2  # maximum number of values per reduction
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ class Row:
             pointer += self.rank * (self.plan.slice * self.vector.bytes)
         return pointer if self.plan.shared else pointer + self.lane * self.vector.bytes
 
-    # --- data ---------------------------------------------------------------------------------------
+    # --- loads and stores ---------------------------------------------------------------------------
 
     def read(self, start: Reg, fill: float = 0.0) -> list[Sequence[Reg]]:
         """Load this thread's part of a row from shared memory; elements past the end of the row are `fill`."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pyptx.reg import Reg
 
-BYTES = 16  # supported in every state space
+BYTES = 16  # bytes of the widest vector access that every state space supports
 
 
 @dataclass(frozen=True, slots=True)

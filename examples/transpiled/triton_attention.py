@@ -29,7 +29,7 @@ from pyptx.types import b8, b32, b64, f32, pred, u32, u64
 from pyptx_ir.plugins.rows import TensorMap
 from pyptx_sim import WithDescriptor, run
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for running this file as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
 from examples.transpiled.triton_parts import (
     BARRIERS,
