@@ -138,3 +138,13 @@ def test_sums_that_begin_anew_forget_what_was_undefined(schedule: dict[str, Any]
 
 def test_a_descriptor_is_no_value_that_may_be_undefined() -> None:
     assert rules(multiply().replace("%rd12", "%rd13")) >= REGISTER
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_accumulators_of_a_warpgroup_with_a_partial_warp_are_undefined(schedule: dict[str, Any]) -> None:
+    leave = "setp.eq.u32 %p2, %r1, 127; @%p2 bra low;\n"
+    lines = f"{HEAD}{leave}{multiply()}low:\n{TAIL}".splitlines()
+    multiplies, stores = (next(n for n, line in enumerate(lines, 1) if word in line) for word in (".mma_async", "st.g"))
+    found = findings(leave, multiply(), "low:\n", threads=1, **schedule)
+    assert {each.rule for each in found} == {"membermask-mismatch"}
+    assert [stores in each.also for each in found if each.line == multiplies] == [True]

@@ -297,14 +297,14 @@ def compile_store(operands: Operands) -> Action:
     move, registers = _Move(operands), operands.elements(operands.named("r"))
     plain = operands.unchecked()
     readers = [plain.read(each, "b32") for each in registers]
-    carried = [operands.carried(each, "b32") for each in registers] if operands.checked else []
+    undefined = operands.fragments(*(operands.carried(each, "b32") for each in registers))
 
     def store(turn: ExecutionContext) -> None:
         base = move.base(turn)
         if base is None:
             return
         rows = _rows(turn)
-        found = turn.undefined_in(carried) if carried else None
+        found = turn.undefined_fragments(undefined) if turn.checked else None
         blank = np.zeros((len(turn.rows), WARP), np.uint32)
         unknown = np.zeros((len(base), 0, WARP), np.uint32)
         if found is not None:

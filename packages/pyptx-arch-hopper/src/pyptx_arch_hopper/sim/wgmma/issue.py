@@ -13,7 +13,7 @@ from pyptx_arch_hopper.sim.wgmma.described import WGMMA
 from pyptx_arch_hopper.sim.wgmma.descriptors import located, reading
 from pyptx_arch_hopper.sim.wgmma.numerics import sparse_sum_of, sum_of, width_of
 from pyptx_arch_hopper.sim.wgmma.register_order import RegisterOrder
-from pyptx_arch_hopper.sim.wgmma.undefined_accumulators import UndefinedSums
+from pyptx_arch_hopper.sim.wgmma.undefined_accumulators import UndefinedAccumulators
 from pyptx_sim.extension import ASYNC, AsyncAccess, AsyncRegisters
 from pyptx_sim.extension.shared_matrices import CHUNK, Extent, pieces
 from pyptx_sim.numerics.elements import unpacking
@@ -97,7 +97,7 @@ def _fragments(
 
 def _checking(operands: Operands, plan: WgmmaPlan) -> Callable[[ExecutionContext, Warpgroups, WgmmaBatch], None]:
     """Return the checker that runs at issue of wgmma and records which accumulator elements become undefined."""
-    order, undefined = _ordering(operands, plan.product), UndefinedSums(operands, plan)
+    order, undefined = _ordering(operands, plan.product), UndefinedAccumulators(operands, plan)
 
     def check(turn: ExecutionContext, warpgroups: Warpgroups, products: WgmmaBatch) -> None:
         unknown = undefined.found(turn, warpgroups, products)

@@ -23,14 +23,15 @@ if TYPE_CHECKING:
 _WORD = np.dtype("<u4")
 
 
-class UndefinedSums:
-    """Undefined accumulators of one instruction."""
+class UndefinedAccumulators:
+    """Undefined elements of the accumulators of one instruction."""
 
     def __init__(self, operands: Operands, plan: WgmmaPlan) -> None:
         """Find its registers."""
         self._plan = plan
         self._d = operands.carried_in("d", "b32")
         self._a = () if plan.collect is None else operands.carried_in("a", "b32")
+        self._partial_warps = operands.fragments()
 
     def leave(self, turn: ExecutionContext, warpgroups: Warpgroups, sums: Mask, origin: Origin) -> None:
         """Record which elements of d, `[n, 64, columns]`, are undefined after completion."""
@@ -41,7 +42,7 @@ class UndefinedSums:
     def found(self, turn: ExecutionContext, warpgroups: Warpgroups, products: WgmmaBatch) -> tuple[Mask, Origin] | None:
         """Return which elements become undefined by MMAs issued now, and the origin.
 
-        None if neither a and b nor d have undefined bits.
+        None if neither a and b nor d have undefined bits, and all threads of the warpgroups execute the instruction.
         """
         plan, blocks = self._plan, products.blocks
         a = products.a
@@ -49,8 +50,9 @@ class UndefinedSums:
         columns = _stored(turn, products.b, blocks, plan.b)
         before = turn.undefined_in(self._d)
         added = before if products.adds.any() else None
+        partial = turn.undefined_fragments(self._partial_warps)
         # The old d is the first origin; if it is not an input, d is defined from now on.
-        origins = [each[1] for each in (added, rows, columns, before) if each is not None]
+        origins = [each[1] for each in (partial, added, rows, columns, before) if each is not None]
         if not origins:
             return None
         sums = np.zeros((len(products), 64, plan.product.columns), np.bool_)
@@ -60,6 +62,9 @@ class UndefinedSums:
             sums |= columns[0][:, None, :]
         if added is not None:
             sums |= self._added(warpgroups, added[0]) & products.adds[:, None, None]
+        if partial is not None:
+            whole: Mask = np.logical_and.reduce(warpgroups.threads(turn.mask), axis=1)
+            sums |= ~whole[:, None, None]
         return sums, origins[0]
 
     def _rows(self, turn: ExecutionContext, warpgroups: Warpgroups) -> tuple[Mask, Origin] | None:

@@ -7,7 +7,7 @@ Its behavior is undefined for a lane that its own membermask does not include. M
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.scheduling.code import Action
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array, Mask
+
+    UndefinedFragments: TypeAlias = Callable[[Wave, Lanes], tuple[list[Array | None], Origin] | None]
 
 __all__ = ["collective", "undefined_fragments"]
 
@@ -64,9 +66,7 @@ def collective(operands: Operands, step: Action, *, reports: bool = True) -> Act
     return run
 
 
-def undefined_fragments(
-    operands: Operands, carried: Sequence[Carried | None]
-) -> Callable[[Wave, Lanes], tuple[list[Array | None], Origin] | None]:
+def undefined_fragments(operands: Operands, carried: Sequence[Carried | None]) -> UndefinedFragments:
     """Return a function that finds the undefined bits of fragments to store; without all lanes, all bits are undefined.
 
     It returns the bits of each register in `carried` and their origin, or None, like `undefined_in`.
@@ -103,7 +103,9 @@ def _origin(operands: Operands) -> Callable[[Wave, Lanes, Mask], Origin]:
 def _computes(operands: Operands) -> bool:
     """Return whether the instruction writes its results when it is executed."""
     meaning = meaning_of(operands.opcode)
-    return not isinstance(meaning, InstructionSemantics) or meaning.effect in {"none", "access"}
+    if not isinstance(meaning, InstructionSemantics):
+        return True
+    return meaning.effect in {"none", "access", "issue"} and meaning.async_registers is None
 
 
 def _report(operands: Operands, wave: Wave, lanes: Lanes, at_fault: Mask, *, aligned: bool) -> None:

@@ -26,6 +26,7 @@ from pyptx_sim.extension import step_of
 from pyptx_sim.instructions.compiling.async_registers import checker_of
 from pyptx_sim.instructions.compiling.bound import BoundInstruction
 from pyptx_sim.instructions.compiling.carrying import Carried
+from pyptx_sim.instructions.compiling.collectives import undefined_fragments
 from pyptx_sim.instructions.compiling.registers import Reader, Writer, read_register, write_register
 from pyptx_sim.instructions.memory.addresses import shared_target, target
 from pyptx_sim.instructions.memory.atomics import update_of
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Guard
     from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.extension import AsyncRegisters, RegisterChecker, Stall
+    from pyptx_sim.instructions.compiling.collectives import UndefinedFragments
     from pyptx_sim.instructions.memory.addresses import Target
     from pyptx_sim.instructions.turns.turn import ExecutionContext
     from pyptx_sim.machine.lanes import Lanes
@@ -301,6 +303,10 @@ class Operands(BoundInstruction):
     def carried_in(self, name: str, ptx_type: str) -> tuple[Carried | None, ...]:
         """Return the undefined bits of an operand's registers, for `ExecutionContext.undefined_in`."""
         return tuple(self.carried(element, ptx_type) for element in self.elements(self.named(name)))
+
+    def fragments(self, *registers: Carried | None) -> UndefinedFragments:
+        """Return a reader of the undefined bits of registers, for `ExecutionContext.undefined_fragments`."""
+        return undefined_fragments(self, registers)
 
     def results(self) -> tuple[Carried, ...]:
         """Return the undefined bits of the registers that the instruction writes."""

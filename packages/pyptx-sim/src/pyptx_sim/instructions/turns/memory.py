@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from pyptx_sim.extension import Space
     from pyptx_sim.instructions.compiling.carrying import Carried
+    from pyptx_sim.instructions.compiling.collectives import UndefinedFragments
     from pyptx_sim.instructions.memory.addresses import Target
     from pyptx_sim.machine.memory.spaces import SpaceMemory
     from pyptx_sim.observer import AccessKind
@@ -227,6 +228,13 @@ class MemoryAccesses(ActiveLanes):
         propagates them to memory.
         """
         return undefined_in(self.wave, self._lanes, registers) if self.wave.undefined else None
+
+    def undefined_fragments(self, fragments: UndefinedFragments) -> tuple[list[NDArray[Any] | None], Origin] | None:
+        """Return the undefined bits of registers like `undefined_in`: in a partial warp, all bits of all of them.
+
+        `fragments` are from `Operands.fragments`, of an instruction that all 32 lanes must execute.
+        """
+        return fragments(self.wave, self._lanes)
 
     def load(self, space: Space | str, addresses: NDArray[Any], dtype: DType) -> NDArray[Any]:
         """Return the value at each active thread's address, `[rows, 32]`; zero for an invalid address."""
