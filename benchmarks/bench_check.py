@@ -26,7 +26,7 @@ PROMISED, PROMISED_FIRST = 5.0, 1.0
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Cost of some text: its bytes, seconds to parse, to check the first time, and to check at best."""
+    """Cost of a PTX text: bytes, seconds to parse it, seconds of its first check and of its fastest check."""
 
     size: int = 0
     parsing: float = 0.0
@@ -34,18 +34,18 @@ class Cost:
     best: float = 0.0
 
     def __add__(self, other: Cost) -> Cost:
-        """Return the sum."""
+        """Return the sum of two costs, field by field."""
         return Cost(
             self.size + other.size, self.parsing + other.parsing, self.first + other.first, self.best + other.best
         )
 
     def rate(self, seconds: float) -> float:
-        """Return MB/s."""
+        """Return the MB of text per second."""
         return self.size / max(seconds, 1e-9) / 1e6
 
 
 def measure(path: Path, repeat: int) -> Cost:
-    """Measure one module."""
+    """Time parsing and checking one module."""
     data = path.read_bytes()
     text = decode(data)
     check, parse = partial(check_text, text, str(path)), partial(parse_recovering, text)

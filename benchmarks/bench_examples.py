@@ -64,7 +64,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """File and size."""
+        """Name of the case in the table: its file and size."""
         return f"{self.file} {self.size}"
 
 
@@ -75,7 +75,7 @@ def drawn(*shapes: tuple[int, ...], dtype: Any = BFLOAT16) -> list[Any]:  # noqa
 
 
 def of(*shapes: tuple[int, ...], dtype: Any = BFLOAT16) -> Callable[[Any], Arrays]:  # noqa: ANN401 - as above
-    """Return a function that draws arrays of these shapes, for any file."""
+    """Return a function that ignores its argument, a module, and draws arrays of these shapes."""
     return lambda _: drawn(*shapes, dtype=dtype)
 
 
@@ -94,12 +94,12 @@ def product(
 
 
 def resident(case: Case, blocks: int, limit: float) -> Case:
-    """Return the case on a device that can hold all CTAs: none takes over another's work."""
+    """Return the case on a device that holds all CTAs at once: no CTA takes over a tile of another CTA."""
     return replace(case, size=f"{case.size}, all resident", keywords={"resident_blocks": blocks}, limit=limit)
 
 
 def scaled(file: str, size: int, *, limit: float | None = None) -> Case:
-    """Return the case of a GEMM of two matrices that the file quantizes."""
+    """Return the case of a GEMM of two matrices, quantized by the example's own `quantise`."""
 
     def arrays(module: Any) -> Arrays:  # noqa: ANN401 - the module of a file
         parts = [module.quantise(each) for each in drawn((size, size), (size, size))]
@@ -127,7 +127,7 @@ def attention(file: str, length: int, head_dim: int, *, causal: bool = False) ->
 
 
 def gradients(file: str, kernels: str, first: str, length: int, head_dim: int) -> Case:
-    """Return the case of the slowest kernel of attention's gradients; `first` are the kernels before it."""
+    """Return the case of the slowest kernel of attention's gradients; `first` names the kernels that run before it."""
 
     def arrays(module: Any) -> Arrays:  # noqa: ANN401 - the module of a file
         q, k, v, dout = drawn(*[(1, length, 2, head_dim)] * 4)
@@ -186,7 +186,7 @@ def fp8(file: str, size: int, *, of_rows: bool = False) -> Case:
 
 
 LADDERS = ("simple", "pipelined", "2sm", "highperf", "multicast")
-PERSISTENT = product("blackwell/gemm_persistent_blackwell", 512, limit=0.4)  # one CTA pair takes all tiles in order
+PERSISTENT = product("blackwell/gemm_persistent_blackwell", 512, limit=0.4)  # one CTA pair computes all tiles in order
 CASES = (
     Case("ampere/vector_add", "2^20", called("vector_add"), of((1 << 20,), (1 << 20,), dtype=np.float32)),
     Case("ampere/transpose", "512", called("transpose"), of((512, 512), dtype=np.float32)),
@@ -241,12 +241,12 @@ class Figures:
 
     @property
     def kept(self) -> bool:
-        """Whether no target is missed."""
+        """Whether all targets are met."""
         slow = self.checked > MOST_FOR_CHECKS * self.plain or self.plain > (self.case.limit or math.inf)
         return not slow and (self.traced or 0) <= TRACING
 
     def __str__(self) -> str:
-        """Return a line of the table."""
+        """Return the case's line of the table."""
         traced = "" if self.traced is None else f"{self.traced * 1e3:.1f}"
         limit = "" if self.case.limit is None else f"{self.case.limit:.1f}"
         ratio = self.checked / self.plain

@@ -55,7 +55,7 @@ LINES = """\
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Cost of a module's text: its bytes, seconds, and MB of memory if it had its own process."""
+    """Cost of writing a module: bytes of PTX, seconds, and peak memory in MB if it had its own process."""
 
     size: int
     seconds: float
@@ -63,7 +63,7 @@ class Cost:
 
     @property
     def rate(self) -> float:
-        """MB/s."""
+        """MB of PTX per second."""
         return self.size / self.seconds / 1e6
 
 
@@ -91,7 +91,7 @@ def compiled(text: str, *, unchecked: bool = False) -> list[CodeType]:
 
 
 def run(codes: list[CodeType]) -> Cost:
-    """Write a module once."""
+    """Execute the Python that writes a module; return the bytes, the CPU seconds and the peak memory."""
     names: dict[str, Any] = {}
     start = time.process_time()
     for code in codes:
@@ -119,7 +119,7 @@ def best(codes: list[CodeType], repeat: int) -> Cost:
 
 
 def best_apart(codes: list[CodeType], repeat: int) -> Cost:
-    """Write a module in its own processes, after a short one; the memory is the maximum of all."""
+    """Write a module in `repeat` new processes, each after a short module; the memory is the largest peak of them."""
     with tempfile.NamedTemporaryFile() as file:
         file.write(marshal.dumps((compiled(long_text(10, 1)), codes)))
         file.flush()
@@ -143,7 +143,7 @@ def of_corpus(repeat: int) -> Iterator[tuple[str, Cost]]:
 
 
 def total(costs: list[Cost]) -> Cost:
-    """Return the sum."""
+    """Return the summed bytes and seconds of modules."""
     return Cost(sum(cost.size for cost in costs), sum(cost.seconds for cost in costs))
 
 

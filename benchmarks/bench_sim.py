@@ -207,7 +207,7 @@ def _registers(letter: str, first: int, count: int) -> str:
 
 
 def _products(offset: int) -> list[str]:
-    """Emit the MMAs of 16 of K: four fragments of A, four of B."""
+    """Return PTX of 16 MMAs over 16 elements of K: four fragments of A times four of B."""
     lines = [
         f"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {_registers('r', first + 4 * i, 4)}, "
         f"[{base}+{i * 16 * PITCH + offset}];"
@@ -222,7 +222,7 @@ def _products(offset: int) -> list[str]:
 
 
 def gemm_ptx() -> str:
-    """Return the module of C = A Bᵀ for bf16 matrices in rows of K, f32 out."""
+    """Return the module of C = A Bᵀ: A and B are bf16 and contiguous along K, C is f32."""
     body = [f"mov.f32 %f{i}, 0f00000000;" for i in range(64)] + ["LOOP:"]
     for half in range(2):
         for source, target in (("%rd3", "%r11"), ("%rd4", "%r12")):
@@ -370,7 +370,7 @@ def measure(case: Case, checks: str, repeat: int) -> tuple[float, float, float]:
 
 
 def beside(case: Case, repeat: int) -> str:
-    """Return the seconds of NumPy's best run of the same work in float32; empty if there is none."""
+    """Return the seconds of NumPy's best run of the same work in float32; "" if the case has no NumPy version."""
     if case.numpy is None:
         return ""
     inputs = [_widened(each) for each in case.inputs(np.random.default_rng(1))]

@@ -31,7 +31,7 @@ PROMISED = {"parse": 15.0, "times older": 18.0, "emit": 200.0, "styled": 3.6, "b
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Cost of some text: its bytes, seconds to parse it, to emit it and to emit it styled, bytes of its tree."""
+    """Cost of a PTX text: its bytes, seconds to parse, to emit and to emit styled, and bytes of its syntax tree."""
 
     size: int = 0
     parsing: float = 0.0
@@ -40,7 +40,7 @@ class Cost:
     weight: int = 0
 
     def __add__(self, other: Cost) -> Cost:
-        """Return the sum."""
+        """Return the sum of two costs, field by field."""
         return Cost(
             self.size + other.size,
             self.parsing + other.parsing,
@@ -58,7 +58,7 @@ class Cost:
 
 
 def weigh(text: str) -> int:
-    """Return the bytes of a text's tree, without the text itself."""
+    """Return the bytes of a text's syntax tree, without the text itself."""
     from pyptx_ir.syntax import parse
 
     gc.collect()
@@ -71,7 +71,7 @@ def weigh(text: str) -> int:
 
 
 def measure(path: Path, repeat: int) -> Cost:
-    """Measure one module."""
+    """Time parsing and emitting one module, and measure its syntax tree."""
     from pyptx_ir.syntax import decode, emit, parse
     from pyptx_ir.syntax.style import learn, stripped
 

@@ -35,7 +35,7 @@ GOAL, GOAL_RATIO = 0.1, 3.0
 
 
 def gemm_ptx() -> str:
-    """Return the module of C = A Bᵀ: one thread copies and issues MMAs, all of them store."""
+    """Return the module of C = A Bᵀ: one thread issues copies and MMAs, all threads store."""
     idesc = InstructionDescriptor("f16", d="f32", a="bf16", b="bf16", m=ROWS, n=COLUMNS).bits
     tile = SharedDescriptor(leading=16, stride=8 * ROW, swizzle=128).bits
     return f"""
@@ -89,7 +89,7 @@ def _waited(name: str, use: int) -> str:
 
 
 def _step(k: int, idesc: int, tile: int) -> str:
-    """Return PTX that copies 64 of K of both matrices, and issues the MMAs."""
+    """Return PTX that copies 64 elements of K of both matrices, and issues their MMAs."""
     full, free = (f"{name}+{8 * (k % STAGES)}" for name in ("full", "free"))
     place = k % STAGES * (A_BYTES + B_BYTES)
     bulk = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"

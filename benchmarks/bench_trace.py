@@ -28,7 +28,7 @@ MOST_FOR_CHECKS = 0.30
 
 
 def fma(count: int) -> Callable[[], str]:
-    """One instruction call each, in a loop."""
+    """Return a function that traces `count` calls of `ptx.inst.fma`, in a loop."""
     from pyptx import kernel, ptx, reg
     from pyptx.types import f32
 
@@ -42,7 +42,7 @@ def fma(count: int) -> Callable[[], str]:
 
 
 def setp(count: int) -> Callable[[], str]:
-    """Two comparisons each, every one into a new predicate."""
+    """Return a function that traces `count` pairs of comparisons, each into a new predicate."""
     from pyptx import kernel, reg
     from pyptx.types import u32
 
@@ -57,7 +57,7 @@ def setp(count: int) -> Callable[[], str]:
 
 
 def pointer(count: int) -> Callable[[], str]:
-    """Add a product to a pointer: two instructions each."""
+    """Return a function that traces `count` additions of a product to a pointer, two instructions each."""
     from pyptx import kernel, reg
     from pyptx.types import u32, u64
 
@@ -71,7 +71,7 @@ def pointer(count: int) -> Callable[[], str]:
 
 
 def straight(count: int) -> Callable[[], str]:
-    """One long function, like a transpiled kernel: a line of Python for each instruction."""
+    """Return a function that traces a long kernel, like a transpiled one: a line of Python for each instruction."""
     from pyptx import kernel, ptx, reg
     from pyptx.types import u32
 
@@ -97,7 +97,7 @@ def seconds(case: str, count: int, repeat: int) -> float:
 
 
 def _pass(*_: object) -> None:
-    """Check nothing."""
+    """Replace `Checker.check`: accept every instruction."""
 
 
 def cost_of_checks(case: str, count: int, repeat: int) -> float:

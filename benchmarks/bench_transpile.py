@@ -43,7 +43,7 @@ def modules(every: int) -> list[tuple[str, bool]]:
 
 
 def printed(texts: list[tuple[str, bool]], *, sugar: bool, verify: bool) -> list[str]:
-    """Transpile all texts."""
+    """Return the Python transpiled from each text."""
     rules = chosen(None, sugar=sugar)
     return [transpile(text, rules, verify=verify, unchecked=old).text for text, old in texts]
 
@@ -67,7 +67,7 @@ def memory_is_kept() -> bool:
 
 
 def main() -> int:
-    """Print a row for each way; return 1 if a target is missed."""
+    """Print a row for each setting of the transpiler; return 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--every", type=int, default=6)
     parser.add_argument("--repeat", type=int, default=3)

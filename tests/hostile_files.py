@@ -35,7 +35,7 @@ TEXTS = (
 def _name(random: Random, used: set[str]) -> str:
     """Return a legal PTX name that is not used yet in the module."""
     name = random.choice(NAMES)
-    while name in used or name in {"%", "$", "_"}:  # which require a following letter
+    while name in used or name in {"%", "$", "_"}:  # a letter must follow these characters
         name += random.choice(("_", "$", "1", "E"))
     used.add(name)
     return name
@@ -51,7 +51,7 @@ def _section(random: Random) -> str:
 
 
 def hostile(number: int) -> str:
-    """Return the module of a number; equal numbers give equal modules."""
+    """Return the module generated with `number` as the seed."""
     random, used = Random(number), set[str]()
     variable, function, kernel, parameter, register, label = (_name(random, used) for _ in range(6))
     bank = f"{register}_b" if register.startswith("%") else f"%{register}_b"
@@ -137,7 +137,7 @@ class Watch:
 
 
 def main() -> None:
-    """Run all files; write their audit events by number and mode, and those of a file that does harm."""
+    """Run all files; write their audit events by number and mode, and those of a file that lists a folder."""
     watch = Watch()
     for sugar in (False, True):  # first imports by printed files happen here
         watch.tried(hostile(0), sugar=sugar)

@@ -169,7 +169,7 @@ def test_findings_of_the_sanitizer_are_counted(said: str, found: int | None) -> 
         ("a load past the end of an array", "faulty", (None, 0), True),
         ("a load past the end of an array", "mended", (0, 0), False),
         ("a load past the end of an array", "mended", (0, 1), True),
-        ("a shared exchange without a barrier", "faulty", (0, 0), False),  # racecheck need not see every race
+        ("a shared exchange without a barrier", "faulty", (0, 0), False),  # racecheck need not detect every data race
     ],
 )
 def test_the_table_of_the_sanitizer_judges_what_it_can(

@@ -64,7 +64,7 @@ def test_products_of_warps_and_warpgroups_are_all_those_of_the_simulators_tests(
     names = [product.name for product in mma.every_product()]
     assert len(set(names)) == len(names)
     left_out = set(names) - {product.name for product in mma.warp_products(HOPPER)}
-    newer = (".kind::f8f6f4", ".f16.e4m3", ".f16.e5m2")  # not on sm_90a
+    newer = (".kind::f8f6f4", ".f16.e4m3", ".f16.e5m2")  # sm_90a lacks these forms
     assert all(any(word in name for word in newer) or ".aligned" not in name for name in left_out), left_out
     grouped = mma.group_products()
     assert sorted(map(str, mma.group_tests.cases())) == sorted(str(each) for held in grouped.values() for each in held)
@@ -94,7 +94,7 @@ def test_every_question_to_the_hardware_assembles() -> None:
 
 @pytest.mark.parametrize("question", QUESTIONS.values(), ids=lambda question: question.name)
 def test_the_simulator_answers_what_is_defined_and_reports_what_is_not(question: Question) -> None:
-    """Run two CTAs, because all CTAs are equal; a faulty kernel gives a wrong result in a schedule with `late`."""
+    """Run two CTAs, because all CTAs are equal; a faulty kernel gives a wrong result with `delay_async`."""
     blocks = min(question.grid, 2)
     expected, defined = (
         each[: each.shape[0] * blocks // question.grid] for each in (question.expected, question.defined)

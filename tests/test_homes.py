@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.rows import InstructionRow
 
 ROOT = Path(__file__).parents[1]
-# Opcodes that differ from forms of the core only by their types; by the opcode alone their home is ambiguous.
+# Opcodes that differ from forms of the core only by their types: the opcode does not determine their distribution.
 INDISTINCT = {"mma.sp::ordered_metadata.sync.aligned.shape.row.col.f16.atype.btype.f16"}
 ARCHITECTURES = [home for home in HOMES if home.namespaces]
 

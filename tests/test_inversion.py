@@ -1,4 +1,4 @@
-"""Round trip from instructions to calls: the call found for an instruction emits it, for everything compilers emit.
+"""Round trip from instructions to calls: the call found for an instruction of a compiler emits this instruction.
 
 For each compiler, every opcode is tested with every combination of operand kinds in its files.
 """
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.scaled
 
 WRAPPERS = sorted({each.opcode for name in ptx.__all__ if isinstance(each := getattr(ptx, name), Wrapper)})
-# Minimum share of the compilers' instruction forms that become calls. The others order their modifiers differently from
-# the manual, or have no function.
+# Minimum share of the compilers' instruction forms that become calls. The other forms order their modifiers differently
+# from the manual, or have no function.
 LEAST = 0.9
 # Register types that are declared with a type of another name.
 HELD = {"b8": "e2m1x2"}

@@ -1,4 +1,4 @@
-"""Names: one class a name in each distribution, and no name of `tools/renamed.tsv` is back."""
+"""Each class name is unique in its distribution, and no former name in `tools/renamed.tsv` is in use."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ SAME_CONCEPT: Final = {
     "Scalar": "a scalar parameter of a kernel: declared in the DSL, passed by the launcher",
     "TensorMap": "CUtensorMap: encoded by the launcher, decoded by the simulator",
 }
-"""Public classes with one name in two distributions, and what both are."""
+"""Names of public classes in two distributions, and the concept that both classes represent."""
 
 
 @cache
 def former(*kinds: str) -> frozenset[str]:
-    """Return the former names of some kinds."""
+    """Return the former names of objects of these kinds."""
     with (ROOT / "tools/renamed.tsv").open(encoding="utf-8", newline="") as file:
         return frozenset(row["old"] for row in csv.DictReader(file, delimiter="\t") if row["kind"] in kinds)
 

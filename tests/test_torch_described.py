@@ -212,7 +212,7 @@ def test_inputs_that_are_written_to_change_in_torch_and_are_returned_by_jax(tmp_
     for given in (changed.numpy(), saxpy(jax.numpy.asarray(y), jax.numpy.asarray(x), a=2.5)):
         assert (
             np.abs(np.asarray(given).astype(np.float64) - wanted).max() <= 2.0**-24 * 16
-        )  # one rounding of numbers below 16
+        )  # error of one rounding of numbers below 16
 
 
 def test_a_matrix_product_with_tensor_maps_is_a_kernel_of_torch(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def files_of_wheel_from(sdist: Path) -> set[str]:
 
 
 def main(folder: str) -> None:
-    """Print one line a distribution; exit with 1 if any has a fault."""
+    """Print one line per distribution; exit with 1 if any has a fault."""
     found = sorted(Path(folder).glob("pyptx*"))
     if not found:
         sys.exit(f"no distributions in {folder}")

@@ -63,7 +63,7 @@ class Environment:
         self.python = str(self._home / ("Scripts" if os.name == "nt" else "bin") / "python")
 
     def __enter__(self) -> Self:
-        """Make the environment."""
+        """Create the environment, without packages."""
         self._uv("venv", "--clear", "--python", self._interpreter, str(self._home))
         return self
 

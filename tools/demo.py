@@ -37,7 +37,7 @@ def timed(call: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def main(rows: int, columns: int) -> int:
-    """Run, print, and return the exit status."""
+    """Run the kernel, print the results, and return the exit status."""
     example = runpy.run_path(str(EXAMPLE))
     kernel = example["rms_norm"]
     generator = np.random.default_rng(0)

@@ -32,7 +32,7 @@ class Fewer:
         return self.kernel.declaration
 
     def specialize(self, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:
-        """Specialize the kernel and shorten the grid."""
+        """Specialize the kernel, with the grid for this number of SMs."""
         special = self.kernel.specialize(arguments, keywords)
         return replace(special, grid=special.grid_on(self.multiprocessors))
 

@@ -55,7 +55,7 @@ def files() -> dict[Path, str]:
 
 
 def faults(texts: dict[Path, str]) -> Iterator[str]:
-    """Yield the differences from the files that would be generated."""
+    """Yield a line for each file that is missing, stale or no longer generated."""
     for path, text in texts.items():
         if not (ROOT / path).is_file():
             yield f"{path} is missing"

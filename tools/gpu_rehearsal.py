@@ -22,7 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 REHEARSAL = ROOT / "tools" / "rehearsal"
 NULL_DRIVER = ROOT / "packages" / "pyptx-launch" / "tests" / "null_driver.py"
-WITHOUT = ("torch", "jax", "hardware")  # none of them has a device here
+WITHOUT = ("torch", "jax", "hardware")  # unusable here: torch and jax find no GPU, hardware is missing
 DEAD = "http://127.0.0.1:9"  # a proxy that never answers
 
 
@@ -57,13 +57,13 @@ def environment(driver: str, folder: Path, ptxas: str) -> dict[str, str]:
         "HOST_DRIVER_IMAGES": str(folder / "images"),
         "HOST_DRIVER_PTXAS": ptxas,
         "GPU_CHECK_WITHOUT": " ".join(WITHOUT),
-        "GPU_CHECK_SECONDS": os.environ.get("GPU_CHECK_SECONDS", "1200"),  # an hour of a GPU is expensive, of a CPU not
+        "GPU_CHECK_SECONDS": os.environ.get("GPU_CHECK_SECONDS", "1200"),  # longer than on a GPU: CPU time is cheap
         "GPU_CHECK_PRODUCT_SECONDS": os.environ.get("GPU_CHECK_PRODUCT_SECONDS", "10"),
     }
 
 
 def alone() -> list[str]:
-    """Return a command prefix that runs another command without a network; empty if this user may not."""
+    """Return a command prefix that runs a command without a network (network namespace); [] if it is not permitted."""
     found = shutil.which("unshare")
     if found is None:
         return []
@@ -88,7 +88,7 @@ def left_out(out: Path) -> list[str]:
 
 
 def main() -> int:
-    """Run the script, and return its exit status."""
+    """Run tools/gpu_check.sh on the host driver, and return its exit status."""
     prefix = alone()
     print(
         "without a network" if prefix else "no network namespace for this user: proxies lead nowhere instead",

@@ -23,7 +23,7 @@ DISTRIBUTIONS = (
     "torch", "triton", "jax", "jaxlib", "numpy", "cuda-bindings", "cuda-core",
     "nanobind", "scikit-build-core", "cmake", "ninja", "pytest", "hypothesis", "pluggy",
 )  # fmt: skip
-MOST_SHOWN = 40  # failures; summary.json lists all of them
+MOST_SHOWN = 40  # maximum number of printed failures; summary.json lists all
 QUERY = "name,driver_version,memory.total,clocks.sm,clocks.mem,temperature.gpu"
 
 
@@ -93,7 +93,7 @@ class Stage:
 
     @property
     def ran(self) -> bool:
-        """Whether the stage was to run here."""
+        """Whether the stage was started or should have been: it is not left out."""
         return not self.status.startswith("left out")
 
 

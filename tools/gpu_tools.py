@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 RUN = 100  # seconds that one run of a tool may take
 SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+) (?:errors?|hazards?)")
-AT_ONCE = 4  # runs of the sanitizer
+AT_ONCE = 4  # concurrent runs of the sanitizer
 CHECKS = ("memcheck", "racecheck")
 TRACED = (sys.executable, "-m", "tests.gpu.traced")
 
@@ -83,7 +83,7 @@ def stopped(said: str, place: str) -> bool:
 
 
 def verdict(good: bool, what: str) -> int:  # noqa: FBT001 - it is the answer to a question
-    """Print the expected result, and whether it was obtained."""
+    """Print the expected result `what` and whether it was obtained; return 0 if it was, else 1."""
     print(f"{'yes' if good else 'NO'}: {what}")
     return int(not good)
 
@@ -95,7 +95,7 @@ def verdict(good: bool, what: str) -> int:  # noqa: FBT001 - it is the answer to
 class Row:
     """A kernel, the rules of the simulator's findings, and the number of findings of each check of the sanitizer.
 
-    None: the check did not finish.
+    A number of findings is None if the check did not finish.
     """
 
     title: str
@@ -124,7 +124,7 @@ def count(said: str) -> int | None:
 
 
 def counted(run: tuple[int, str]) -> tuple[int | None, ...]:
-    """Return the number of findings of each check in one run: a case's number, and which of its kernels."""
+    """Return the number of findings of each check; `run` is a case's number, and `faulty` or `mended`."""
     command = (sys.executable, "-m", "tests.gpu.injected", str(run[0]), run[1])
     return tuple(count(told("compute-sanitizer", "--tool", check, *command)) for check in CHECKS)
 

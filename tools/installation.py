@@ -29,14 +29,14 @@ PACKAGES = (  # lowest first
     "pyptx",
 )
 COMPILED = ("pyptx-launch",)  # installed from a wheel that all sessions of one Python share
-FRAMEWORKS = {"pyptx-torch": "torch", "pyptx-jax": "jax"}  # and the framework's dependency group
+FRAMEWORKS = {"pyptx-torch": "torch", "pyptx-jax": "jax"}  # runtime: dependency group of its framework
 ACME = ROOT / "tests" / "plugin_contract" / "acme_arch"  # the third-party plugin that every test run installs
 BACKENDS = ("hatchling>=1.27", "scikit-build-core>=0.11")
 TOOL_WHEELS = {"ptxas": "nvidia-cuda-nvcc", "nvdisasm": "nvidia-cuda-nvdisasm", "cuobjdump": "nvidia-cuda-cuobjdump"}
 
 
 def package_table(package: str) -> dict[str, Any]:
-    """Return a distribution's pyproject.toml."""
+    """Return the parsed pyproject.toml of a package."""
     return tomllib.loads((ROOT / "packages" / package / "pyproject.toml").read_text(encoding="utf-8"))
 
 
@@ -51,7 +51,7 @@ def requirement_name(requirement: str) -> str:
 
 
 def closure(package: str) -> tuple[str, ...]:
-    """Return the local packages that `package` needs, lowest first, itself last."""
+    """Return the local packages that `package` depends on, dependencies first, and `package` last."""
     needed = [name for name in map(requirement_name, dependencies(package)) if name in PACKAGES]
     return tuple(dict.fromkeys([*(low for name in needed for low in closure(name)), package]))
 
@@ -77,7 +77,7 @@ def test_group(package: str) -> tuple[str, ...]:
 
 
 def toolchain() -> list[str]:
-    """Return pyptx-ir's extra `toolchain`, less the wheels of CUDA tools that are on PATH."""
+    """Return the requirements of pyptx-ir's extra `toolchain`, without wheels of CUDA tools that are on PATH."""
     at_hand = {wheel for tool, wheel in TOOL_WHEELS.items() if shutil.which(tool)}
     wheels = package_table("pyptx-ir")["project"]["optional-dependencies"]["toolchain"]
     return [wheel for wheel in wheels if requirement_name(wheel) not in at_hand]
@@ -155,7 +155,7 @@ def wheel_house(session: nox.Session, python: str) -> Path:
 
 
 def newest_wheel(house: Path, package: str) -> str | None:
-    """Return the latest wheel of a compiled package in `house`; None if a source has changed since."""
+    """Return the latest wheel of a compiled package in `house`; None if a source has changed since it was built."""
     folder = ROOT / "packages" / package
     sources = (*folder.glob("src/**/*"), folder / "pyproject.toml", folder / "CMakeLists.txt")
     changed = max(path.stat().st_mtime for path in sources if path.is_file() and "__pycache__" not in path.parts)

@@ -77,7 +77,7 @@ class Row:
 
     @property
     def title(self) -> str:
-        """The kernel and its file."""
+        """Name of the kernel and of its file, as the table shows them."""
         return f"{self.kernel} in `{self.example}.py`"
 
     @property
@@ -203,7 +203,7 @@ def line(cells: tuple[str, ...]) -> str:
 
 
 def page(costs_of: Callable[[Row], tuple[str, ...]]) -> str:
-    """Return the page, with the costs that `costs_of` returns."""
+    """Return the page; `costs_of` returns a row's columns that need ptxas."""
     lines = [INTRODUCTION, line(HEAD), line(("---",) * 3 + ("---:",) * 7 + ("---",))]
     for row in ROWS:
         *known, text = facts(row)
@@ -212,7 +212,7 @@ def page(costs_of: Callable[[Row], tuple[str, ...]]) -> str:
 
 
 def committed_costs() -> dict[tuple[str, str], tuple[str, ...]]:
-    """Return the costs on the page, by kernel and specialization."""
+    """Return the columns that need ptxas from the committed page, by kernel and specialization."""
     text = (ROOT / PAGE).read_text(encoding="utf-8") if (ROOT / PAGE).is_file() else ""
     cells = [[cell.strip() for cell in each.split("|")[1:-1]] for each in re.findall(r"(?m)^\|.*\| `.*$", text)]
     return {(title, made_for): tuple(costs) for title, made_for, _, *costs, _ in cells}

@@ -148,7 +148,7 @@ class Page:
         return blocks
 
     def with_output(self, output: str) -> str:
-        """Return the text with another output."""
+        """Return the Markdown text with `output` as the output of the example."""
         start = self.text.index("```text\n") + len("```text\n")
         end = self.text.index("```", start)
         return self.text[:start] + output + self.text[end:]

@@ -113,7 +113,7 @@ def _constants(nodes: Sequence[ast.expr]) -> bool:
 
 
 def _shape(parts: Sequence[Part | str]) -> tuple[str, ...]:
-    """Return the parts that must not change, and the kinds of the others."""
+    """Return the parts that must not change, and the kinds of the other parts."""
     return tuple(each if isinstance(each, str) else each.kind for each in parts)
 
 
@@ -138,7 +138,7 @@ class Comparison:
                 self._differences.append(f"{new[min(first, len(new) - 1)].line}: {' -> '.join(texts)}")
 
     def _compare(self, old: Sequence[Part | str], new: Sequence[Part | str], at: Statement) -> None:
-        """Compare parts of one shape."""
+        """Record the changed names and texts of two statements of the same shape."""
         sides = ([part for part in side if isinstance(part, Part)] for side in (old, new))
         for one, other in zip(*sides, strict=True):
             before, now = "".join(one.words), "".join(other.words)
@@ -188,7 +188,7 @@ def _git(*arguments: str) -> str:
 
 
 def report(commit: str, paths: Sequence[Path]) -> tuple[list[str], dict[tuple[str, str], list[str]]]:
-    """Return a line for each file that differs or should, and the places of each changed name that the table lacks."""
+    """Return a line per file that differs, or is listed and does not; and the lines of names that the table lacks."""
     rows = csv.DictReader(REASONS.read_text(encoding="utf-8").splitlines(), delimiter="\t")
     listed = {row["path"] for row in rows if row["reason"] and any(map((ROOT / row["path"]).is_relative_to, paths))}
     files = changed_files(commit, paths)

@@ -44,7 +44,7 @@ class Loop:
     opcodes: tuple[str, ...]
 
     def count(self, pattern: re.Pattern[str]) -> int:
-        """Return the number of opcodes that match at their start."""
+        """Return the number of the loop's opcodes that match the pattern at their start."""
         return sum(bool(pattern.match(opcode)) for opcode in self.opcodes)
 
     @property
@@ -60,7 +60,7 @@ class _Block:
 
 
 def instructions(sass: str) -> list[Instruction]:
-    """Return the instructions, without the padding at the end."""
+    """Return the instructions of a listing, without the NOPs at its end."""
     found = [each for block in _blocks(sass) for each in block.instructions]
     while found and found[-1].opcode == "NOP":
         found.pop()
@@ -68,17 +68,17 @@ def instructions(sass: str) -> list[Instruction]:
 
 
 def loops(sass: str) -> list[Loop]:
-    """Return every loop, inner and outer ones."""
+    """Return all loops of a listing, inner and outer ones."""
     return [loop for _, loop in _loops(sass)]
 
 
 def main_loop(sass: str) -> Loop | None:
-    """Return the main loop; None for straight-line code."""
+    """Return the main loop of a listing; None if no loop has MMAs or memory accesses."""
     return loop_of(sass, MATRIX) or loop_of(sass, MEMORY)
 
 
 def loop_of(sass: str, work: re.Pattern[str]) -> Loop | None:
-    """Return the loop with the most instructions that match `work`, among those without such an inner loop."""
+    """Return the loop with the most instructions that match `work`, among the loops without a matching inner loop."""
     working = [(body, loop) for body, loop in _loops(sass) if loop.count(work)]
     innermost = [loop for body, loop in working if not any(other < body for other, _ in working)]
     return max(innermost, key=lambda loop: (loop.count(work), len(loop.opcodes)), default=None)
@@ -132,7 +132,7 @@ def _successors(blocks: list[_Block]) -> list[set[int]]:
 
 
 def _bodies(sass: str) -> list[tuple[list[_Block], frozenset[int]]]:
-    """Return the blocks and, for each loop, the indices of its blocks; loops with one head are one loop."""
+    """Return the basic blocks and, for each loop, the indices of its blocks; loops with the same head are one loop."""
     blocks = _blocks(sass)
     flow = flow_graph(_successors(blocks))
     bodies: dict[int, set[int]] = {}

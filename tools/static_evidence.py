@@ -76,7 +76,7 @@ class Tile:
 
 @dataclass(frozen=True, slots=True)
 class ListedKernel:
-    """A kernel on the page: `name` is that of a file in examples/, or of another compiler's kernel."""
+    """A kernel on the page: `name` is a file in examples/, or the name of another compiler's kernel."""
 
     name: str
     title: str
@@ -184,7 +184,7 @@ class Counted:
     text: str
 
     def cells(self, *, attention: bool) -> tuple[str, ...]:
-        """Assemble, and count instructions."""
+        """Assemble the PTX; return its resources, and instruction counts of its MMA, copy and exponential loops."""
         assembly = assemble(self.text, TARGET)
         (resources,), sass = assembly.resources.values(), disassemble(assembly.cubin)
         products, fetches = loop_of(sass, PRODUCTS), loop_of(sass, FETCHES)
@@ -196,7 +196,7 @@ class Counted:
 
 
 def _counts(loop: Loop | None, *kinds: re.Pattern[str]) -> list[str]:
-    """Return the length of a loop, the number of instructions of each kind, and the number of others."""
+    """Return a loop's number of instructions, the number of each kind, and the number of other instructions."""
     if loop is None:
         return ["none: unrolled", *[""] * (len(kinds) + 1)]
     counts = [loop.count(kind) for kind in kinds]
@@ -242,7 +242,7 @@ def _of_others(module: Path, problem: Problem) -> tuple[str, ...]:
 
 
 def _tables(problem: Problem, ours: dict[str, tuple[str, ...]], others: Others) -> Iterator[str]:
-    """Yield the tables of a problem."""
+    """Yield the Markdown lines of a problem's tables."""
     head = (*LOOPS_HEAD[:-1], *(SOFTMAX_HEAD if problem.attention else ()), LOOPS_HEAD[-1])
     yield from ("", f"## {problem.title}", "", line(head), line(("---",) * 2 + ("---:",) * (len(head) - 3) + ("---",)))
     made = [(_named(each), OURS, ours[each.name], each.tile) for each in problem.ours]

@@ -34,7 +34,7 @@ class Late:
         return function
 
     def __call__(self, *arguments: object, **options: object) -> Any:  # noqa: ANN401 - whatever the function returns
-        """Call the function."""
+        """Import the function and call it."""
         return self.target()(*arguments, **options)
 
 
@@ -51,7 +51,7 @@ class Built:
     sizes: tuple[tuple[str, int | str], ...]
 
     def __call__(self, *inputs: object) -> Any:  # noqa: ANN401 - whatever the kernel returns
-        """Call the kernel; the example caches it."""
+        """Build the kernel and call it; the example's function caches it."""
         return late(self.where)(**dict(self.sizes))(*inputs)
 
 
@@ -69,7 +69,7 @@ class Compiled:
     _made: Any = field(default=None, init=False)
 
     def __call__(self, *arguments: object) -> Any:  # noqa: ANN401 - whatever the function returns
-        """Call the compiled function."""
+        """Compile the function at the first call, and call it."""
         if self._made is None:
             import torch
 
@@ -93,7 +93,7 @@ class Normal:
     scale: float = 1.0
 
     def __call__(self, generator: Generator) -> Inputs:
-        """Draw the tensors."""
+        """Draw and return one tensor per shape."""
         import torch
 
         dtype, device = getattr(torch, self.dtype), generator.device

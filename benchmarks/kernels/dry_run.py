@@ -31,15 +31,15 @@ class DryRun:
         return True
 
     def cache_bytes(self) -> int:
-        """Return 0: a rotation then has two sets of inputs, the minimum."""
+        """Return 0, an L2 size with which a rotation has two sets of inputs, the minimum."""
         return 0
 
     def stopwatch(self, _run: Callable[[], object], /) -> float:
-        """Return the same time for every run."""
+        """Return the same time for every run, and run nothing."""
         return TICK_US
 
     def capture(self, calls: Sequence[Callable[[], object]], held: int) -> Callable[[], object]:
-        """Return one of the calls; the runner has made each of them and does not repeat them."""
+        """Return one of the calls: the runner has made each of them before, and a dry run does not replay them."""
         return calls[-held]
 
 
@@ -60,7 +60,7 @@ def rehearse_all(chosen: Mapping[str, Sequence[Case]]) -> Iterator[tuple[Result,
 
 
 def told(case: Case, result: Result) -> str:
-    """Return the report of a row: its error, its baselines that were right too, and the reasons why others were not."""
+    """Return the report of a row: its error, its correct baselines, and why each other baseline is absent."""
     if result.failure:
         return f"{case.name}: {result.failure}"
     present = [name for name in case.rivals if name not in result.absent]

@@ -54,7 +54,7 @@ class Cuda:
         return cuda.get_device_properties(0)
 
     def runs(self, capability: tuple[int, int], /) -> bool:
-        """Return whether it is the compute capability of the device."""
+        """Return whether `capability` is the compute capability of the device."""
         properties = self.properties()
         return (properties.major, properties.minor) == capability
 
@@ -122,7 +122,7 @@ class Replay:
 
 
 def replay(device: Device, function: Callable[..., Any], sets: Sequence[Sequence[Any]]) -> Replay:
-    """Call the function for each set of inputs, and capture as many repetitions of that as take `GRAPH_US`."""
+    """Call the function once for each set of inputs; capture as many repetitions of these calls as take `GRAPH_US`."""
     calls = [partial(function, *inputs) for inputs in sets]
     calls[0]()  # one-time work: compilation, tuning
     turn_us = device.stopwatch(lambda: [call() for call in calls])

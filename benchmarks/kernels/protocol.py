@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LEAST_ROUNDS, MOST_ROUNDS = 7, 200
 WINDOW = 5
 STEADY = 0.01  # largest difference of the medians of two windows: half of what counts as a difference
-CLAIM = 0.02  # ratios closer to one are even
+CLAIM = 0.02  # ratios within this distance of one count as even
 
 
 class Stopwatch(Protocol):

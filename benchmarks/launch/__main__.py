@@ -33,7 +33,7 @@ FIGURES = ("best", "median", "low", "high")
 
 
 def machine() -> dict[str, object]:
-    """Return the properties of this machine."""
+    """Return the date, the command, and the hardware and software of this machine."""
     from importlib import metadata
 
     from pyptx_launch import driver

@@ -41,7 +41,7 @@ def one_call(_repeat: int, _device: str) -> list[dict[str, float]]:
 
 
 def stopwatch(kernel: Any, *shapes: tuple[int, ...]) -> dict[str, float]:  # noqa: ANN401 - a kernel
-    """Take a kernel from arrays of floats to its launch; return the CPU seconds of each part, ptxas separate."""
+    """Trace, compile and launch a kernel for arrays of floats; return the CPU seconds of each part, ptxas separate."""
     ptxas, begun = os.times(), time.process_time()
     from pyptx_dsl.kernels.images import image_of
     from pyptx_ir.plugins.rows import Argument

@@ -37,7 +37,7 @@ def plan_of_three() -> Plan:
 
 
 def launcher_calls(plan: Plan) -> Calls:
-    """Return calls of launchers that query torch more and more, and of one that makes all queries in Python."""
+    """Return calls of launchers with more and more queries of torch, and of one that makes all queries in Python."""
     import torch
 
     from pyptx_torch.internals import GUARDS, TENSOR_GUARDS, VARIABLES, count_versions
@@ -76,5 +76,5 @@ def launcher(plan: Plan, **options: Any) -> Launcher:  # noqa: ANN401 - Launcher
 
 
 def missed(*_: object, **__: object) -> None:
-    """Exit: a cache miss would measure something else."""
+    """Exit: the time of a cache miss is not the time of a launch."""
     sys.exit("the launcher missed")

@@ -20,7 +20,7 @@ class Target:
     name: str
     limit: float
     unit: str
-    needs: str  # the part that measures it
+    needs: str  # name of the part that measures the value
     value: Callable[[dict[str, float]], float]
 
 

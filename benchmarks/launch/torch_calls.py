@@ -82,7 +82,7 @@ def triton_add(x: Any, w: Any, y: Any) -> Callable[[], object]:  # noqa: ANN401 
         total = tl.load(x_pointer + at, mask=at < count) + tl.load(w_pointer + at, mask=at < count)
         tl.store(y_pointer + at, total, mask=at < count)
 
-    globals()["tl"] = tl  # where Triton looks up the names of the function
+    globals()["tl"] = tl  # Triton looks up the function's names in the globals
     return lambda: add[(COUNT // THREADS,)](x, w, y, COUNT, block=THREADS)
 
 

@@ -20,7 +20,7 @@ def torch_on_null(repeat: int, _device: str) -> list[dict[str, Any]]:
     """Measure calls of every kind and torch's addition, after a first call of each kernel has filled its cache."""
     driver = null_driver()
     driver.record(on=False)
-    driver.context(0)  # current in any thread in which torch uses CUDA
+    driver.context(0)  # device 0's context is current, as in any thread in which torch uses CUDA
     import torch
 
     x, w, y = (torch.ones(THREADS) for _ in range(3))  # so few that an addition, too, is all overhead

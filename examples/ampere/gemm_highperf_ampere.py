@@ -145,7 +145,7 @@ class Warp:
             ptx.ldmatrix(dst=fragment, src=ptx.addr(source + offset, b.offset(k=k)), trans=True)
 
     def multiply(self, k: int) -> None:
-        """Multiply the fragments of a step into the accumulators: 32 mma.sync."""
+        """Multiply the fragments of a step, and add the products to the accumulators: 32 mma.sync."""
         dtype = self.dtype
         step = k // 16 % 2
         for a, sums in zip(self.a[step], self.sums, strict=True):

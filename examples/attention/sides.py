@@ -74,7 +74,7 @@ class Keys:
         return row - column - self.problem.ahead
 
     def sees(self, limit: Reg, row: int, column: int) -> Reg:
-        """Return whether query `column` sees key `row`, both relative to the thread's first."""
+        """Return whether query `column` sees key `row`, relative to the thread's first column and row."""
         return limit <= column - row
 
 
@@ -113,7 +113,7 @@ class Queries:
         return row - column + self.problem.ahead
 
     def sees(self, limit: Reg, row: int, column: int) -> Reg:
-        """Return whether query `row` sees key `column`, both relative to the thread's first."""
+        """Return whether query `row` sees key `column`, relative to the thread's first row and column."""
         return limit >= (column - row if self.problem.causal else column)
 
 

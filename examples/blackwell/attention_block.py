@@ -40,17 +40,17 @@ class Plan:
 
     @property
     def q(self) -> SharedTile:
-        """Q, one stage per tile; O is stored through the same memory."""
+        """Layout of Q, one stage per tile; O is stored through the same memory."""
         return SharedTile(bf16, (ROWS, self.head_dim), stages=TILES)
 
     @property
     def k(self) -> SharedTile:
-        """K, multiplied along the head dimension."""
+        """Layout of K, which MMAs reduce along the head dimension."""
         return SharedTile(bf16, (KEYS, self.head_dim), stages=self.stages)
 
     @property
     def v(self) -> SharedTile:
-        """V, multiplied along the keys."""
+        """Layout of V, which MMAs reduce along the keys."""
         return SharedTile(bf16, (KEYS, self.head_dim), major="MN", stages=self.stages)
 
 
@@ -67,7 +67,7 @@ class Memory:
         self.factors, self.inverses = (smem.alloc(f32, (TILES, ROWS)) for _ in range(2))
         self.loaded = smem.mbarrier(TILES)  # Q is loaded
         self.scored = smem.mbarrier(TILES)  # S is complete, and so is the MMA that accumulated O before it
-        self.told, self.closed = smem.mbarrier(TILES), smem.mbarrier(TILES)  # factors are written; at the end, inverses
+        self.told, self.closed = smem.mbarrier(TILES), smem.mbarrier(TILES)  # factors, final inverses are written
         self.weighed = smem.mbarrier(TILES)  # P is written, and O is scaled
         self.summed = smem.mbarrier(TILES)  # O is complete
 
@@ -117,11 +117,11 @@ def work_of(problem: Problem) -> Work:
 
 
 def scores_of(t: TensorMemory, tile: int) -> TensorMemory:
-    """Return the columns of a tile's scores; its probabilities take the left half of them."""
+    """Return the tensor memory columns of a tile's scores; the tile's probabilities take their left half."""
     return t[:, tile * KEYS : (tile + 1) * KEYS]
 
 
 def sums_of(t: TensorMemory, tile: int, head_dim: int) -> TensorMemory:
-    """Return the columns of a tile's O."""
+    """Return the tensor memory columns of a tile's O."""
     first = TILES * KEYS + tile * head_dim
     return t[:, first : first + head_dim]

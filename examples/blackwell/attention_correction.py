@@ -29,7 +29,7 @@ class Correction:
     """A thread of the correction warpgroup, with one row of each tile."""
 
     def __init__(self, work: Work, memory: Memory, t: TensorMemory, warp: Reg) -> None:
-        """Compute the positions of its rows of O."""
+        """Compute the position of the thread's row of O in each tile."""
         self.work, self.memory, self.thread = work, memory, thread_of_group()
         head_dim = memory.plan.head_dim
         self.mine = [sums_of(t, tile, head_dim).quarter(warp) for tile in range(TILES)]
@@ -70,7 +70,7 @@ class Correction:
         ptx.tcgen05.wait_st()
 
     def scaled(self, place: TensorMemory, factor: Reg) -> None:
-        """Load some columns of the row into `held`, and multiply them."""
+        """Load the columns `place` of the thread's row into `held`, and multiply them by the factor."""
         ptx.tcgen05.ld(self.held, place, shape="32x32b", count=CHUNK)
         ptx.tcgen05.wait_ld()
         for value in self.held:

@@ -29,7 +29,7 @@ COLUMNS = 512
 
 
 class Memory:
-    """Shared memory of a CTA: two owned tiles, the stages of the two tiles that it walks over, and mbarriers."""
+    """Shared memory of a CTA: two owned tiles, the stages of the two tiles that it iterates over, mbarriers."""
 
     def __init__(self, head_dim: int) -> None:
         """Allocate; `told` has -LSE and delta of a stage's queries, which an earlier kernel computes."""
@@ -70,7 +70,7 @@ def factors_of(t: TensorMemory, which: int) -> list[TensorMemory]:
 
 
 def sums_of(t: TensorMemory, number: int, head_dim: int) -> TensorMemory:
-    """Return the columns of a gradient's accumulator."""
+    """Return the tensor memory columns of a gradient's accumulator."""
     first = 2 * STEP + number * head_dim
     return t[:, first : first + head_dim]
 

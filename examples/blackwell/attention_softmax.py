@@ -30,10 +30,10 @@ CHAINS = 4  # number of independent chains of maxima
 
 
 class Softmax:
-    """A thread of a softmax warpgroup, with one row of its tile: its scale so far, and the sum at that scale."""
+    """A thread of a softmax warpgroup, with one row of its tile: the maximum that scales it, and its sum."""
 
     def __init__(self, work: Work, memory: Memory, t: TensorMemory, warp: Reg) -> None:
-        """Initialize the row: no key is seen yet."""
+        """Initialize maximum and sum of the row, which has seen no key."""
         self.work, self.memory, self.problem = work, memory, work.problem
         self.tile, self.thread = group_of_thread(), thread_of_group()  # from %tid, which ptxas rereads, not spills
         self.mine = scores_of(t, 0).advance(KEYS, times=self.tile).quarter(warp)
@@ -81,7 +81,7 @@ class Softmax:
         grown = (highest - self.peak) * self.problem.scale2
         ptx.selp(f32, highest, highest, self.peak, grown > THRESHOLD)
         ptx.inst.ex2.approx.ftz.f32(factor, (self.peak - highest) * self.problem.scale2)  # 1 if the scale is unchanged
-        ptx.mbarrier.wait(self.memory.weighed[self.tile], self.phase ^ 1)  # already complete: last factor has been read
+        ptx.mbarrier.wait(self.memory.weighed[self.tile], self.phase ^ 1)  # already complete: the last factor is read
         self.tell(self.memory.factors, self.memory.told, factor)
         ptx.inst.mov.f32(self.peak, highest)
         both = pair(factor, factor)

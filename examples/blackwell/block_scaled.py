@@ -96,7 +96,7 @@ class ScaledGemm(Gemm):
         return scales.tile("RA", "C", (of_a, self.words)), scales.tile("RB", "C", (of_b, self.words))
 
     def product(self, step: int) -> ptx.tcgen05.InstructionDescriptor:
-        """Return the instruction descriptor of a step; it selects the byte of a word where the scale factors start."""
+        """Return the instruction descriptor of a step; it selects the first byte of its scale factors in a word."""
         byte = self.first_scale(step) % scales.WORD
         return ptx.tcgen05.InstructionDescriptor(
             self.kind,
@@ -116,7 +116,7 @@ class ScaledGemm(Gemm):
 
 
 class ScaledBlock(Block):
-    """One CTA of a pair in a block-scaled GEMM."""
+    """One CTA of a pair in a block-scaled GEMM, which also loads and copies scale factors."""
 
     plan: ScaledGemm
 

@@ -5,15 +5,15 @@ With the probabilities `P = exp(scale · Q · Kᵀ - LSE)`, which are recomputed
     dV = Pᵀ · dO        dS = P ∘ (dO · Vᵀ - delta)        dQ = scale · dS · K        dK = scale · dSᵀ · Q
 
 where `delta` is the sum of dO ∘ O over a row, less the gradient of its LSE. A first, small kernel computes delta
-(`examples/attention/told.py`). In the second, some CTAs own 128 keys of a head and walk over the queries that see them,
-for dK and dV; the others own 128 queries and walk over the keys that they see, for dQ. So each gradient has one owner
-and one order of summation, as in `examples/hopper/flash_attention_backward.py`: no atomics, and the same bits in every
-run. The cost: seven products instead of five, because S and dP are computed twice.
+(`examples/attention/told.py`). In the second kernel, some CTAs own 128 keys of a head and iterate over the queries that
+see them, for dK and dV; the others own 128 queries and iterate over the keys that they see, for dQ. So each gradient
+has one owner and one order of summation, as in `examples/hopper/flash_attention_backward.py`: no atomics, and the same
+bits in every run. The cost: seven MMAs per step instead of five, because S and dP are computed twice.
 
-All five products accumulate in tensor memory, and no intermediate result goes through shared memory: P and dS, in
-bf16, overwrite the values from which they are computed, and are operand A from there (in issue order, as in
-`flash_attention_blackwell.py`). CTAs that own keys need P and dS transposed, and get them so from K · Qᵀ and V ·
-dOᵀ.
+All MMAs accumulate in tensor memory, and no intermediate result goes through shared memory: P and dS, in bf16,
+overwrite the values from which they are computed, and are operand A from there (in issue order, as in
+`flash_attention_blackwell.py`). CTAs that own keys need P and dS transposed, and compute them transposed, from K · Qᵀ
+and V · dOᵀ.
 
     load warp        Q and dO (or K and V) by TMA, stages ahead
     multiply warp    S = K·Qᵀ | dP = V·dOᵀ | dV += Pᵀ·dO | S' = K·Q'ᵀ | dK += dSᵀ·Q | dP' = V·dO'ᵀ | …
@@ -81,7 +81,7 @@ class Worker:
     """A thread with one row of the owned tile, and half of the columns of each step."""
 
     def __init__(self, side: Keys | Queries, memory: Memory, t: TensorMemory, warp: Reg, arrays: dict) -> None:
-        """Compute the position of its elements, and which of them are visible."""
+        """Compute the positions of the thread's elements and, for the causal mask, the limit of its row."""
         self.side, self.memory, self.t, self.warp = side, memory, t, warp
         self.thread, self.half = thread_of_group(), (reg.from_(ptx.special.tid.x(), u32) >> 7) - 1
         self.mine = [products_of(t, which)[:, :HALF].advance(HALF, times=self.half).quarter(warp) for which in range(2)]
@@ -94,7 +94,7 @@ class Worker:
         self.told = self.told_of_row(arrays["TOLD"]) if isinstance(side, Queries) else []
 
     def run(self) -> None:
-        """Process all steps."""
+        """Process all steps of the CTA."""
         for place in self.side.walk():
             self.step(place.row)
             self.phase ^= 1
@@ -222,7 +222,7 @@ class Worker:
 
 
 def issue(side: Keys | Queries, memory: Memory, t: TensorMemory, warp: Reg, arrays: dict) -> None:
-    """Emit the jobs of the first warpgroup, one thread each."""
+    """Emit the first warpgroup's jobs: one thread loads tiles, one issues MMAs."""
     with ptx.if_((warp == LOADER) & ptx.elect_sync()):
         fetch(side, memory, arrays)
     with ptx.if_((warp == MULTIPLIER) & ptx.elect_sync()):
@@ -230,7 +230,7 @@ def issue(side: Keys | Queries, memory: Memory, t: TensorMemory, warp: Reg, arra
 
 
 def compute(side: Keys | Queries, memory: Memory, t: TensorMemory, warp: Reg, arrays: dict) -> None:
-    """Emit the job of the workers."""
+    """Emit the workers' job: compute P and dS step by step, then store the gradients."""
     worker = Worker(side, memory, t, warp, arrays)
     worker.run()
     worker.finish(arrays)
@@ -279,9 +279,9 @@ def flash_attention_backward_of(head_dim: int) -> Kernel[tuple[Tile, Tile, Tile]
 
 
 PREPARE = {head_dim: prepare_of(head_dim, arch="sm_100a") for head_dim in (64, 128)}
-"""The first kernel for each head dimension."""
+"""First kernel, which computes TOLD, for each head dimension."""
 BACKWARD = {head_dim: flash_attention_backward_of(head_dim) for head_dim in (64, 128)}
-"""The second kernel for each head dimension."""
+"""Second kernel, which computes the gradients, for each head dimension."""
 
 
 def gradients(q, k, v, out, lse, dout, dlse, *, causal: bool = False, scale: float | None = None):

@@ -199,7 +199,7 @@ def flash_attention_of(plan: Plan) -> Kernel[tuple[Tile, Tile]]:
 
 
 def uniform(value: Reg) -> Reg:
-    """Return a number that is the same in all lanes of a warp, as one that ptxas knows to be uniform."""
+    """Return a number that is the same in all lanes of a warp, in a register that ptxas infers to be uniform."""
     return ptx.shfl.sync.idx(reg.scalar(u32), value, 0)
 
 

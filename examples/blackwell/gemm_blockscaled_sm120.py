@@ -123,7 +123,7 @@ class Scales:
 
 
 def consume(form: Format, warp: Warp, ring: Ring, scales: tuple[Scales, Scales], steps: int) -> None:
-    """Compute the warp's part of C, stage after stage."""
+    """Multiply stage after stage with scale factors, and accumulate the warp's 64 x 32 of C."""
     (of_a, of_b), size = scales, form.element_bits
     a = Rows(ring.a, form.tile, warp.lane, warp.row, WM)
     b = Rows(ring.b, form.tile, warp.lane, warp.column, WN, of_b=True)

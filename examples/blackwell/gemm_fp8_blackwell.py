@@ -63,7 +63,7 @@ class Fp8Block(Block):
     def __init__(
         self, plan: Fp8Gemm, a: TensorSpec, b: TensorSpec, c: TensorSpec, scales: tuple[TensorSpec, TensorSpec]
     ) -> None:
-        """Also take the scales; raise ValueError if their number is neither 1 nor that of the rows."""
+        """Also store the specs of the scales; raise ValueError if an array has neither 1 scale nor one per row."""
         super().__init__(plan, a, b, c)
         M, N = c.shape
         for name, scale, rows in zip("ab", scales, (M, N), strict=True):
@@ -82,7 +82,7 @@ class Fp8Block(Block):
 
 
 def load_scales(scales: TensorSpec, first: Reg, count: int) -> list[Reg]:
-    """Return `count` scales from index `first`, ones past the end; all the same if there is only one scale."""
+    """Return `count` scales from index `first`, 1.0 past the end; equal ones if the array has a single scale."""
     (start,) = ptx.global_ptrs(scales)
     if scales.shape[0] == 1:
         return [ptx.ld(f32, reg.scalar(f32), ptx.addr(start))] * count

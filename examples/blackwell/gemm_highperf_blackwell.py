@@ -91,19 +91,19 @@ class Cut:
 
     @property
     def a_tile(self) -> SharedTile:
-        """Part of A in a CTA: its half of the rows."""
+        """Layout of a CTA's part of A: half of the rows of the pair's tile."""
         return SharedTile(self.dtype, (HALF, self.block_k), stages=self.stages)
 
     @property
     def b_tile(self) -> SharedTile:
-        """Part of B in a CTA: its half of the columns."""
+        """Layout of a CTA's part of B: half of the columns of the pair's tile."""
         columns = self.block_n // PAIR
         shape = (columns, self.block_k) if self.b_major == "K" else (self.block_k, columns)
         return SharedTile(self.dtype, shape, major=self.b_major, stages=self.stages)
 
     @property
     def c_tile(self) -> SharedTile:
-        """Part of C that a warp stores at a time, with one stage per buffer of all warps."""
+        """Layout of the part of C that a warp stores at a time, with one stage per buffer of all warps."""
         return SharedTile(bf16, (ROWS, COLUMNS), stages=STORING * BUFFERS)
 
     @property

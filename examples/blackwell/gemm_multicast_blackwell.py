@@ -54,7 +54,7 @@ class SharingGemm(Gemm):
 
     @property
     def b_part(self) -> SharedTile:
-        """Part of B that a CTA loads: half of what it holds."""
+        """Layout of the part of B that a CTA loads: half of the columns that it multiplies."""
         B = self.b_tile
         shape = (B.mn // PAIRS, B.k) if B.major == "K" else (B.k, B.mn // PAIRS)
         return SharedTile(B.dtype, shape, major=B.major, stages=B.stages)

@@ -1,7 +1,7 @@
 """GEMM of mxfp8: `C = (A * scale_a) @ (B * scale_b).T`, with a scale factor for every 32 elements along K.
 
 The elements are e4m3, the scale factors powers of two (ue8m0); `block_scaled.py` describes how they reach the tensor
-cores. One MMA has 32 of K, so it reads one scale factor of each row. Those of the four MMAs of a stage are the four
+cores. One MMA covers 32 of K, so it reads one scale factor of each row. Those of the four MMAs of a stage are the four
 bytes of a word of tensor memory, and the instruction descriptor of each MMA selects its byte.
 
 A is M x K, B is N x K, C is M x N in bf16, and the scale factors have the layout of `scales.py`; `quantise_mxfp8.py`

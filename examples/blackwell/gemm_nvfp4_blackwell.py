@@ -1,7 +1,7 @@
 """GEMM of nvfp4: `C = whole_a * whole_b * (A * scale_a) @ (B * scale_b).T`, in blocks of 16 along K.
 
 The elements are e2m1, two to a byte, the scale factors of blocks e4m3 without a sign, and each matrix has one of f32.
-`block_scaled.py` describes how the scale factors of blocks reach the tensor cores. One MMA has 64 of K, so it reads
+`block_scaled.py` describes how the scale factors of blocks reach the tensor cores. One MMA covers 64 of K, so it reads
 four scale factors of each row, a word of tensor memory. The scale factors of the matrices are the same for all elements
 of C: the warps that store C multiply by them.
 
@@ -75,7 +75,7 @@ class Nvfp4Block(ScaledBlock):
         given: tuple[TensorSpec, TensorSpec],
         whole: tuple[TensorSpec, TensorSpec],
     ) -> None:
-        """Also take the scale factors of the matrices."""
+        """Also store the specs of the matrices' scale factors."""
         super().__init__(plan, a, b, c, given)
         self.whole = whole
 

@@ -9,8 +9,8 @@ One more warp of the first CTA sends the requests: `try_cancel` with `multicast`
 CTAs. It contains the position at which the pair would have started, or that none is left. Responses also go through a
 ring, which all warps of both CTAs read, each when it has finished its tile:
 
-    asking warp  -- bytes of the response -->  `responses.full` of both CTAs  -->  all warps
-    all warps of both CTAs  -- an arrival each -->  `responses.empty` of the first CTA  -->  asking warp
+    requesting warp  -- bytes of the response -->  `responses.full` of both CTAs  -->  all warps
+    all warps of both CTAs  -- an arrival each -->  `responses.empty` of the first CTA  -->  requesting warp
 
 The ring has two stages, so a pair requests while it works, and holds at most two tiles that it has not begun. With
 more, it would withhold tiles from idle pairs at the end.
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 ASKING = STORING + 2  # index of the warp that requests tiles, after the warps that load and multiply
 RESPONSES, RESPONSE_BYTES = 2, 16
-READERS = PAIR * (STORING + 1) + 2  # warps that store and load, of both CTAs, and the two that multiply and ask
+READERS = PAIR * (STORING + 1) + 2  # warps of both CTAs that store and load, and the two that multiply and request
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +64,10 @@ class Taking(Cut):
 
 
 class TakingBlock(Block):
-    """One CTA of a pair that takes tiles over."""
+    """One CTA of a pair that takes over the tiles of pairs that have not been launched."""
 
     def __init__(self, plan: Cut, a: TensorSpec, b: TensorSpec, c: TensorSpec) -> None:
-        """Also allocate the responses and their mbarriers."""
+        """Also allocate the responses to tile requests, and their mbarriers."""
         Block.__init__(self, plan, a, b, c)
         self.answers = smem.alloc(b32, (RESPONSES, RESPONSE_BYTES // b32.bytes), align=RESPONSE_BYTES)
         self.responses = Ring(RESPONSES, fillers=1, emptiers=READERS)
@@ -78,7 +78,7 @@ class TakingBlock(Block):
         Block.begin(self)
 
     def work(self, t) -> None:
-        """Also emit the job of the last warp of the first CTA."""
+        """Also emit the job of the first CTA's last warp, which requests tiles."""
         Block.work(self, t)
         with ptx.if_((self.warp == ASKING) & (self.rank == 0)):
             self.ask()

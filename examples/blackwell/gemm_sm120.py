@@ -32,7 +32,7 @@ B = SharedTile(bf16, (BK, BN), major="MN", stages=STAGES)
 
 
 def consume(warp: Warp, ring: Ring, steps: int) -> None:
-    """Compute the warp's part of C, stage after stage."""
+    """Multiply stage after stage, and accumulate the warp's 64 x 32 of C."""
     a = Rows(ring.a, A, warp.lane, warp.row, WM)
     b = Columns(ring.b, B, warp.lane, warp.column, WN)
     turn = ptx.pipeline(STAGES)

@@ -3,8 +3,8 @@
 `Y[r] = X[r] @ W[g]` for every row r of group g. X is T x K with the rows of a group contiguous, W is G x K x N, and
 `ends` has the end of each group: group g has the rows from `ends[g - 1]` (0 for the first) up to `ends[g]`, exclusive,
 and the last group ends at T. Groups may be of any size, also empty, and their sizes are known on the GPU only: every
-warp walks along `ends`, counts the tiles of each group, and so finds those of its CTA pair. Nothing is padded or
-planned beforehand.
+warp reads `ends` in order, counts the tiles of each group, and so finds the tiles of its CTA pair. Nothing is padded
+or planned beforehand.
 
 Pairs, rings, accumulators and the order of a group's tiles are those of `gemm_highperf_blackwell.py`. Stores differ if
 the last tile of a group extends into the rows of the next group, which another pair writes: TMA stores 32 rows of one
@@ -77,10 +77,10 @@ class GroupedGemm(Gemm):
 
 
 class GroupedBlock(Block):
-    """One CTA of a pair that goes from group to group."""
+    """One CTA of a pair that iterates over the tiles of all groups."""
 
     def __init__(self, plan: GroupedGemm, x: TensorSpec, w: TensorSpec, y: TensorSpec, ends: TensorSpec) -> None:
-        """Also take the ends of the groups."""
+        """Also store the spec of `ends`, the ends of the groups."""
         super().__init__(plan, x, w, y)
         self.ends = ends
 
@@ -107,7 +107,7 @@ class GroupedBlock(Block):
                 ptx.ld(u32, end, ptx.addr(pe + group * 4))
 
     def corner(self, tile: Rows) -> Rows:
-        """Return the tile, which has its first row and column."""
+        """Return the tile itself: it contains this CTA's first row and column."""
         return tile
 
     def fetch(self, stage: Reg, corner: Rows, k: Reg, full: Reg) -> None:

@@ -43,7 +43,7 @@ BLOCKS = 8 * 148  # CTAs that compute the largest magnitude: eight per SM of a B
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """16 elements of a row, with index `number` in it; `inside` is whether the matrix has them."""
+    """Group `number`, of 16 elements, of a row; `inside` is whether the matrix contains the group."""
 
     row: Reg
     number: Reg
@@ -51,7 +51,7 @@ class Group:
 
     @classmethod
     def mine(cls, shape: Sequence[int], block: int) -> Group:
-        """Return this thread's group; groups cover all rows and blocks of K with scale factors, also past the edges."""
+        """Return this thread's group; groups cover all blocks with scale factors, also past the edges."""
         M, K = shape
         _, words = scales.extent(M, K // block)
         groups = words * scales.WORD * block // GROUP  # groups per row
@@ -67,7 +67,7 @@ class Group:
 
 
 def threads(M: int, K: int, block: int) -> int:
-    """Return the number of CTAs whose threads have one group each of all rows and blocks of K with scale factors."""
+    """Return the number of CTAs with one thread per group of all blocks with scale factors, also past the edges."""
     rows, words = scales.extent(M, K // block)
     return rows * scales.ROWS * words * scales.WORD * block // GROUP // THREADS
 

@@ -46,7 +46,7 @@ DEPTH = 128  # bytes of K per stage: the widest swizzle
 STEP = 32  # bytes of K per mma.sync
 STAGES = 3
 WM, WN = 64, 32  # rows and columns of C per warp: 64 accumulator registers
-BAND = 8  # rows of tiles that are taken together: concurrent CTAs share operands
+BAND = 8  # rows of tiles per band of the tile order: concurrent CTAs share operands
 CONSUMERS = BM // WM * (BN // WN)
 PRODUCER, THREADS = CONSUMERS, (CONSUMERS + 1) * 32
 C = SharedTile(bf16, (BM, DEPTH // bf16.bytes), stages=2)  # each half of its columns has the layout of a stage of A
@@ -80,7 +80,7 @@ class Ring:
     """Stages of A and B, and their mbarriers."""
 
     def __init__(self, a: SharedTile, b: SharedTile) -> None:
-        """Allocate them, initialize the mbarriers, and synchronize all threads."""
+        """Allocate stages and mbarriers, initialize the mbarriers, and synchronize all threads of the CTA."""
         self.layouts = a, b
         self.a, self.b = smem.tile(a), smem.tile(b)
         self.full, self.empty = smem.mbarrier(STAGES), smem.mbarrier(STAGES)
@@ -92,7 +92,7 @@ class Ring:
         ptx.bar.sync()
 
     def produce(self, steps: int, fetch: Callable[[Reg, Reg, object], None]) -> None:
-        """Fill stage after stage, in one thread: `fetch(step, stage, barrier)` starts the copies of one."""
+        """Fill stage after stage, in one thread: `fetch(step, stage, barrier)` starts the copies of one stage."""
         ring = ptx.pipeline(STAGES, phase=reg.scalar(u32, init=1))  # initially, all stages are empty
         for step in ptx.range_(0, steps):
             stage, phase = ring.advance()
@@ -109,9 +109,9 @@ class Ring:
 class Rows:
     """Blocks of 16 rows, from row `first`, of an operand that is contiguous along K; four registers each.
 
-    A lane passes ldmatrix the address of 16 of the 32 bytes of a step, in one row of a block. Eight lanes make one
-    register of a fragment: of A rows 0 to 7, rows 8 to 15, and both for the other bytes. In B, where rows are columns
-    of C, a block is two fragments of eight columns: rows 0 to 7, their other bytes, and the same of rows 8 to 15.
+    A lane passes ldmatrix the address of 16 of the 32 bytes of a step, in one row of a block. Eight lanes
+    address one register of a fragment. For A these are rows 0 to 7, rows 8 to 15, then both with the other 16 bytes.
+    For B, a block is two fragments of eight columns of C: rows 0 to 7 with each 16 bytes, then rows 8 to 15.
     """
 
     def __init__(
@@ -160,7 +160,7 @@ class Warp:
     """A warp's 64 x 32 part of the tile of C, from row `row` and column `column`."""
 
     def __init__(self, block: Block) -> None:
-        """Compute its position, and initialize the accumulators with zeros."""
+        """Compute the warp's position, and initialize the accumulators with zeros."""
         row, column = split(block.warp, BN // WN)
         self.row, self.column, self.lane = row * WM, column * WN, block.lane
         self.sums = [[[reg.scalar(f32, init=0.0) for _ in range(4)] for _ in range(WN // 8)] for _ in range(WM // 16)]

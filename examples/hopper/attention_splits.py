@@ -56,7 +56,7 @@ class Partial:
         return -(-self.plan.head_dim // COLUMNS // self.plan.splits)
 
     def _merges(self) -> tuple[Reg, Reg | None]:
-        """Return the first chunk that this CTA merges, and how many chunks from there on another CTA stores, if any.
+        """Return the first chunk that this CTA merges, and the number of leading ones that another CTA stores, or None.
 
         If the number of CTAs does not divide that of chunks, the last CTAs start before their share: each CTA merges
         the same number of chunks, and none reads past the last chunk.
@@ -68,11 +68,11 @@ class Partial:
         return first, own - first
 
     def column(self, thread: Reg) -> Reg:
-        """Return the first column that this CTA merges in a thread."""
+        """Return the first column of the thread's chunks that this CTA merges."""
         return self.first * COLUMNS + reg.from_((thread & 3) * 2, s32)
 
     def hand_over(self, consumer: Reg, thread: Reg, row: Reg, softmax: Softmax, out: RegArray) -> None:
-        """Write a consumer's partial result for all CTAs of the cluster; `row` is the thread's first."""
+        """Write a consumer's partial result for all CTAs of the cluster; `row` is the thread's first row."""
         at = self.values.address(consumer, 0, thread, 0)
         for number in range(self.plan.head_dim // COLUMNS):
             chunk = out[CHUNK * number : CHUNK * (number + 1)]

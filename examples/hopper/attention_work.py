@@ -35,7 +35,7 @@ class Work:
     behind: Reg
 
     def if_any(self) -> AbstractContextManager[object]:
-        """Emit a branch for CTAs that have such steps; without split keys all CTAs have, and no branch is emitted."""
+        """Emit a branch that CTAs without steps skip; no branch without split keys, because all CTAs have steps."""
         return nullcontext() if self.plan.splits == 1 else ptx.if_(self.first < self.behind)
 
 
@@ -65,7 +65,7 @@ class QueryTiles:
     """Shared memory of Q, one stage per consumer, with the mbarrier `full`. The output is stored through it."""
 
     def __init__(self, plan: Plan, tiles: SharedAlloc) -> None:
-        """Allocate the mbarrier."""
+        """Allocate the mbarrier `full`; `tiles` is the shared memory of Q."""
         self.plan, self.tiles, self.full = plan, tiles, smem.mbarrier(1)[0]
 
     def init(self) -> None:

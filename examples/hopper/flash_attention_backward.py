@@ -270,7 +270,7 @@ PREPARE = {head_dim: prepare_of(head_dim, arch="sm_90a") for head_dim in (64, 12
 """First kernel, which computes TOLD, for each head dimension."""
 flash_attention_backward_64, flash_attention_backward_128 = map(flash_attention_backward_of, (64, 128))
 BACKWARD = {64: flash_attention_backward_64, 128: flash_attention_backward_128}
-"""Second kernel for each head dimension."""
+"""Second kernel, which computes the gradients, for each head dimension."""
 
 
 def gradients(q, k, v, out, lse, dout, dlse, *, causal: bool = False, scale: float | None = None):

@@ -6,8 +6,8 @@ every other CTA does: `red.add`, 16 bytes per thread. The order of these additio
 the last bits of dQ.
 
 The gradients of a step's scores are operand A of both MMAs: for dK from registers, for dQ from shared memory. For dQ
-both consumers write theirs, 64 keys by 64 queries each, to shared memory, where the other reads them, too. Each then
-computes one half of the head of dQ, over all keys of the CTA. There are two buffers, so they synchronize once a step.
+each consumer writes its gradients, 64 keys by 64 queries, to shared memory, and both consumers read them. Each computes
+one half of the head of dQ, over all keys of the CTA. There are two buffers, so they synchronize once a step.
 
 Sums of dQ are stored in register order: four f32 of each of 128 threads are contiguous, so that a warp adds to whole
 cache lines. A first kernel sets them to zero and computes TOLD (`examples/attention/told.py`). A last kernel scales and
@@ -121,7 +121,7 @@ class FusedConsumer(Consumer):
         ptx.bar.sync(BOTH, CONSUMERS * GROUP)
 
     def step(self, place: TilePosition) -> None:
-        """Multiply keys with queries, accumulate the gradients of keys and values, and add to that of queries."""
+        """Multiply keys with queries, accumulate dK and dV in registers, and add the step's dQ to global memory."""
         memory, (stage, phase) = self.memory, self.turn.advance()
         self.multiply(self.scores, 0, stage, phase)
         self.multiply(self.products, 1, stage, phase)
@@ -142,9 +142,9 @@ class FusedConsumer(Consumer):
         ptx.mbarrier.arrive(memory.empty[stage], pred=self.first_lane)
 
     def exchange(self) -> None:
-        """Write this consumer's score gradients for the other consumer, and wait for the other's.
+        """Write this consumer's score gradients to shared memory, and wait for the other consumer's.
 
-        They overwrite those of two steps before: a consumer that arrives here has read those.
+        They overwrite the gradients of two steps before: both consumers read those before the previous step's barrier.
         """
         thread = thread_of_group()
         row = self.number * ROWS

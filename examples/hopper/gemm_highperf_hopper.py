@@ -95,7 +95,7 @@ class Gemm(Cut):
         return -(-M // (self.block_m * self.cluster)), -(-N // self.block_n)
 
     def grid(self, M: int, N: int, K: int) -> int:
-        """Return the number of CTAs on a device with room for all: one per tile."""
+        """Return the number of CTAs on a device that holds all of them at once: one per tile."""
         rows, columns = self.extent(M, N)
         return self.at_most(rows * columns * self.cluster) // self.cluster * self.cluster
 

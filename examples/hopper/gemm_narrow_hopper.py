@@ -87,7 +87,7 @@ class Narrow:
 
     @property
     def c_tile(self) -> SharedTile:
-        """Layout of the tile of C."""
+        """Layout of the tile of C through which the kernel stores."""
         return SharedTile(bf16, (self.rows, COLUMNS))
 
     @property
@@ -264,7 +264,7 @@ def build_gemm(*, b_major: str = "MN", overlaps: bool = False, **sizes: int):
 
 
 def splits_for(columns: int) -> int:
-    """Return the number of CTAs that divide K: the most for which clusters of all columns run at the same time."""
+    """Return the number of CTAs that divide K: the largest with which clusters for all columns run at the same time."""
     tiles = -(-columns // COLUMNS)
     return max((splits for splits, room in AT_ONCE.items() if tiles <= room), default=1)
 

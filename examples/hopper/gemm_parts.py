@@ -71,7 +71,7 @@ class Cut:
         return {**said, "launch": ATTRIBUTES if self.overlaps else {}}
 
     def at_most(self, blocks: int) -> int:
-        """Return how many of `blocks` CTAs are launched on a device with room for all."""
+        """Return the number of CTAs, at most `blocks`, that are launched on a device that holds all of them at once."""
         return blocks if self.blocks is None else min(blocks, self.blocks)
 
 

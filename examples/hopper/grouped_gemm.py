@@ -3,7 +3,7 @@
 `Y[r] = X[r] · W[g]` for every row r of group g. X is T x K with the rows of a group contiguous, W is G x K x N, and
 `ends` has the end of each group: group g has the rows from `ends[g - 1]` (0 for the first) to before `ends[g]`, and
 the last group ends at T. Groups may be of any size, also empty, and their sizes are known on the GPU only. Every warp
-walks along `ends`, counts the tiles of each group, and so finds those of its CTA. Nothing is padded or planned
+reads `ends` in order, counts the tiles of each group, and so finds those of its CTA. Nothing is padded or planned
 beforehand.
 
 The rest is `gemm_highperf_hopper.py`: the pipeline, the order of a group's tiles, and stores by TMA through two buffers
@@ -54,7 +54,7 @@ class GroupedGemm(Gemm):
     b_major: str = field(default="MN", init=False)
 
     def grid(self, T: int, K: int, G: int, N: int) -> int:
-        """Return the number of CTAs on a device with room for all: one per possible tile."""
+        """Return the number of CTAs on a device that holds all of them at once: one per possible tile."""
         return self.at_most((T // self.block_m + G) * -(-N // self.block_n))
 
     # --- tile order, producer, consumer -----------------------------------------------------------------
@@ -120,7 +120,7 @@ class GroupedGemm(Gemm):
         """Round the accumulator and store the rows of each warp's 16 that belong to the group, 64 columns at a time.
 
         TMA stores rows that all belong to it, else the lanes copy them. Each 64 columns commit a bulk group in both
-        cases, so that the number of groups tells which buffer is free.
+        cases, so that the number of outstanding groups determines which buffer is free.
         """
         (row, end, column), warp = at, (ptx.special.tid.x() >> 5) - 4
         lane, buffers = reg.from_(ptx.special.laneid(), u32), self.c_tile.stages * 16 // self.block_m

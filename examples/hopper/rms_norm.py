@@ -1,7 +1,7 @@
 """RMS norm: `Y[b, i] = X[b, i] * W[i] / sqrt(mean(X[b, :]**2) + eps)`, for any rows, in f32 and bf16.
 
-A row crosses the memory bus once each way: it is summed on arrival, and scaled where it is kept. `examples/rows` shows
-where that is, and how values are reduced over threads, warps and CTAs (thread blocks).
+A row is loaded once and stored once: it is summed when it is loaded, and kept on chip until it is scaled.
+`examples/rows` shows where it is kept, and how values are reduced over threads, warps and CTAs (thread blocks).
 
 `rms_norm` has a CTA of 128 threads per row. `rms_norm_for(N, dtype)` has a kernel for rows of that length: several
 short rows share a CTA, a long row has a cluster.

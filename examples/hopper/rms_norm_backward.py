@@ -57,7 +57,7 @@ def plan_for(columns: int, dtype: PtxType) -> Plan:
 
 
 def workers(plan: Plan) -> int:
-    """Return how many rows an H100 processes at a time, by shared memory and by 512 threads of 128 registers per SM."""
+    """Return the number of rows in flight on an H100, limited by shared memory and 512 threads of 128 registers."""
     ring = STAGES * 2 * plan.slice * BYTES
     return SMS * min(MOST // plan.lanes, AVAILABLE // ring) // plan.cluster
 
@@ -106,7 +106,7 @@ def differentiate(plan: Plan, X, W, DY, DX, Shares, eps: float) -> None:
 
 
 def each(*parts: Sequence[Sequence[Reg]]) -> Iterator[tuple[Reg, ...]]:
-    """Iterate over the elements of several parts of a row."""
+    """Yield tuples of corresponding elements of several arrays, each split into vectors."""
     for group in zip(*parts, strict=True):
         yield from zip(*group, strict=True)
 

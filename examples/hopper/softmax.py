@@ -79,10 +79,10 @@ def normalise(plan: Plan, X, Y) -> None:
 
 
 def combine(row: Row, peak: Reg, total: Reg) -> None:
-    """Replace each thread's pair of a maximum and a sum by that of the row."""
+    """Replace each thread's maximum `peak` and sum `total` by those of the row."""
 
     def merge(width: int) -> None:
-        """Combine the pairs of every `width` lanes."""
+        """Combine the maxima and sums of every `width` lanes."""
         top = reg.from_(peak, f32)
         ptx.warp.reduce_max(top, width=width)
         ptx.inst.mul.f32(total, total, exponential(peak, top))

@@ -1,6 +1,6 @@
 """Rows of a matrix: which threads process a row, where it is kept between two passes, how values are reduced over it.
 
-Norms and softmax read a row twice or more, but can fetch it once. A `Plan` says where it is kept meanwhile:
+Norms and softmax read a row twice or more, but can fetch it once. A `Plan` specifies where it is kept:
 
 - up to 1024 elements, in the registers of a few lanes. A thread block (CTA) has several rows and needs no shared
   memory;
@@ -107,7 +107,7 @@ class Plan:
 
     @classmethod
     def of(cls, columns: int, dtype: PtxType = f32, target: Target = HOPPER) -> Plan:
-        """Choose a plan for a row length (see the module docstring); raise ValueError if the row fits nowhere."""
+        """Choose a plan for a row length (see the module docstring); raise ValueError if no plan fits it."""
         if columns <= HELD * 32:
             vectors = columns / target.vector(dtype, columns * dtype.bytes).elements
             lanes = power_of_two(vectors, 2, 32)

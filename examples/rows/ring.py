@@ -19,7 +19,7 @@ class Ring:
     """Rows of several matrices in shared memory, adjacent within each stage, and their loads by thread 0."""
 
     def __init__(self, row, count: int, stride: int, *matrices: TensorSpec) -> None:
-        """Initialize the mbarriers and load the first rows of this CTA, which has every `stride`-th of `count` rows."""
+        """Initialize the mbarriers and load the first rows of this CTA: every `stride`-th of `count` rows."""
         self.row, self.count, self.stride = row, count, stride
         self.size = row.plan.slice * BYTES
         self.stage_bytes = len(matrices) * self.size

@@ -228,8 +228,8 @@ class Row:
         """Combine f32 registers, one or two, over all threads of the row, in place; all threads get the same bits.
 
         `merge(width)` combines them, in place, over every group of `width` lanes. It is called for the lanes of a warp,
-        for the warps, which exchange values through shared memory, and for the CTAs of a cluster. A slot is for one
-        call. In a loop it is for every second call, between `meet` and `part`; then `phase` is the parity of its uses.
+        for the warps, which exchange values through shared memory, and for the CTAs of a cluster. A slot serves
+        one call. In a loop it serves every second call, between `meet` and `part`; `phase` is the parity of its uses.
         """
         merge(min(self.plan.lanes, 32))
         if self.plan.warps > 1:
@@ -249,7 +249,7 @@ class Row:
             ptx.ld(f32, number, self._parts.address(slot, index, self.tid & (self.plan.warps - 1)), space="shared")
 
     def _introduce(self, exchanges: int) -> None:
-        """Initialize the mbarriers that track values from other CTAs; `meet` waits until all CTAs have done so."""
+        """Initialize the mbarriers that count values from other CTAs; `meet` waits until all CTAs have done this."""
         self._arrived = smem.mbarrier(exchanges)
         self._shares = smem.alloc(f32, (exchanges, NUMBERS, self.plan.cluster))
         with ptx.if_(self.tid == 0):

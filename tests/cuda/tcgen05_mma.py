@@ -1,8 +1,8 @@
 """CUDA C++ for tcgen05.mma with scale factors, sparsity metadata and small elements, as in user code.
 
-`cuda::ptx` functions are called where they exist; block-scaled and sparse MMAs, which it lacks, are inline assembly.
-Matrices in shared memory are K-major without a swizzle: 16-byte chunks, contiguous over the rows. The exception is the
-kernel with 48-byte rows.
+`cuda::ptx` functions are called where they exist; block-scaled and sparse MMAs, which `cuda::ptx` lacks, are inline
+assembly. Matrices in shared memory are K-major without a swizzle: 16-byte chunks, contiguous over the rows. The
+exception is the kernel with 48-byte rows.
 """
 
 from __future__ import annotations

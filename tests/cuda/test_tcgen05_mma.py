@@ -52,7 +52,7 @@ def pairs(codes: Any) -> Any:
 
 
 def scales(rng: Any, name: str, rows: int, count: int) -> tuple[Any, Any]:
-    """Return random scale factors of a type, and their values; their range is small, so float32 loses none."""
+    """Return codes and values of random scale factors of a type; float32 represents all of them exactly."""
     if name == "ue8m0":
         codes = rng.integers(124, 131, (rows, count)).astype(np.uint8)
         return codes, codes.view(ml_dtypes.float8_e8m0fnu).astype(np.float64)
@@ -130,7 +130,7 @@ def scaled(
     sizes: tuple[int, int],
     words: tuple[int, str],
 ) -> None:
-    """Run a block-scaled MMA, and compare its accumulators."""
+    """Run a block-scaled MMA, and compare its accumulators with NumPy."""
     (m, group, n), (steps, count), (descriptor, opcode) = shape, sizes, words
     macros = {"GROUP": group, "M": m, "N": n, "STEPS": steps, "FACTORS": count, "IDESC": descriptor}
     defined = [f"-D{name}={value}" for name, value in macros.items()]
@@ -187,7 +187,7 @@ def numbers(rng: Any, name: str, rows: int, count: int) -> tuple[Any, Any]:
 
 
 def sparse(kind: str, name: str, m: int, n: int, **macros: Any) -> None:
-    """Run sparse MMAs, and compare their accumulators."""
+    """Run sparse MMAs, and compare their accumulators with NumPy."""
     rng = np.random.default_rng(m + n)
     chunk = {"tf32": 2, "mxf4": 8}.get(kind, 4)
     listed = ONE_OF_TWO if kind == "tf32" else TWO_OF_FOUR

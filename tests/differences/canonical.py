@@ -1,7 +1,7 @@
 """Reference for equality of modules: names are numbered in the order of their first use, then texts are compared.
 
-Unlike `compare`, it identifies a name by its text, per function and in source order. That is sufficient for a module
-and its mutant.
+Unlike `compare`, this reference identifies a name by its text, per function and in source order. That is sufficient for
+a module and its mutant.
 """
 
 from __future__ import annotations

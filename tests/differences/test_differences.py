@@ -38,7 +38,7 @@ DRAWS = 5 * MUTANTS
 
 
 def some(folder: str, turn: int) -> Iterator[tuple[Path, str]]:
-    """Yield a test's share of a folder, as paths and texts; another `turn` selects other modules."""
+    """Yield path and text of the modules of a folder that a test uses; another `turn` selects other modules."""
     paths = [path for path in sorted((CORPUS / folder).glob("*.ptx")) if path.stat().st_size <= LARGEST]
     for path in at_most(paths, MOST, turn):
         yield path, decode(path.read_bytes())

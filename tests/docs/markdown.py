@@ -102,7 +102,7 @@ def continued(path: Path) -> list[Path]:
 
 
 def _blocks(path: Path) -> list[Block]:
-    """Return the blocks of a page, and make its lines known to tracebacks."""
+    """Return the blocks of a page, and register its lines in `linecache`, which tracebacks read."""
     text = path.read_text(encoding="utf-8")
     linecache.cache[path.name] = (len(text), None, text.splitlines(keepends=True), path.name)
     return blocks(text)

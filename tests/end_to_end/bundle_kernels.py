@@ -49,7 +49,7 @@ def scale(X, Y, *, twice: bool = False, dtype=f32):
     launch={"cooperative": True, "priority": -1},
 )
 def everything(X, new, Y):  # noqa: ARG001  the entry takes them
-    """Take a tensor map, scalars (one named like a C keyword), a 3D launch and launch attributes."""
+    """Kernel with a tensor map, scalars (one named like a C keyword), a 3D launch and launch attributes."""
     X.tma_desc()
     ptx.ret()
 
@@ -62,7 +62,7 @@ def everything(X, new, Y):  # noqa: ARG001  the entry takes them
     arch="sm_80",
 )
 def rounded(X, Y, *, rounding="fast", steps=1):  # noqa: ARG001  the tests check the launch; the kernel does not run
-    """Take two template values, a string and a number, that distinguish specializations."""
+    """Kernel with two template values, a string and a number, that distinguish specializations."""
     ptx.ret()
 
 
@@ -73,7 +73,7 @@ def rounded(X, Y, *, rounding="fast", steps=1):  # noqa: ARG001  the tests check
     arch="sm_80",
 )
 def typed(A, B, C, D, E, F, G, H, I, J, K, L, M, N, O, P, Q, R, S, T, U, out_):  # noqa: ARG001, E741  one of each type
-    """Take an array of each element type that PTX and the array frameworks share."""
+    """Kernel with an array of each element type that PTX and the array frameworks share."""
     ptx.ret()
 
 
@@ -86,14 +86,14 @@ WINDOW = Im2col.convolution((3, 5), pixels=128, channels=64, padding=(1, 2), str
     grid=(1, 1, 1),
 )
 def columns(X, Y):  # noqa: ARG001  the entry takes it
-    """Take an im2col tensor map."""
+    """Kernel with an im2col tensor map."""
     X.tma_desc()
     ptx.ret()
 
 
 @kernel(grid=(7, 1, 1), block=(64, 1, 1), arch="sm_80")
 def nothing(*, label=""):  # noqa: ARG001  a template value of any text
-    """Take no array."""
+    """Kernel without arrays."""
     ptx.ret()
 
 
@@ -106,7 +106,7 @@ def nothing(*, label=""):  # noqa: ARG001  a template value of any text
     arch="sm_80",
 )
 def blend(A, new, flags, Y, norms, *, scheme="fast"):  # noqa: ARG001  tests check the launch; it does not run
-    """Take arrays of many element types and layouts, and scalars set at launch; the code is the same for all sizes."""
+    """Kernel with arrays of many element types and layouts, and scalars set at launch; all sizes have the same code."""
     ptx.ret()
 
 
@@ -118,20 +118,20 @@ def blend(A, new, flags, Y, norms, *, scheme="fast"):  # noqa: ARG001  tests che
     arch="sm_80",
 )
 def many(X, Y):  # noqa: ARG001  the tests check the launch; the kernel does not run
-    """Take 20 scalars."""
+    """Kernel with 20 scalars."""
     ptx.ret()
 
 
 @kernel(in_specs=(Tile("N", f32),), out_specs=(Tile("N", f32),), grid=(1, 1, 1), tma_slots="pointer")
 def pointed(X, Y):  # noqa: ARG001  the entry takes it
-    """Take a pointer to a tensor map, which a C program would have to keep alive."""
+    """Kernel with a pointer to a tensor map, which a C program would have to keep alive."""
     X.tma_desc()
     ptx.ret()
 
 
 @kernel(in_specs=(Tile("N", f32),), grid=(1, 1, 1), raw_params=[("b8.align64.array128", "place")])
 def placed(X):  # noqa: ARG001  the entry takes it
-    """Take a byte-array parameter, which no call passes."""
+    """Kernel with a byte-array parameter, for which calls cannot pass a value."""
     ptx.ret()
 
 
@@ -143,7 +143,7 @@ def lasting(X):  # noqa: ARG001  the entry takes it
 
 @kernel
 def undescribed(X):  # noqa: ARG001  the entry takes it
-    """Take an array without a specification."""
+    """Kernel with an array but without a contract."""
     ptx.ret()
 
 

@@ -47,11 +47,11 @@ class Example:
     in_place: int | None = None
 
     def module(self) -> ModuleType:
-        """Import the file."""
+        """Import the example's file."""
         return load(self.file)
 
     def launch(self) -> Any:
-        """Return the kernel."""
+        """Return the example's kernel."""
         return getattr(self.module(), self.kernel)
 
 

@@ -1,7 +1,7 @@
 """Load the examples of the wheel of pyptx 0.1.1 for tests.
 
 The wheel is downloaded when the tests run. Only its `examples` folder is unpacked, to a folder of its own, so that
-`import pyptx` in the examples imports this repository. Nothing is kept.
+`import pyptx` in the examples imports this repository. No file of the wheel is kept in the repository.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def forget_examples() -> None:
-    """Forget the imported `examples`, of the repository or of the wheel."""
+    """Remove the `examples` modules, of the repository or of the wheel, from `sys.modules`."""
     for name in [name for name in sys.modules if name == "examples" or name.startswith("examples.")]:
         del sys.modules[name]
 

@@ -74,7 +74,7 @@ def arrays(m: int = 4, k: int = 8) -> dict[str, Tensor]:
 def call(
     changed: Mapping[str, Tensor | None], scheme: str = "fast", scalars: str = "0.1 -3 18446744073709551615"
 ) -> str:
-    """Return the input line of a call by DLPack."""
+    """Return the line of input that makes the program call `blend` by DLPack."""
     tensors = {**arrays(), **changed}
     return f"tensors {scheme} {scalars} " + " ".join(str(tensors[name] or "null") for name in NAMES)
 
@@ -194,7 +194,7 @@ def test_arrays_of_another_device_are_launched_there_whatever_is_current(program
     set_to = [each["device"] for each in seen.all("cuCtxSetCurrent")]
     assert set_to == [0, *(1, 0), -1, *(0, -1)]  # each switch restores the context that was current before
     held = [len(seen.all(f"cuDevicePrimaryCtx{what}")) for what in ("Retain", "Release")]
-    assert held[0] - held[1] == 1  # the program's own reference
+    assert held[0] - held[1] == 1  # the program itself retains one context
 
 
 GOOD = arrays()

@@ -49,7 +49,7 @@ def specialize(example: Example) -> Specialization:
     launch={"cooperative": True, "priority": -1},
 )
 def everything(X, Y):  # noqa: ARG001  the entry takes it
-    """Take a tensor map, scalars, a cluster and launch attributes."""
+    """Kernel with a tensor map, scalars, a cluster launch and launch attributes."""
     X.tma_desc()
     ptx.ret()
 

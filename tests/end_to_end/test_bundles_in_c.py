@@ -193,7 +193,7 @@ def test_a_driver_without_the_functions_of_cuda_12_is_told_apart(everything: Pat
 
 
 def run_alone(program: Path, drivers: Path) -> str:
-    """Return the line about loading of a program that stops without a null driver."""
+    """Run a program with these drivers; return the line that it prints about loading a bundle."""
     environment = {**os.environ, "LD_LIBRARY_PATH": str(drivers)}
     done = subprocess.run([program], env=environment, capture_output=True, text=True, check=False)
     return next((line for line in done.stdout.splitlines() if line.startswith("load ")), done.stderr)

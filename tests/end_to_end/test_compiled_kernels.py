@@ -91,9 +91,9 @@ def build_of(case: Any) -> tuple[str, str]:
 
 
 def shared_out(every: list[Any]) -> list[Any]:
-    """Return one of `ONE_OF` of each row's cases: those whose builds earlier rows used least, rare builds first.
+    """Return one in `ONE_OF` of each row's cases: those whose builds earlier rows used least, rare builds first.
 
-    A build that no row uses adds one case.
+    For a build that no row uses, one more case is added.
     """
     taken: Counter[tuple[str, str]] = Counter()
     held = Counter(map(build_of, every))

@@ -43,7 +43,7 @@ def trees(folder: str) -> tuple[tuple[str, bytes, Module], ...]:
 
 
 def some(folder: str, turn: int, most: int = MOST) -> Sequence[tuple[str, bytes, Module]]:
-    """Return a property's share of the modules of a folder; other values of `turn` select other modules."""
+    """Return the modules of a folder that one property is tested on; other values of `turn` select other modules."""
     return trees(folder) if folder == BY_HAND else at_most(trees(folder), most, turn)
 
 

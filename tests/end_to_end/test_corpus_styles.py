@@ -31,7 +31,7 @@ pytestmark = pytest.mark.scaled
 CORPUS = Path(__file__).resolve().parents[2] / "corpus"
 FOLDERS = sorted({path.parent.name for path in CORPUS.glob("*/*.ptx")})
 BY_HAND = "handmade"
-ONE_OF = 40  # of the modules, by default
+ONE_OF = 40  # by default one of this many modules is tested
 # Bound for each producer: percentage of statements, braces and module ends that deviate from the module's style.
 MOST = {
     "clang-14": 3.0,
@@ -60,7 +60,7 @@ def text_of(name: str) -> str:
 
 
 def some(folder: str, turn: int) -> Iterator[tuple[str, str]]:
-    """Yield name and text of a property's share of a folder; other values of `turn` select other modules."""
+    """Yield name and text of the modules that a property is tested on; another `turn` selects other modules."""
     names = sorted(path.name for path in (CORPUS / folder).glob("*.ptx"))
     for name in share(names, ONE_OF, turn):
         yield f"{folder}/{name}", text_of(f"{folder}/{name}")
@@ -118,7 +118,7 @@ def test_a_style_is_a_small_literal(folder: str) -> None:
         trivia, gaps, asm = map(ast.literal_eval, map(repr, (style.trivia, style.gaps, style.asm)))
         assert Style(trivia, gaps, asm) == style, name
         assert len(style.trivia) + sum(map(len, style.gaps.values())) < 120, name
-        assert sum(map(len, style.asm)) < len(text) * 2 / 5 + 200, name  # large if mostly inline assembly
+        assert sum(map(len, style.asm)) < len(text) * 2 / 5 + 200, name  # large if the module is mostly inline assembly
 
 
 @pytest.mark.parametrize("style", [*KNOWN, *LIKE])

@@ -186,7 +186,7 @@ def test_a_cache_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:
 
 @pytest.fixture
 def no_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hide every tool."""
+    """Hide all tools: no wheel, module or environment variable leads to one."""
     monkeypatch.setattr("pyptx_ir.toolchain.finder._pathfinder", lambda _: None)
     monkeypatch.setattr("pyptx_ir.toolchain.finder.WHEEL_FOLDERS", ())
     monkeypatch.setitem(sys.modules, "cuda.bindings.nvjitlink", None)

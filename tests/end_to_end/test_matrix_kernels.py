@@ -1,6 +1,7 @@
 """Layouts end to end: a kernel that loads, multiplies and stores fragments is correct for every size, without findings.
 
-`PYPTX_KERNELS=all` runs every size with both numerics; the default is one of them per size, alternately.
+`PYPTX_KERNELS=all` runs every size with both numerics; by default, each size runs with one of the two numerics,
+alternately.
 """
 
 from __future__ import annotations

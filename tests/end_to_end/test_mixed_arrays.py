@@ -80,7 +80,7 @@ def test_numpy_arrays_are_jax_arrays_to_jax() -> None:
     import jax
 
     add, made = build(), makers()["jax array"](VALUES)
-    for _ in range(3):  # the first call is checked in full, later calls use the launcher
+    for _ in range(3):  # the first call takes the full path, later calls use the launcher
         for arguments in ((made, VALUES), (VALUES, made)):
             result = add(*arguments)
             assert isinstance(result, jax.Array)
@@ -91,7 +91,7 @@ def test_numpy_arrays_are_jax_arrays_to_jax() -> None:
             add(made, VALUES.astype(np.float16))
         with pytest.raises(DtypeError, match="W has non-native byte order"):
             add(made, VALUES.astype(">f4"))
-        np.testing.assert_array_equal(add(made, np.stack([VALUES, VALUES], 1)[:, 0]), 2 * VALUES)  # jax copies it
+        np.testing.assert_array_equal(add(made, np.stack([VALUES, VALUES], 1)[:, 0]), 2 * VALUES)  # jax copies the view
 
 
 def test_an_output_of_another_framework_is_refused() -> None:

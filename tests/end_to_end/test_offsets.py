@@ -1,7 +1,7 @@
 """Products in pointer arithmetic do not wrap: random expressions on the simulator, compared with exact integers.
 
-A register has the value of its type. A product is exact, and so is a sum with a product as a term. A sum of plain
-registers has their width and wraps. `docs/offsets.md` lists the same rules.
+The value of a register is in the range of its type. A product is exact, and so is a sum with a product as a term. A sum
+of plain registers wraps at their width. `docs/offsets.md` lists the same rules.
 """
 
 from __future__ import annotations

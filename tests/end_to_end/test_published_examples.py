@@ -1,6 +1,6 @@
 """The examples of the wheel of pyptx 0.1.1 trace unchanged with this version, and assemble.
 
-By default each GEMM is simulated either in order or with delayed completion (`late`), alternately; with
+By default each GEMM is simulated either in order or with delayed completion (`delay_async`), alternately; with
 `PYPTX_KERNELS=all` it is simulated in both modes. The tcgen05 examples are in `test_published_tensor_cores.py`.
 """
 
@@ -95,7 +95,7 @@ def test_a_published_product_is_right_and_clean_on_the_simulator(
 
 
 ATTENTION = [case for case in CASES if "attention" in case[0]]
-PROXY_FENCE = "missing-proxy-fence"  # docs/published-kernels.md says where the fence is missing, and discusses it
+PROXY_FENCE = "missing-proxy-fence"  # docs/published-kernels.md states where the fence is missing, and discusses it
 
 
 @pytest.mark.hopper

@@ -1,8 +1,8 @@
 """The tcgen05 examples of the wheel of pyptx 0.1.1: traced unchanged, assembled, run on the simulator.
 
-The table lists the rules found for each kernel in order and with delayed completion (`late`). docs/published-kernels.md
-names the lines and explains the findings. Most of the kernels are probes for devices. `PYPTX_KERNELS=all` runs all of
-them with another schedule, too.
+The table lists the rules found for each kernel in order and with delayed completion (`delay_async`).
+docs/published-kernels.md names the lines and explains the findings. Most of the kernels are probes for devices.
+`PYPTX_KERNELS=all` runs all of them with another schedule, too.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ SLOTS = [(EXAMPLES[1], {(219, 258), (223, 258)}), (EXAMPLES[7], {(168, 208), (17
 def test_a_slot_is_freed_where_a_product_is_issued_and_not_where_it_ends(
     example: Example, lines: set[tuple[int, int]]
 ) -> None:
-    """Copies into a stage do not wait for a commit of the MMAs that read it: a plain arrival frees the stage."""
+    """Copies into a stage do not wait for a commit of the MMAs that read the stage: a plain arrival frees it."""
     kernel = built(example)
     result = kernel.simulate(*inputs(kernel))
     early = [finding for finding in result.findings if finding.rule == "early-reuse"]

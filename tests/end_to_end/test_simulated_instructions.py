@@ -1,8 +1,8 @@
 """The simulator has semantics for all instructions of the corpus.
 
 `PYPTX_KERNELS=all` lowers every entry of every module and compiles every instruction that the entry can reach. By
-default each combination of opcode, operand kinds and guard is compiled once. Lowered are the entries with a new
-combination; if another function of the module has a new combination, all entries of the module.
+default each combination of opcode, operand kinds and guard is compiled once. The test lowers the entries with a new
+combination. If another function of a module has one, the test lowers all entries of the module.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _entries() -> Iterator[tuple[str, Module, str]]:
 
 
 def _shapes(function: Function) -> set[Shape]:
-    """Return the opcode, operand kinds and guardedness of each instruction of a function."""
+    """Return opcode, operand kinds, and whether there is a guard, for each instruction of a function."""
     return {_shape(each) for each in (instructions_of(function.body) if function.body is not None else ())}
 
 

@@ -1,4 +1,4 @@
-"""Kernels with many scalars from bundles: every call passes the same bytes, through the launcher or in full."""
+"""Kernels with many scalars from bundles: calls through the launcher and through the full path pass the same bytes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_warm_calls_pass_the_bytes_of_the_cold_one(
     wanted = [struct.pack("<Q", tensor.data_ptr()) for tensor in (x, out)]
     wanted += [struct.pack("<" + LETTERS[number % 4], value_of(number)) for number in range(COUNT)]
     assert [launch["parameters"] for launch in launches] == [wanted] * 4
-    assert len(long) <= 2  # the others are launched directly
+    assert len(long) <= 2  # all other calls are launched directly
 
 
 def test_kernels_of_bundles_have_the_fingerprint_of_what_was_compiled(tmp_path: Path) -> None:

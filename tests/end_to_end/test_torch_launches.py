@@ -70,7 +70,7 @@ def null():
 
 
 def caller(kernel, place=HOST):
-    """Return the kernel's launcher, and a list of the calls that it passed on to the full path."""
+    """Return the kernel's launcher, and a list of the calls that the launcher passed on to the full path."""
     operator, long = operators.operator_of(kernel), []
 
     def miss(*tensors, out=None, device="cpu", **keywords):
@@ -123,7 +123,7 @@ def test_template_values_make_plans_of_their_own(null):
 
 @pytest.fixture
 def specialized(monkeypatch):
-    """Launch calls with CPU tensors; return the keywords of the calls that were checked in full."""
+    """Launch calls with CPU tensors; return the keywords of the calls that took the full path."""
     entered, specialize = [], Kernel.specialize
 
     def counted(self, arguments, keywords):
@@ -371,7 +371,7 @@ def test_calls_of_the_dispatcher_are_launched_again_without_a_search(null, searc
     assert [one["parameters"] for one in null.launches()] == [pointers(x, y) for y in made]
     assert len(searches) == 1
     wanting = torch.ones(64, requires_grad=True)
-    assert operators.operator_of(kernel).default(wanting).requires_grad  # only autograd adds the gradient
+    assert operators.operator_of(kernel).default(wanting).requires_grad  # set by autograd, not by a direct launch
     assert len(null.launches()) == 1
 
 

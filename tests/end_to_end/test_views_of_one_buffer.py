@@ -161,7 +161,7 @@ def test_jax_arrays_are_values_whatever_a_kernel_writes() -> None:
     assert (made == x + 1).all()
     assert (x == jnp.arange(16)).all()
     buffer = np.zeros(16, np.int32)
-    plus_one(np.asarray(x)[3:11], buffer[4:12], count=8, sx=4, sy=4)  # a view of jax memory
+    plus_one(np.asarray(x)[3:11], buffer[4:12], count=8, sx=4, sy=4)  # the input is a view of jax's memory
     assert buffer.tolist() == [0] * 4 + list(range(4, 12)) + [0] * 4
 
 

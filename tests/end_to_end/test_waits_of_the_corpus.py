@@ -1,4 +1,4 @@
-"""Every mbarrier wait of the corpus that is a block is a form of `ptx.mbarrier.wait`, with the same names.
+"""Each mbarrier wait that a corpus module writes as a block equals a form of `ptx.mbarrier.wait`, names included.
 
 By default a share of each form's waits is tested, and all with `PYPTX_KERNELS=all`.
 """
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.scaled
 CORPUS = Path(__file__).resolve().parents[2] / "corpus"
 POLLS = {("mbarrier", "try_wait"), ("mbarrier", "test_wait")}
 SPACES = {"shared::cta", "shared"}
-MOST = 30  # default number per form
+MOST = 30  # default number of waits per form
 
 
 def is_poll(node: object) -> bool:
@@ -94,7 +94,7 @@ def written(block: nodes.Block, form: str) -> str:
 
 
 def form_of(block: nodes.Block) -> str:
-    """Return the form that has the same kinds of instructions."""
+    """Return the form of `ptx.mbarrier.wait` that has the same sequence of opcodes as the block."""
     opcodes = [node.opcode[0] for node in block.body if isinstance(node, nodes.Instruction)]
     kinds = {
         ("mbarrier", "selp"): "poll",
@@ -112,7 +112,7 @@ def test_the_corpus_has_waits_between_braces() -> None:
 
 
 def some() -> list[str]:
-    """Return the tested waits as texts: some of every form."""
+    """Return the texts of the tested waits; by default at most `MOST` of each form."""
     texts = sorted(waits())
     forms = {text: form_of(waits()[text]) for text in texts}
     return [text for form in FORMS for text in at_most([each for each in texts if forms[each] == form], MOST)]

@@ -1,7 +1,7 @@
 """First and later calls behave alike: results, checks, errors, version counters.
 
 The null driver replaces NVIDIA's, and CPU tensors stand for device memory. A cold call goes through torch's dispatcher
-and the full path; a warm call goes through the launcher, which has seen such a call before.
+and the full path; a warm call goes through the launcher, which has a cached plan for it.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def test_columns_are_allocated_by_columns_on_the_short_way_too(null):
     assert not both.long
 
 
-@pytest.mark.filterwarnings("ignore:.*Profiler clears events:UserWarning")  # torch 2.11, for every profile
+@pytest.mark.filterwarnings("ignore:.*Profiler clears events:UserWarning")  # torch 2.11 warns for every profile
 def test_a_profiler_sees_warm_calls_by_the_kernels_name():
     x = torch.ones(32)
     both = Both(kernels.build_double, x)

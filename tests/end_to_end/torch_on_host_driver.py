@@ -89,7 +89,7 @@ def outputs() -> None:
 
 
 def numbers() -> None:
-    """Run calls with more scalars than an earlier version kept; all values change between calls."""
+    """Run calls with more scalars than an earlier version cached; all values change between calls."""
     fill, long = caller(many, PLACE)
     x = torch.arange(7, 7 + MANY).to(torch.uint32)
     for round_ in range(4):
@@ -128,7 +128,7 @@ SCENES: tuple[Callable[[], None], ...] = (outputs, numbers, threads)
 
 
 def main() -> None:
-    """Run every scene in a second thread: memory of the main thread may be below the simulator's global memory."""
+    """Run every scene in a second thread: the main thread may allocate memory below the simulator's global memory."""
     failed: list[str] = []
 
     def play() -> None:

@@ -22,7 +22,7 @@ BANKS, BANK = 32, 4
 
 
 class BankCounter(Observer):
-    """Counts excess passes per opcode: passes beyond the minimum for the number of bytes."""
+    """Counter of excess passes per opcode: passes beyond the minimum for the number of bytes."""
 
     def __init__(self, view: Any, found: Counter[str]) -> None:
         self.found, self.sites = found, view._machine.program.sites

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.scaled
 DTYPES = {
     "bf16": (bf16, ml_dtypes.bfloat16, 2.0**-8),
     "f16": (f16, np.float16, 2.0**-11),
-}  # and the bound for rounding the result
+}  # PTX type, NumPy type, relative bound for rounding the result
 
 
 @dataclass(frozen=True)

@@ -196,7 +196,7 @@ def test_the_entry_splits_as_it_chooses_or_is_told() -> None:
     for out in found.values():
         assert_close(out, expected, bound)
     assert (found[None] == found[8]).all()
-    assert (found[None] != found[1]).any()  # partial sums in another order
+    assert (found[None] != found[1]).any()  # partial sums are added in another order
 
 
 @pytest.mark.parametrize("by", [1, 2, 3, 5, 7, 12, 96, 127, 128, 641, 65_535, 65_537, (1 << 30) + 1])

@@ -107,7 +107,7 @@ def test_torch_differentiates_attention() -> None:
 
 
 def test_maxima_that_grow_slowly_fast_and_never_give_the_right_result_side_by_side() -> None:
-    """In four rows in turn, scores grow by 3, 1.5, 0.5 or -3 from each step of keys to the next one processed.
+    """Rows 0, 1, 2 and 3 modulo 4: scores grow by 3, 1.5, 0.5 and -3 from each step of keys to the next one processed.
 
     As exponents of 2 these are 4.3, 2.2 and 0.7: rows are rescaled after two steps, after four, or never. Rows of
     different growth share warps.
@@ -125,10 +125,10 @@ def test_maxima_that_grow_slowly_fast_and_never_give_the_right_result_side_by_si
 
 
 def test_no_polynomial_of_the_same_degree_is_better_by_more_than_two_percent() -> None:
-    """De la Vallee Poussin: a polynomial that is better by more would have smaller errors at all five extrema.
+    """De la Vallee Poussin: a polynomial with an error over 2 % lower has smaller errors at all five extrema.
 
     The errors at the extrema alternate in sign, if errors for negative r are negated. So the difference of the two
-    polynomials divided by r, of degree 3, would change sign four times. The next test includes f32 rounding.
+    polynomials, divided by r, is of degree 3 and would change sign four times. The next test includes f32 rounding.
     """
     exponentials = import_module("examples.blackwell.exponentials")
     r = np.linspace(-0.5, 0.5, 200_001)
@@ -230,6 +230,6 @@ def test_gradients_spill_nothing_and_change_no_score_in_shared_memory(sizes: Siz
     scores, sums = sizes.head_dim // 16, 128 // 16
     assert sorted(each["UTCHMMA"] for each in multiplying) == [2 * scores + sums, 2 * scores + 2 * sums]
     computing = [loop.histogram for loop in found if loop.histogram["MUFU"] == 64]
-    assert {each["STTM"] for each in computing} == {1, 2}  # dS; P and dS
+    assert {each["STTM"] for each in computing} == {1, 2}  # stores of dS in one loop, of P and dS in the other
     for each in (*multiplying, *computing):
         assert not {"STS", "LDL", "STL"} & each.keys()

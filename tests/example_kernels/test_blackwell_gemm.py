@@ -93,7 +93,7 @@ def test_it_may_be_cut_up_in_any_way(
 @pytest.mark.parametrize("schedule", full(SCHEDULES, default=SCHEDULES[3:4]), ids=str)
 @pytest.mark.parametrize("room", full((2, 4, 6, 10, 12, 264), default=(10, 264)))
 def test_pairs_take_over_what_has_no_room(room: int, schedule: Mapping[str, Any]) -> None:
-    """Six tiles: `room` is between one CTA pair, which computes all tiles, and all pairs at once."""
+    """Six tiles; `room` CTAs are resident: from one pair, which computes all tiles, to all pairs at once."""
     kernel = import_module("examples.blackwell.gemm_persistent_blackwell").build_gemm(stages=3)
     check(kernel, (520, 264, 72), {**schedule, "resident_blocks": room})
 
@@ -130,7 +130,7 @@ def test_a_tile_that_two_pairs_take_is_found(schedule: Mapping[str, Any]) -> Non
 
 
 def test_a_timeline_shows_when_each_product_ends(tmp_path: Path) -> None:
-    """MMAs that the simulator executes together with later MMAs are included."""
+    """The timeline also has the ends of MMAs that the simulator executes together with later MMAs."""
     factors = [np.ones(shape, ml_dtypes.bfloat16) for shape in ((8, 136), (136, 8))]
     kernel_of("gemm_simple_blackwell").simulate(*factors, trace=tmp_path / "run.json")
     events = json.loads((tmp_path / "run.json").read_text())["traceEvents"]
@@ -153,4 +153,4 @@ def test_registers_suffice_and_its_loop_multiplies(name: str) -> None:
     sass = kernel.sass(M=4096, N=4096, K=4096)
     multiplying = [each for each in loops(sass) if any("UTCHMMA" in opcode for opcode in each.opcodes)]
     assert multiplying
-    assert min(each.histogram["UTCHMMA"] for each in multiplying) == 4  # of BK = 4 * 16
+    assert min(each.histogram["UTCHMMA"] for each in multiplying) == 4  # MMAs of a stage: BK = 4 * 16

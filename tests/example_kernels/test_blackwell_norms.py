@@ -1,4 +1,4 @@
-"""Norms, softmax and SwiGLU of examples/blackwell: correct with 32-byte vectors and others; their machine code."""
+"""Norms, softmax and SwiGLU of examples/blackwell: correct with 32-byte and smaller vectors; machine code."""
 
 from __future__ import annotations
 

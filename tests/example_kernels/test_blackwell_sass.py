@@ -66,7 +66,7 @@ class Code:
     scope="module", params=share(BLACKWELL, 3), ids=lambda row: f"{row.example}, {row.kernel}, {row.specialisation}"
 )
 def code(request: pytest.FixtureRequest) -> Code:
-    """Return the code of a row."""
+    """Return PTX and machine code of the kernel in a row."""
     row: Row = request.param
     special = row.specialise()
     return Code(special.text, disassemble(assemble(special.text, special.target).cubin))

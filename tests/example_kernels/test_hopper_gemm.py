@@ -58,7 +58,7 @@ class Product:
         return "-".join([self.file, *(f"{name}={value}" for name, value in self.sizes.items())])
 
     def kernel(self) -> Any:
-        """Build the kernel."""
+        """Return the kernel of the file, built with these options."""
         module = import_module(f"examples.hopper.{self.file}")
         return module.build_gemm(**self.sizes) if self.sizes else module.gemm
 
@@ -162,7 +162,7 @@ def test_its_loops_are_what_the_hand_sees(product: Product) -> None:
     found = main_loop(sass)
     assert found is not None
     loop, copying = found.histogram, product.file in {"gemm_simple_hopper", "gemm_pipelined_hopper"}
-    assert loop[product.opcode] == 4  # of BK = 4 * k_step
+    assert loop[product.opcode] == 4  # MMAs of a stage: BK = 4 * k_step
     sums = {"FADD"} if product.file == FP8 else set()
     copies = {"UTMALDG", "BSSY", "BSYNC"} if copying else set()
     barrier = {"BAR"} if product.file == "gemm_simple_hopper" else set()

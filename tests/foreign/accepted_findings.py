@@ -1,6 +1,6 @@
-"""AcceptedFinding findings: races by the manual's text, and features that a compiler release lacks.
+"""Accepted findings: data races by the manual's text, and features that a compiler release lacks.
 
-Each has its reason. A listed finding that no longer occurs is a fault of this list.
+Each row states its reason. A listed finding that no longer occurs is a fault of this list.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AcceptedFinding:
-    """Findings by `rules` in kernels whose `compiler/source/name.target` matches one of the patterns, and their reason.
+    """Findings of `rules` in kernels whose `compiler/source/name.target` matches one of the patterns, and their reason.
 
     - `letter`: the finding is right by the manual's text, whatever devices do.
     - `lacks`: the release of the compiler lacks a feature of the source, and rejects it.
@@ -30,7 +30,7 @@ class AcceptedFinding:
 
 
 def known(verdict: Literal["letter", "lacks"], rules: str, kernels: str, reason: str) -> AcceptedFinding:
-    """Return a row; rules and patterns are given as words."""
+    """Return a row; `rules` and `kernels` (patterns) are separated by blanks."""
     return AcceptedFinding(tuple(kernels.split()), frozenset(rules.split()), verdict, reason)
 
 

@@ -3,7 +3,7 @@
     python -m tests.foreign.flagships FOLDER [--environments FOLDER]
 
 Writes `NAME.ptx` for each row below, and `made_by.json`: compiler and version of each. CUTLASS is compiled by the nvcc
-on PATH, which takes minutes (`nox -s evidence` puts its own nvcc there). The older project's kernels are traced by this
+on PATH, which takes minutes (`nox -s evidence` puts its own nvcc there). The kernels of pyptx 0.1.1 are traced by this
 repository.
 """
 
@@ -60,14 +60,14 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Older:
-    """A kernel of the older project's examples: the function that builds it, and its sizes."""
+    """A kernel of the examples of pyptx 0.1.1: the function that builds it, and its sizes."""
 
     module: str
     builder: str
     sizes: tuple[int, ...]
 
     def text(self) -> str:
-        """Trace it; the older project's examples must be importable."""
+        """Trace the kernel and return its PTX; the examples of pyptx 0.1.1 must be importable."""
         module = importlib.import_module(f"examples.blackwell.{self.module}")
         text: str = getattr(module, self.builder)(*self.sizes).ptx()
         return text
@@ -85,7 +85,7 @@ DSLS = {"triton": "flagships", "cutedsl": "flagships"}
 
 
 def of_dsls(into: Path, environments: Path) -> dict[str, str]:
-    """Write the flagship kernels of the Python languages; return the compiler of each."""
+    """Write the PTX of the flagship kernels of the Python languages; return the compiler of each."""
     made_by: dict[str, str] = {}
     for compiler in map(newest, DSLS):
         with tempfile.TemporaryDirectory() as folder:
@@ -99,7 +99,7 @@ def of_dsls(into: Path, environments: Path) -> dict[str, str]:
 
 
 def of_cutlass(into: Path, environments: Path) -> dict[str, str]:
-    """Write the instances of CUTLASS; return the compiler of each."""
+    """Write the PTX of the CUTLASS instances; return the compiler of each."""
     (cutlass,) = environment("cutlass", environments).glob("lib/python3*/site-packages/cutlass_library/source")
     version = re.search(r"==(\d+\.\d+\.\d+)", (REQUIREMENTS / "cutlass.txt").read_text(encoding="utf-8"))
     said = subprocess.run([NVCC, "--version"], check=True, capture_output=True, text=True).stdout
@@ -112,7 +112,7 @@ def of_cutlass(into: Path, environments: Path) -> dict[str, str]:
 
 
 def of_the_older(into: Path) -> dict[str, str]:
-    """Download the older project's wheel, trace its kernels, and write them; return the project version of each."""
+    """Download the wheel of pyptx 0.1.1, trace its kernels, and write their PTX; return the version for each."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, OLDER]
         subprocess.run(command, check=True)
@@ -128,7 +128,7 @@ def of_the_older(into: Path) -> dict[str, str]:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Compile everything."""
+    """Compile the kernels of all rows, and write `made_by.json`."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("into", type=Path, metavar="FOLDER")
     parser.add_argument("--environments", type=Path, default=ROOT / ".nox" / "corpus-environments", metavar="FOLDER")

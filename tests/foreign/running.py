@@ -51,7 +51,7 @@ class Fault:
 
     @property
     def of_a_rule(self) -> bool:
-        """Whether it is a finding of a rule; the kernel's outputs may be right nevertheless."""
+        """Whether the fault is a finding of a rule; the kernel's outputs may be right nevertheless."""
         return self.kind in rules()
 
 
@@ -86,12 +86,12 @@ class Outcome:
 
     @property
     def refused(self) -> bool:
-        """Whether the compiler rejected it, so that nothing ran."""
+        """Whether the compiler rejected the kernel, so that no launch ran."""
         return any(fault.kind == "refused" for fault in self.faults)
 
     @property
     def right(self) -> bool:
-        """Whether it ran and all outputs are right."""
+        """Whether the kernel ran and all outputs are right."""
         return all(fault.of_a_rule for fault in self.faults)
 
 

@@ -1,4 +1,4 @@
-"""Tests of the foreign session: which kernels it calls right and clean, which findings it lists, and its report."""
+"""Tests of the foreign session: which kernels it reports as right and clean, which findings it lists, and its page."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def made(chance: Random) -> Made:
 
 
 def module(instruction: str, declaration: str, variable: str, directive: str) -> str:
-    """Return a module that is valid except for these parts."""
+    """Return a module with these parts; everything else in it is valid."""
     return f"""{HEADER}.global .b32 variable;
 .func (.reg .b32 more) next(.reg .b32 one) {{ add.u32 more, one, 1; ret; }}
 {variable}

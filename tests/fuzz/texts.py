@@ -101,7 +101,7 @@ class Mutant:
 
 
 def mutant(chance: Random) -> Mutant:
-    """Return one mutant."""
+    """Return a mutant of a piece of a corpus module, with up to eight changes."""
     tokens = TOKEN.findall(piece(chance))
     done: list[str] = []
     for _ in range(chance.choice((1, 1, 2, 3, 8))):

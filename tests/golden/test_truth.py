@@ -1,4 +1,4 @@
-"""Law L7 on what hardware gave, without it: the simulator gives the recorded bits of every instruction and product."""
+"""Property L7 without a GPU: the simulator reproduces the recorded results of each instruction and MMA, bit by bit."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ pytestmark = pytest.mark.scaled
 
 TARGET, OF_WARPGROUPS = "sm_90", "sm_90a"
 TRUTH = read(Path(__file__).with_name("truth_sm_90.json"))
-# What has come since is compared when it has been recorded.
+# Instructions and MMAs that were added after the recording are compared once a recording contains them.
 INSTRUCTIONS = [row for row in RECORDED if row.opcode in TRUTH]
 WARP_PRODUCTS = [each.of(TRUTH) for each in mma.warp_products(OF_WARPGROUPS) if each.name in TRUTH]
 EDGES = [each for each in edges.warp_products(OF_WARPGROUPS) if each.name in TRUTH]
 GROUP_EDGES = [each for name, each in edges.group_products().items() if name in TRUTH]
 RECORDED_COPIES = [case for case in COPIES.values() if case.name in TRUTH]
-# A run of the recorder takes what there is time for, of each form the smallest and the largest number of columns first.
+# The recorder has a time limit: of each form, it runs the smallest and the largest number of columns first.
 GROUP_PRODUCTS = {
     f"{form} {case}": case
     for form, cases in mma.group_products().items()

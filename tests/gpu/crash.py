@@ -23,7 +23,7 @@ from .plans import plan_of, tile_plan
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-NOWHERE = 0x10_0000  # not mapped by the driver
+NOWHERE = 0x10_0000  # address that the driver does not map
 
 Report = dict[str, object]
 

@@ -1,4 +1,4 @@
-"""Kernels with one fault each, to compare NVIDIA's compute-sanitizer with the simulator: cases of its own tests.
+"""Kernels with one fault each, from the simulator's tests: NVIDIA's compute-sanitizer compared with the simulator.
 
     python -m tests.gpu.injected CASE faulty|mended
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["CHAINS", "QUESTIONS", "Chain", "Question"]
 
 TURNS = 8
-BLOCKS = 264  # two to an SM
+BLOCKS = 264  # two CTAs per SM, of 132 SMs
 N = 64
 LANES = 32
 UNWRITTEN = 0xDEADBEEF

@@ -53,7 +53,7 @@ def scaled(X, Y):
 
 
 class Arguments(ctypes.Structure):
-    """`scaled_arguments`; `count` was fixed at export."""
+    """C structure `scaled_arguments` of the bundle; `count` was fixed at export."""
 
     _fields_ = (("X", ctypes.c_uint64), ("Y", ctypes.c_uint64), ("alpha", ctypes.c_float))
 
@@ -66,7 +66,7 @@ CUDA = DLDevice(2, 0)
 
 
 class DLTensor(ctypes.Structure):
-    """DLPack 1.x; null strides mean row-major."""
+    """`DLTensor` of DLPack 1.x; null strides mean row-major."""
 
     _fields_ = (
         ("data", ctypes.c_void_p),
@@ -82,7 +82,7 @@ class DLTensor(ctypes.Structure):
 
 
 class Tensors(ctypes.Structure):
-    """`scaled_tensors`."""
+    """C structure `scaled_tensors` of the bundle."""
 
     _fields_ = (("X", ctypes.POINTER(DLTensor)), ("Y", ctypes.POINTER(DLTensor)), ("alpha", ctypes.c_float))
 
@@ -200,5 +200,5 @@ def test_tensors_run_the_bundled_code(gpu: Device, bundle: Path) -> None:  # noq
 
     loaded: Any = pyptx.load(bundle)["scaled"]
     x = torch.randn(SIZE, device="cuda")
-    for _ in range(2):  # in full, then through the launcher
+    for _ in range(2):  # through the full path, then through the launcher
         assert np.array_equal(loaded(x, alpha=1.5).cpu().numpy(), expected(x.cpu().numpy()))

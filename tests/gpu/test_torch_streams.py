@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.gpu, pytest.mark.torch]
 ENOUGH = 100_000_000  # cycles (about 50 ms): longer than any launch
 LONG = 20 * ENOUGH  # longer than it takes to trace, compile and load a kernel
 SIZE = 1 << 20
-MANY = 40  # scalars; an earlier version kept at most 16
+MANY = 40  # scalars; an earlier version cached at most 16
 
 
 def numbers(size: int = SIZE) -> torch.Tensor:

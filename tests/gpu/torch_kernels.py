@@ -113,7 +113,7 @@ def fill(Y):
 
 @kernel(in_specs=(VECTOR,), grid=1, block=1, arch=ARCH)
 def trap(X):
-    """Trap."""
+    """Kernel that executes `trap`."""
     ptx.global_ptrs(X)
     ptx.inst.trap()
     ptx.ret()

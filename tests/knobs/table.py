@@ -1,7 +1,7 @@
 """The knobs: functions that emit exact PTX, and their optional parameters.
 
-A knob is identified by its name on the pages (`m` is a module builder). Its words are its parameters with a default. A
-word that several functions share must be shown with one of them only.
+A knob is identified by its name on the pages (`m` is a module builder). Its *words* are its parameters with a default.
+The pages must show each word of a knob; of functions that share a word, one suffices.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ SHARED: dict[frozenset[str], tuple[str, ...]] = {
     frozenset(["label", "uniform", "define_label"]): ("ptx.if_", "ptx.elif_"),
     frozenset(["pred", "uniform"]): ("ptx.break_", "ptx.continue_"),
 }
-"""Words with the same meaning in several functions."""
+"""Parameters with the same meaning in several functions; the pages show them with one of these."""
 
 
 def words_of(function: Callable[..., object]) -> list[str]:
@@ -94,7 +94,7 @@ def words_of(function: Callable[..., object]) -> list[str]:
 
 
 def alternatives() -> list[tuple[str, tuple[str, ...]]]:
-    """Return each word with the knobs one of which must be shown with it; the word "" requires a call of any kind."""
+    """Return each word with the knobs of which one must show it; the word "" stands for a call with any arguments."""
     asked = {(word, knobs) for words, knobs in SHARED.items() for word in words if word != "name"}
     for knob, function in KNOBS.items():
         asked.add(("", (knob,)))

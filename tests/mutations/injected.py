@@ -10,7 +10,7 @@ from pyptx_sim.extension import extensions
 from .injected_tensors import INJECTED as TENSORS
 from .rows import injected
 
-_LUCK = frozenset({"tmem-race"})  # two operations issued at once; one after the other, it is a missing wait
+_LUCK = frozenset({"tmem-race"})  # requires two operations issued at once; in sequence, the finding is a missing wait
 _OF_ARRAYS = frozenset({"element-type"})  # a note about the launch's arrays, which operators do not change
 # Rules that no operator triggers on these subjects. `test_barrier_phases`, `test_inactive_lanes` and
 # `test_unconverted_addresses` of the packages test them.

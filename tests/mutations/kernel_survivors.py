@@ -21,7 +21,7 @@ _NUMBER_OF_REGISTER = re.compile(r"(%[a-z]+)\d+(_\d+)?")
 
 @dataclass(frozen=True, slots=True)
 class Survivor:
-    """A kind of survivor; `kernels` are patterns of kernel names."""
+    """A kind of surviving mutant; `kernels` are patterns of kernel names."""
 
     kind: Kind
     operator: str

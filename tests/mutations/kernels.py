@@ -56,12 +56,12 @@ class Case:
 
     @cached_property
     def file(self) -> Any:
-        """Module of the file."""
+        """Module of the example's file."""
         return import_module(f"examples.{self.name.partition(' ')[0].replace('/', '.')}")
 
     @cached_property
     def launched(self) -> Launchable:
-        """The kernel."""
+        """The example's kernel."""
         return self.kernel(self.file)
 
     @cached_property
@@ -173,7 +173,7 @@ def _gradients(queries: int, keys: int, head_dim: int) -> Callable[[Any], Argume
 
 
 def _fused_gradients(queries: int, keys: int, head_dim: int) -> Callable[[Any], Arguments]:
-    """Return the case of the kernel `FUSED`; what it adds to dQ is compared with the unmodified kernel's result."""
+    """Return the case of the kernel `FUSED`; its additions to dQ are compared with those of the unmodified kernel."""
 
     def case(file: Any) -> Arguments:
         shapes = (queries, 2), (keys, 1), (keys, 1), (queries, 2)

@@ -167,7 +167,7 @@ def _last_block() -> Case:
     a, parts, done, out = words(3, 64), np.zeros(3, np.uint32), np.zeros(1, np.uint32), np.zeros(1, np.uint32)
     folded = a[:, :32] + a[:, 32:]
     lanes = np.arange(32)
-    # Lane 0 adds what four shuffles return: lanes 0 to 15, each added to lane 31 - i.
+    # Lane 0 adds the results of four shuffles: lanes 0 to 15, each added to lane 31 - i.
     expected = (folded + folded[:, lanes ^ 31])[:, :16].sum(1).astype(np.uint32)
     return [a, parts, done, out], [(parts, expected), (out, expected.sum(keepdims=True).astype(np.uint32))]
 

@@ -17,7 +17,7 @@ Kind: TypeAlias = Literal["equivalent", "lenient", "gap"]
 
 @dataclass(frozen=True, slots=True)
 class Survivor:
-    """A kind of survivor; without `subjects`, of every subject."""
+    """A kind of surviving mutant; without `subjects`, of every subject."""
 
     kind: Kind
     operator: str

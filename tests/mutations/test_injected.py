@@ -64,7 +64,7 @@ def test_a_subject_assembles(name: str) -> None:
 
 @pytest.mark.parametrize(("row", "schedule"), runs(ROWS))
 def test_a_injected_fault_is_found_and_named(row: Injected, schedule: dict[str, Any]) -> None:
-    """With a seed, some finding must occur; the row's finding must occur with this or a later seed."""
+    """A schedule must report a finding; with a seed, the row's finding must occur with that seed or a later one."""
     subject, module = SUBJECTS[row.subject], injected(row).module
     found = subject.run(module, **schedule).findings
     assert found

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.scaled, pytest.mark.hopper, pytest.mark.blackwell, pytest.mark.no_cover]
 
 TRIED = full(list(KERNELS), default=["ampere/transpose"])
-STEPS = 60_000  # limit for a run; endless loops are refused
+STEPS = 60_000  # basic blocks per run; endless loops exceed this limit
 ENDLESS = "step limit of"
 SCHEDULES: tuple[dict[str, Any], ...] = ({}, {"delay_async": True}, {"seed": 1}, {"seed": 2})
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.scaled, pytest.mark.hopper, pytest.mark.blackwell]
 
 TRIED = full(list(SUBJECTS), default=["cluster_exchange"])
-STEPS = 60_000  # limit for a run; endless loops are refused
+STEPS = 60_000  # basic blocks per run; endless loops exceed this limit
 
 
 def tried(subject: Subject, module: Module) -> Result:

@@ -111,7 +111,7 @@ def _cover(tool: Tool, names: list[str]) -> tuple[str, ...]:
 
 
 def main() -> None:
-    """Rewrite the files."""
+    """Rewrite the files with the results of ptxas."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--ptxas", type=Path, required=True)
     parser.add_argument("paths", nargs="+", type=Path)

@@ -86,7 +86,7 @@ def _modifiers(form: Form) -> Iterator[str]:
 
 
 def _types(form: Form) -> Iterator[str]:
-    """Replace a type."""
+    """Replace a type in the opcode by another type."""
     known = sorted(TYPES)
     first, *others = form.node.opcode
     for i, other in enumerate(others):

@@ -1,4 +1,4 @@
-"""Changes of one thing in the lines of a module. Each function changes the list in place, or does nothing."""
+"""Change one line, name or operand of a module. Each function changes the list of lines in place, or does nothing."""
 
 from __future__ import annotations
 

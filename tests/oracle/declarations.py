@@ -61,11 +61,11 @@ class Declared:
 
     @property
     def text(self) -> str:
-        """The whole module."""
+        """The module that contains the snippet."""
         return MODULES[self.kind].replace("@", self.snippet.replace("\\n", "\n"), 1)
 
     def __str__(self) -> str:
-        """Return the line of the file."""
+        """Return the line for the file: verdicts and snippet."""
         return f"{''.join('+' if taken else '-' for taken in self.taken)}\t{self.snippet}"
 
 
@@ -93,7 +93,7 @@ def is_taken(tool: Tool, text: str, target: str = "sm_90a") -> bool:
 
 
 def ask(tools: Iterable[Tool], cases: Iterable[Declared]) -> list[Declared]:
-    """Run every tool on every case."""
+    """Return the cases with the verdict of each ptxas."""
     tools = tuple(tools)
 
     def asked(case: Declared) -> Declared:
@@ -104,7 +104,7 @@ def ask(tools: Iterable[Tool], cases: Iterable[Declared]) -> list[Declared]:
 
 
 def main() -> None:
-    """Rewrite the files."""
+    """Rewrite the files with the verdicts of both releases."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--ptxas", type=Path, nargs=len(RELEASES), required=True)
     options = parser.parse_args()

@@ -52,7 +52,7 @@ class Case:
 
     @property
     def differs(self) -> bool:
-        """Whether only one of them accepts it."""
+        """Whether only one of the check and ptxas accepts it."""
         return (self.ours is None) != (self.theirs is None)
 
     @property
@@ -70,7 +70,7 @@ class Case:
 
 
 def of_statements(tool: Tool, texts: Sequence[str]) -> list[Case]:
-    """Check statements, many in a file, and each difference again in its own file."""
+    """Check statements with ptxas, many in a file, and each statement with a difference again in its own file."""
     assembler = Assembler(tool, TARGET, VERSION)
     parts = [texts[start : start + AT_ONCE] for start in range(0, len(texts), AT_ONCE)]
     theirs: dict[str, str | None] = {}
@@ -88,7 +88,7 @@ def _alone(assembler: Assembler, text: str) -> str | None:
 
 
 def of_modules(tool: Tool, kind: str, texts: Sequence[str]) -> list[Case]:
-    """Check modules."""
+    """Check modules with `pyptx check` and with ptxas."""
     with ThreadPoolExecutor(PROCESSES) as pool:
         theirs = pool.map(partial(refusal, tool), texts)
         return [Case(kind, text, _complaint(text), said) for text, said in zip(texts, theirs, strict=True)]

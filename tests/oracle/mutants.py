@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 CORPUS = Path(__file__).resolve().parents[2] / "corpus"
-MOST_BYTES = 12_000  # of a module to be changed
+MOST_BYTES = 12_000  # size limit of a module to be changed
 FEWEST_LINES = 6
 PROCESSES = 2
 AGREE, MISS, ALONE, LISTED = "agree", "miss", "stricter", "listed"
@@ -56,7 +56,7 @@ class Mutant:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Result of check and ptxas for a mutant: `outcome` is one of four words, `said` the first message of either."""
+    """Results of check and ptxas for a mutant: `outcome` is one of four words, `said` the first message of either."""
 
     mutant: Mutant
     tool: Tool
@@ -128,7 +128,7 @@ def judge(tool: Tool, mutant: Mutant) -> Verdict:
 
 
 def judge_all(tools: Sequence[Tool], seed: int, count: int) -> list[Verdict]:
-    """Compare each tool with the check on `count` mutants that it can read."""
+    """Compare each ptxas with the check on `count` mutants of PTX versions that this ptxas reads."""
     asked = [(tool, mutant) for tool in tools for mutant in mutants(tool.newest_ptx, seed, count)]
     with ThreadPoolExecutor(PROCESSES) as pool:
         return list(pool.map(judge, *zip(*asked, strict=True)))

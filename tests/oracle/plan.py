@@ -61,7 +61,8 @@ def plan(
         if not homes:
             continue
         cases = list(cases_of(row, chance, valid=valid, broken_each=broken))
-        # The first, the last and a random home each get a share, to cover modifiers with their own requirements.
+        # The last target that has the row gets all cases; the first and a random one get a third each, because
+        # modifiers have their own requirements.
         for home, share in zip(dict.fromkeys((homes[0], homes[-1], chance.choice(homes))), (0, 1, 2), strict=False):
             at_home.setdefault(home, []).extend(cases if share == 1 or len(homes) == 1 else cases[share::3])
         samples.append((row, homes[0], [case for case in cases if case.fault == "valid"][:2]))
@@ -93,7 +94,7 @@ def _before(
 
 
 def _oldest_home(row: InstructionRow, home: str) -> TargetRow:
-    """Return the target to test a row's first version: the one that PTX introduced first."""
+    """Return the target on which to test a row's first version: the target that PTX introduced first."""
     homes = [
         target
         for target in TARGETS

@@ -78,8 +78,8 @@ class Assembler:
     def _narrow_among(self, verdicts: dict[str, str | None]) -> dict[str, str]:
         """Return errors about addresses in 32-bit registers, among instructions that are otherwise valid.
 
-        ptxas checks the address width only just before code generation. A module with one such address does not reach
-        it, so one is added, and no code is generated.
+        ptxas checks the address width only just before code generation. A module with such an address fails before code
+        generation, so one is added to skip code generation.
         """
         pending = [text for text, complaint in verdicts.items() if complaint is None and _NARROW.search(text)]
         found: dict[str, str] = {}

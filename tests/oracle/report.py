@@ -47,7 +47,7 @@ def declared(name: str) -> str | None:
     return None if name in special_registers() else SYMBOLS.get(name) or register_type(name)
 
 
-# The same instruction is checked for target after target.
+# Cached, because the same instruction is checked for many targets.
 parsed = functools.lru_cache(maxsize=20_000)(parse_instruction)
 
 

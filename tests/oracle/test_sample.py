@@ -48,7 +48,7 @@ def test_ptxas_takes_every_target_with_its_default_version() -> None:
 
 
 def test_ptxas_knows_no_target_before_its_version() -> None:
-    # sm_88: the manual says 9.0, ptxas 13.0 has it since 7.4.
+    # sm_88: since PTX 9.0 in the manual, since PTX 7.4 in ptxas 13.0.
     for target in TARGETS:
         if target.number < 75 or target.until or target.since > (9, 0) or target.name == "sm_88":
             continue

@@ -107,7 +107,7 @@ def loaded(path: Path) -> ModuleType:
     assert specification is not None
     assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)
-    sys.modules[specification.name] = module  # dataclasses look it up there
+    sys.modules[specification.name] = module  # dataclasses look the module up there
     specification.loader.exec_module(module)
     return module
 

@@ -1,6 +1,7 @@
 """Print a module as Python that calls public names only, one statement per line, without sugar and raw text.
 
-Whitespace and source text that the tree leaves unset follow the style; `ptx.formatted` is printed for the others.
+Whitespace and source text that the tree leaves unset follow the style; `ptx.formatted` is printed for all other
+formatting.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def printed(module: nodes.Module, *, unchecked: bool = False) -> Iterator[str]:
 
 
 def lines(*given: str) -> str:
-    """Return lines as text."""
+    """Return lines of Python as one text."""
     return "".join([f"{line}\n" for line in given])
 
 

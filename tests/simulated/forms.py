@@ -84,7 +84,7 @@ def rows_of(target: str, version: tuple[int, int]) -> list[InstructionRow]:
 def legal_forms(
     row: InstructionRow, target: str, version: tuple[int, int], chance: random.Random, most: int | None
 ) -> Iterator[str]:
-    """Yield forms of a row that are legal on `target`: the first and some others, `most` in all; every form if None."""
+    """Yield a row's forms that are legal on `target`: of `most` forms, the first one included, or of all if None."""
     chosen = forms(row) if most is None else some_forms(row, chance, most)
     return (form for form in chosen if _is_legal(form, target, version))
 

@@ -149,7 +149,7 @@ def test_ptxas_takes_the_forms_that_are_run(target: str) -> None:
 @pytest.mark.parametrize("target", RUN_TARGETS)
 @pytest.mark.parametrize("checks", ["all", "none"])
 def test_random_forms_run_on_random_values(checks: str, target: str) -> None:
-    """With meaningless values an instruction may fault, but the simulator must not fail."""
+    """On random values an instruction may fault, but the simulator must not raise an internal error."""
     chance = random.Random(3)
     broken = {}
     for form in drawn(target, RUN_VERSION):

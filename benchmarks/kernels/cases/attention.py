@@ -63,7 +63,7 @@ class Differentiate:
 
 
 def scores_of(q: Tensor, k: Tensor, *, causal: bool) -> Tensor:
-    """Return the scores of one example in float64, [H, queries, keys]."""
+    """Return the scores of one batch element in float64, [H, queries, keys]."""
     import torch
 
     scores: torch.Tensor = torch.einsum("qhd,khd->hqk", q.double(), k.double()) * q.shape[2] ** -0.5
@@ -76,7 +76,7 @@ def scores_of(q: Tensor, k: Tensor, *, causal: bool) -> Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """Attention in float64, one example after the other."""
+    """Attention in float64, one batch element at a time."""
 
     causal: bool
 
@@ -94,7 +94,7 @@ class Exact:
 
 @dataclass(frozen=True, slots=True)
 class ExactGradients:
-    """Gradients of attention in float64, one example after the other."""
+    """Gradients of attention in float64, one batch element at a time."""
 
     causal: bool
 
@@ -111,7 +111,7 @@ class ExactGradients:
 
 
 def sizes(shape: Sequence[int], heads_of_keys: int, inputs: int) -> list[tuple[int, ...]]:
-    """Return the shapes of Q, K, V, and of the gradient of O if there is a fourth."""
+    """Return the shapes of the first `inputs` of Q, K, V, and the gradient of O."""
     batch, length, heads, head_dim = shape
     own: tuple[int, ...] = (batch, length, heads, head_dim)
     other: tuple[int, ...] = (batch, length, heads_of_keys, head_dim)

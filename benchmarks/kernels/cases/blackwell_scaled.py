@@ -141,7 +141,7 @@ def product(name: str, make: Any, small: Any, rival: Any, reference: Any, bits: 
 
 
 def words_of(codes: Tensor) -> Tensor:
-    """Return the bytes of scale factors, in rows, as words in the memory layout."""
+    """Return a row-major matrix of one-byte scale factors as words in the layout of `examples/blackwell/scales.py`."""
     import torch
 
     rows, columns = codes.shape
@@ -178,7 +178,7 @@ def to_nvfp4(x: Tensor) -> tuple[Tensor, ...]:
 
 
 def quantiser(name: str, bits: float, reference: Any, reads: int) -> Case:  # noqa: ANN401 - a callable
-    """Return the case of a square bf16 matrix that is read `reads` times; results must be bit-identical."""
+    """Return the case of quantizing a square bf16 matrix, read `reads` times; results must be bit-identical."""
     size = 8192
     return Case(
         name=f"blackwell quantise {name} {size}²",

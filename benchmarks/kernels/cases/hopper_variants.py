@@ -1,6 +1,6 @@
 """Variants of Hopper's kernels, each compared with the default; the measured ratios decide between them.
 
-Overlapping launches; gradients with five products.
+The variants are launches that overlap their prerequisite grid, and attention gradients with five MMAs per step.
 """
 
 from __future__ import annotations

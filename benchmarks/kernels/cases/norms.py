@@ -20,14 +20,14 @@ TYPES = {"float32": "f32", "bfloat16": "bf16"}
 
 @dataclass(frozen=True, slots=True)
 class ForRows:
-    """Kernel that `maker` returns for rows of this number of elements of a type, built when it is first called."""
+    """Kernel that `maker` returns for rows of `columns` elements of `dtype`, built when it is first called."""
 
     maker: Callable[..., Any]
     columns: int
     dtype: str
 
     def __call__(self, *tensors: Tensor) -> Any:  # noqa: ANN401 - a tensor, or a tuple of them
-        """Call the kernel."""
+        """Build the kernel and call it; the example's function caches it."""
         from pyptx import types
 
         return self.maker(self.columns, getattr(types, TYPES[self.dtype]))(*tensors)
@@ -77,7 +77,7 @@ class Exact:
     function: Callable[..., Any]
 
     def __call__(self, *tensors: Tensor) -> Any:  # noqa: ANN401 - whatever the function returns
-        """Call the function."""
+        """Call the function with the tensors in float64."""
         return self.function(*(tensor.double() for tensor in tensors))
 
 
@@ -100,7 +100,7 @@ class Subject:
     capability: tuple[int, int] = HOPPER
 
     def case(self, rows: int, columns: int, dtype: str = "float32", goal_us: float | None = None) -> Case:
-        """Return the row for one size."""
+        """Return the case for one size of the matrices."""
         kernel = late(f"examples.{self.folder}.{self.maker}")
         prefix = "" if self.folder == "hopper" else f"{self.folder} "
         # Compiled for this shape only: for a second shape torch would build a slower kernel for all shapes.

@@ -48,7 +48,7 @@ class Scaled:
     packed: bool
 
     def __call__(self, generator: Generator) -> tuple[Tensor, ...]:
-        """Draw them; any byte is two numbers of e2m1."""
+        """Draw operands and scale factors; any byte is two e2m1 numbers."""
         import torch
 
         rows = (self.m, self.n)

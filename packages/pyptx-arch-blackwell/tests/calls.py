@@ -93,7 +93,7 @@ def where(row: MmaTypes) -> tuple[str, ...]:
 
 
 def since(row: MmaTypes) -> tuple[int, int]:
-    """Return the PTX version of a row's MMA; block16 and block32 came with 8.8."""
+    """Return the first PTX version of a row's MMA: 8.8 for block16 and block32."""
     return (8, 8) if row.kind == "mxf4nvf4" else (8, 6)
 
 
@@ -167,7 +167,7 @@ def options() -> Iterator[Call]:
 
 
 def deep() -> Iterator[Call]:
-    """Yield MMA with K = 96."""
+    """Yield MMA calls with K = 96."""
     for kind, (cta_group, m), block in product(("mxf4", "mxf4nvf4"), ((1, 128), (2, 256)), (16, 32)):
         row = next(row for row in PRODUCTS if (row.kind, row.cta_group, row.sparse) == (kind, cta_group, False))
         if block not in {int(size[5:]) for size in SCALE_SIZES[kind] if size.startswith("block")}:

@@ -89,8 +89,8 @@ def scales_of_row(it: Product) -> int:
 def put_scales(memory: Array, codes: Array, column: int, byte: int, halves: int = 1) -> None:
     """Put scale factors into the lanes of all warps: row i in lane i % 32, one column for each 32 rows.
 
-    They begin at `byte` of a word. Factors past its end follow in the next group of columns: 4 columns on for up to 128
-    rows, 8 for more.
+    The scale factors of a row begin at `byte` of a word. Those past its end are in the next group of columns: 4 columns
+    further for up to 128 rows, 8 columns for more.
     """
     cells = memory.view(np.uint8).reshape(LANES, COLUMNS, 4)
     each = len(codes) // halves

@@ -121,7 +121,7 @@ def test_they_are_so_whenever_they_are_done(case: Product, schedule: dict[str, i
 
 @pytest.mark.parametrize("options", [{}, {"seed": 5}, {"delay_async": True}], ids=str)
 def test_a_sum_takes_its_scales_byte_by_byte(options: dict[str, Any]) -> None:
-    """Accumulate four MMAs of K = 32 with scale factor IDs 0 to 3, as kernels do that copy 128 elements' factors."""
+    """Accumulate four MMAs of K = 32 with scale factor IDs 0 to 3: kernels copy scale factors of K = 128 at once."""
     bench, sums = Bench(), None
     for step in range(4):
         layout = Layout("K", 128, skip=32 * step)

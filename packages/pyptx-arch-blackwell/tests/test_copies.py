@@ -62,7 +62,7 @@ def test_pairs_of_warps_receive_halves() -> None:
 
 
 def test_copies_put_scale_factors_where_products_look_for_them() -> None:
-    """Blocks of 128 rows by 4 factors: byte i % 32 * 16 + i // 32 * 4 + j; one 32-row copy fills 4 columns."""
+    """Blocks of 128 rows by 4 scale factors: byte i % 32 * 16 + i // 32 * 4 + j; one 32-row copy fills 4 columns."""
     copy = COPIES["32x128b", "warpx4"]
     factors = scale_factors("b", "mxf4nvf4", "block16", m=128, n=256, k=64)
     for i, j in product(range(256), range(4)):
@@ -85,7 +85,8 @@ def test_a_copy_brings_the_metadata_of_four_products() -> None:
     """CUTLASS stores f16 metadata of 128 rows by K = 128 with the 16 bytes of a lane contiguous."""
     copy = COPIES["128x128b", ""]
     for product_, row, chunk in product(range(4), range(128), range(8)):
-        # One bit per element: 16 rows of 128 bits, row g + 8 next to row g, the last 16 of 32 elements 8 rows on.
+        # One bit per element; 16 rows of A fill 16 source rows of 128 bits. Source row g has rows g and g + 8 of A,
+        # source row g + 8 the last 16 of their 32 elements.
         bit = row % 8 * 128 + row // 8 % 2 * 16 + row // 16 * 2048
         bit += chunk % 4 * 4 + chunk // 4 * 1024 + product_ * 32
         source, inside = divmod(bit, 128)

@@ -47,7 +47,7 @@ def evaluate(modes: Modes, number: int) -> int:
 
 
 def addresses(modes: Modes, row: int, copies: Modes, chunk: int, groups: int) -> set[tuple[int, int, int]]:
-    """Return the lanes, columns and bytes of a factor: bytes of a word vary first, then groups of columns."""
+    """Return the lanes, columns and bytes of a scale factor: bytes of a word vary first, then groups of columns."""
     number = evaluate(modes, row) + evaluate([(4, LANES), (8, groups * 4 * LANES)], chunk)
     found = set()
     for copy in range(copies[0][0]):
@@ -70,7 +70,7 @@ def test_factors_of_a_lie_as_the_layout_algebra_says(
     assert (factors.rows, factors.chunks) == (rows, count)
     for row, chunk in product(range(rows), range(count)):
         modes = [(32, 1), (rows // 32, 4 * LANES)]
-        # A K block has several MMAs: each one's factors begin where those of the previous one end.
+        # A K block has several MMAs: the scale factors of each begin where those of the previous MMA end.
         assert held(factors, row, chunk) == addresses(modes, row, [(4, 32)], start + chunk, 4)
 
 
@@ -92,7 +92,7 @@ def test_factors_of_b_lie_as_the_layout_algebra_says(
 
 
 def test_a_block_of_512_bytes_is_copied_as_cublas_lays_it_out() -> None:
-    # Factor j of row i is byte (i % 32) * 16 + i // 32 * 4 + j, and a copy of 32 lanes by 16 bytes moves it.
+    # Scale factor j of row i is byte (i % 32) * 16 + i // 32 * 4 + j, and a copy of 32 lanes by 16 bytes moves it.
     factors = scale_factors("a", "mxf4nvf4", "scale_vec::4X", m=128, n=8, k=64)
     for row, chunk in product(range(128), range(4)):
         lane, byte = divmod(row % 32 * 16 + row // 32 * 4 + chunk, 16)
@@ -115,7 +115,7 @@ def test_no_two_factors_share_a_byte_and_the_columns_read_are_theirs(
 
 
 def test_six_factors_run_into_the_next_group_of_columns() -> None:
-    """CUTLASS: 24 factors of K = 384, four MMAs of K = 96; the second one begins at byte 2 of the second group."""
+    """CUTLASS: 24 scale factors of K = 384, 4 MMAs of K = 96; the second MMA begins at byte 2 of the second group."""
     first, second = (
         scale_factors("a", "mxf4nvf4", "block16", m=128, n=256, k=96, identifier=start) for start in (0, 2)
     )

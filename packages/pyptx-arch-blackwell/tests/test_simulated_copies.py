@@ -156,7 +156,7 @@ ret;
 def test_a_commit_arrives_at_the_barriers_of_all_blocks_that_it_names(
     masks: tuple[int, ...], seed: int, *, delay_async: bool
 ) -> None:
-    """Each of four CTAs expects one arrival per mask that includes it: with fewer it would hang."""
+    """Each of four CTAs expects one arrival per mask that includes it: with fewer arrivals, its wait would hang."""
     arrivals = [sum(mask >> block & 1 for mask in masks) for block in range(4)]
     given, out = np.array(list(zip(masks, arrivals, strict=True)), np.uint32), np.zeros(4, np.uint32)
     result = run(

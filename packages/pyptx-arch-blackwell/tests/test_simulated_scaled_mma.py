@@ -90,7 +90,7 @@ class Matrices:
     kept: Any = None  # columns stored for each row of a sparse A
 
     def product(self, kind: Kind, types: tuple[str, str]) -> tuple[Any, Any]:
-        """Return D in float64, and the same of magnitudes."""
+        """Return D in float64, and D of the magnitudes of A, B and C."""
         length = self.a.shape[1] // kind.scales
         a = value(self.a, types[0]) * np.repeat(scale(self.of_a, kind), length, axis=1)
         b = value(self.b, types[1]) * np.repeat(scale(self.of_b, kind), length, axis=0)
@@ -347,7 +347,7 @@ LEAST = {"e5m2": -14, "e4m3": -6, "e2m1": 0}
 
 
 def term(*factors: tuple[Any, str, Any]) -> tuple[Fraction, int]:
-    """Return a product, and its exponent: the sum over factors of the exponent in their format and of their scale."""
+    """Return the scaled elements' product, and its exponent: the sum of the exponents of elements and scale factors."""
     product, exponent = Fraction(1), 0
     for number, element, factor in factors:
         product *= Fraction(float(number)) * Fraction(float(factor))

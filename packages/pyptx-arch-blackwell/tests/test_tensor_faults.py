@@ -235,7 +235,7 @@ def relaxed(barrier: str) -> str:
 
 
 def handed(first: tuple[str, ...], second: tuple[str, ...], **options: Any) -> set[str]:
-    """Return the rules of findings: operations of thread 0, or its warp, then operations of thread 32."""
+    """Return the rules of findings for operations of thread 0 or its warp, followed by operations of thread 32."""
     acts = ("@!%p1 bra LAST;", *second, "LAST:", wait("done"), "bar.sync 0;", FREE)
     return {each.rule for each in found(OWN, *first, *acts, **options) if each.severity != "note"}
 
@@ -251,7 +251,7 @@ def test_a_load_comes_before_a_product_by_relaxed_synchronisation_between_fences
     assert handed((*load, *first[::-1]), (*second, *work), **schedule) == {"early-reuse"}
     assert handed((*load, *first), (second[0], *work), **schedule) == {"early-reuse"}
     assert handed((*load, *first), (*second[::-1], *work), **schedule) == {"early-reuse"}
-    assert handed((*load, *first), (wait("ready"), *work), **schedule) == set()  # acquires; the fence is a note
+    assert handed((*load, *first), (wait("ready"), *work), **schedule) == set()  # acquires; the missing fence is a note
     releasing = ARRIVE.replace(".relaxed", ".release")
     assert handed((*load, "@%p0 " + releasing), (*second, *work), **schedule) == set()
 
@@ -281,9 +281,9 @@ def test_a_pipeline_goes_on_in_another_thread_behind_relaxed_synchronisation(sch
 
 @schedules
 def test_fences_of_tensor_memory_order_no_other(schedule: dict[str, Any]) -> None:
-    """tcgen05 fences do not order shared memory: the value that is read is not ordered."""
+    """tcgen05 fences do not order shared memory: the load races with the store."""
     send = "bar.sync 0;\n@%p0 st.shared.u32 [columns], %r1;"
-    receive = "ld.shared.u32 %r13, [columns];\nsetp.eq.u32 %p5, %r13, 77;\n@%p5 trap;"  # uses the value, else a note
+    receive = "ld.shared.u32 %r13, [columns];\nsetp.eq.u32 %p5, %r13, 77;\n@%p5 trap;"  # an unused load is a note
     first, second = ("@%p0 " + BEFORE, "@%p0 " + ARRIVE), (relaxed("ready"), AFTER, receive, multiply(), COMMIT)
     assert handed((send, *first), second, **schedule) == {"shared-race"}
     released = "@%p0 fence.acq_rel.cta;", "@%p0 " + ARRIVE

@@ -31,7 +31,7 @@ MODES = ({}, {"delay_async": True}, {"seed": 1})
 
 
 def tile(mn: int, layout: tuple[str, str | None]) -> SharedTile:
-    """Return a tile of bytes with a swizzle; with the widest that fits if its rows are not a multiple of it."""
+    """Return a tile of bytes with a swizzle: the widest valid one if rows are not multiples of the given swizzle."""
     major, swizzle = layout
     shape = (mn, K) if major == "K" else (K, mn)
     width = int(swizzle[:-1]) if swizzle else 16

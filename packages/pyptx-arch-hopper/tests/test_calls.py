@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.scaled, pytest.mark.ptxas]
 
 CALLS = calls()
-# Tests that reject thousands of calls use one of four, unless all kernels are selected.
+# Tests that reject thousands of calls use one call of four, unless all kernels are selected.
 SOME = share(CALLS, 4)
 ASKED = (9, 0)  # newest PTX version of ptxas 13.0
 HERE = "calls.py:"

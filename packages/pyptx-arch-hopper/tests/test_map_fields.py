@@ -59,7 +59,7 @@ def stored(code: str) -> set[tuple[int, int]]:
 
 
 def expected(field: str, ordinal: int) -> set[tuple[int, int]]:
-    """Return the same from the table."""
+    """Return, in the format of `stored`, the bits that the table has for a field."""
     words = dict[int, int]()
     for first, count in FIELDS[field, ordinal].pieces:
         for bit in range(first, first + count):
@@ -81,7 +81,7 @@ def test_a_field_lies_where_ptxas_stores_it(field: str, ordinal: int) -> None:
     ("field", "value"), [(field, value) for field, count in MODES.items() for value in range(count)]
 )
 def test_a_mode_has_the_bits_that_ptxas_stores(field: str, value: int) -> None:
-    """For a constant, ptxas emits its one bits with the field's mask, or zero bits under the mask."""
+    """For a constant value, ptxas sets its one bits under the field's mask, or clears its zero bits."""
     code = sass(target_of(field, value))[field, value]
     place = FIELDS[field, 0]
     ones = place.write(0, ELEMENT_CODES[value] if field == "elemtype" else value) >> 64

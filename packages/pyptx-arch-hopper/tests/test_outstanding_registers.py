@@ -1,4 +1,4 @@
-"""Accesses to registers of outstanding wgmma.mma_async are reported, and a late schedule gives the wrong result.
+"""Accesses to registers of outstanding wgmma.mma_async are reported; delayed completion gives the wrong result.
 
 The severity depends on the waits that ptxas inserts, which the last test verifies. Manual: "wgmma.fence",
 "wgmma.wait_group".
@@ -121,7 +121,7 @@ def moved(registers: tuple[str, ...]) -> str:
 def dealt(words: Array, *, whole: bool = False) -> Array:
     """Return the accumulators of each thread of A times B, `[128, 4]`: element (k, n) of B is n + 1, for every k."""
     elements = words.astype("<u4").view(np.uint8 if whole else ml_dtypes.bfloat16).astype(np.float64)
-    registers = elements.reshape(32, 4, 4, -1).sum(axis=(1, 3))  # over the four threads of a row
+    registers = elements.reshape(32, 4, 4, -1).sum(axis=(1, 3))  # sum over the four threads of a row
     rows = registers[:, :2] + registers[:, 2:]
     columns = np.arange(1, 9).reshape(4, 1, 2)
     return (rows[:, None, :, None] * columns).reshape(128, 4)
@@ -155,8 +155,8 @@ def third(given: Inputs) -> Array:
 class Case:
     """A body that accesses a register too early, a correct body, and the accumulators that both should have.
 
-    `waits`: the number of waits that ptxas inserts in the faulty body; None if it renames registers, or releases
-    differ. `delay_async`: a late schedule gives the wrong result.
+    `waits`: the number of waits that ptxas inserts in the faulty body; None if ptxas renames registers, or if ptxas
+    releases differ. `delay_async`: delayed completion gives the wrong result.
     """
 
     name: str

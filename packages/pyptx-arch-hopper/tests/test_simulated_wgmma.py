@@ -171,7 +171,12 @@ def thinned(rng: np.random.Generator, case: Case) -> tuple[Array, Array, Array]:
 
 
 def metadata_of(fields: Array, case: Case) -> Array:
-    """Distribute fields of 16 rows: a word per half of K to two threads, for 8-bit elements a word to each of four."""
+    """Return the metadata word of each of 128 threads, from the fields of each row, `[64, fields]`.
+
+    16- and 32-bit elements: two threads of each quad have a word, one for each half of K, with the fields of row g in
+    its lower half and those of row g + 8 in its upper half. 8-bit elements: all four threads have a word, for the first
+    half of K in rows g and g + 8, then for the second half.
+    """
     words = np.zeros(128, np.uint32)
     bits = fields << (2 * (np.arange(fields.shape[1]) % 16)).astype(np.uint32)
     for warp in range(4):

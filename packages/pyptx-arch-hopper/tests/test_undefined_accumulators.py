@@ -64,7 +64,10 @@ def findings(
     delay_async: bool = False,
     seed: int = 0,
 ) -> list[Any]:
-    """Run with `rows` of A and `columns` of B defined; of threads below `threads`, `lanes` of each four store D."""
+    """Return the findings of a run with `rows` of A and `columns` of B defined.
+
+    The first `lanes` of each four threads store D, in threads 0 to `threads` - 1.
+    """
     text = "".join((HEAD, *body, TAIL))
     words = {"ROWS": rows, "COLUMNS": columns, "THREADS": threads, "LANES": lanes}
     for word, number in words.items():
@@ -111,7 +114,7 @@ HELD = "mov.u32 %r14, 0; mov.u32 %r15, 0; mov.u32 %r16, 0; mov.u32 %r17, 0;"
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_a_factor_in_registers_spoils_the_rows_of_its_thread(schedule: dict[str, Any]) -> None:
-    """Warp 3 holds rows 48 to 63."""
+    """Undefined registers of A in warp 3 make rows 48 to 63 of D undefined."""
     some = "setp.lt.u32 %p2, %r1, 96; " + HELD.replace("mov", "@%p2 mov")
     held = multiply(how=A_HELD)
     assert rules(HELD, held, **schedule) == set()

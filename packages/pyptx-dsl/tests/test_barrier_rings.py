@@ -1,4 +1,4 @@
-"""Rings of mbarriers: `address` selects how the address of a stage is computed; waits use the ring's settings."""
+"""Rings of mbarriers: `address` lists the instructions that compute a stage's address; waits use the ring's options."""
 
 from __future__ import annotations
 

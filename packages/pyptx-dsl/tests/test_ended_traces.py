@@ -55,7 +55,7 @@ def test_a_trace_is_freed_without_the_garbage_collector(
         left = gc.collect()
     finally:
         gc.enable()
-    assert left < 50  # of hundreds of statements; the number does not grow with them
+    assert left < 50  # objects; their number does not grow with the hundreds of statements
 
 
 YOUNG = """

@@ -1,4 +1,4 @@
-"""Queries about frameworks do not import them."""
+"""Whether an array is torch's or jax's is found without importing the framework."""
 
 from __future__ import annotations
 

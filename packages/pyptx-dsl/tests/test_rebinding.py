@@ -96,7 +96,7 @@ class State:
         self.last = reg.scalar(f32, init=0.0)
 
     def add(self) -> None:
-        """Rebind an attribute."""
+        """Rebind the attribute `total` to the register of the sum."""
         self.total = self.total + 1.0
 
 

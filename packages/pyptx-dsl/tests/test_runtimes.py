@@ -119,6 +119,6 @@ def test_runtimes_with_launchers_take_turns(monkeypatch: pytest.MonkeyPatch) -> 
     assert ways == [
         *("long words",),  # the first call of each framework takes the slow path
         *("words", "long numbers"),
-        *("numbers", "words"),  # the latest launcher passes other arrays to the one before
+        *("numbers", "words"),  # the latest launcher forwards other arrays to the previous launcher
         *("numbers", "numbers"),
     ]

@@ -20,7 +20,7 @@ HERE = Path(__file__).name
 
 
 class Bench:
-    """Registers for calls, made inside a trace."""
+    """Registers and an mbarrier for the operands of calls; create it inside a trace."""
 
     def __init__(self) -> None:
         self.a, self.w, self.p, self.q = reg.scalar(u32), reg.scalar(u64), reg.scalar(pred), reg.scalar(pred)
@@ -30,7 +30,7 @@ class Bench:
 
 
 def instruction(call: Callable[[Bench], object], arch: str, version: tuple[int, int]) -> str:
-    """Return the instruction that a call emits."""
+    """Return the instruction that a call emits for a target and a PTX version."""
 
     def k() -> None:
         call(Bench())

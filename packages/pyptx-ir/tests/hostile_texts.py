@@ -13,7 +13,7 @@ OPEN = f"{HEAD}.entry k() {{\n.reg .b32 %r<9>;\n"
 
 
 def each(count: int, line: Callable[[int], str]) -> str:
-    """Return a function with one line per number."""
+    """Return a PTX function with the lines `line(0)` to `line(count - 1)`."""
     return OPEN + "".join(map(line, range(count))) + "ret;\n}\n"
 
 
@@ -39,7 +39,7 @@ DEEP: dict[str, tuple[str, str, str, str]] = {
 
 
 def deep(name: str, levels: int) -> str:
-    """Return a function with one statement, nested `levels` deep."""
+    """Return a PTX function with one statement, nested `levels` deep."""
     before, opening, closing, after = DEEP[name]
     inside = "" if name == "blocks" else "1"
     return f"{OPEN}{before}{opening * levels}{inside}{closing * levels}{after}\nret;\n}}\n"

@@ -109,7 +109,7 @@ def test_a_statement_less_is_one_that_is_removed(at: int) -> None:
 
 
 def test_a_branch_elsewhere_is_told_at_the_branch() -> None:
-    """If nothing else refers to one of the two labels, the label has moved."""
+    """A changed branch is reported only if another branch refers to each label; otherwise the label has moved."""
     both = BODY.replace("\tst.", "\t@!%p1 bra done;\n\tst.").replace("\tret", "\t@%p1 bra loop;\n\tret")
     change = only(difference(both, both.replace("\t@%p1 bra loop;\n\t@!", "\t@%p1 bra done;\n\t@!")))
     assert change.before is not None
@@ -126,7 +126,7 @@ def test_an_exchange_of_two_statements_is_a_move() -> None:
 
 
 def test_a_register_that_is_used_again_is_not_the_register_that_it_was() -> None:
-    """Same data flow, other register allocation: `same` requires one name for one name."""
+    """Data flow is the same, register allocation is not: `same` requires a one-to-one mapping of register names."""
     other = BODY.replace("sub.s32 %r4, %r3, %r2", "sub.s32 %r2, %r3, %r2").replace("%r4", "%r2")
     assert not difference(BODY, other).same
 

@@ -32,7 +32,7 @@ FIGURES = [
     ("m32n8k16", "kn", "bf16", 2),
     ("m8n32k16", "kn", "s8", 4),
 ]
-# The same for wgmma.
+# Shape, extents and type of wgmma operands, and the number of registers in the manual's figures.
 WARPGROUP = [
     ("m64n8k16", "mk", "f16", 4),
     ("m64n256k16", "mn", "f32", 128),

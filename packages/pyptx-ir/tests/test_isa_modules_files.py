@@ -86,7 +86,7 @@ def test_a_local_cluster_of_dask_gives_the_same_reports(files: list[str]) -> Non
 
 
 class Counting(Executor):
-    """Executor that runs nothing: the test completes futures itself."""
+    """Executor that runs no task: the test completes its futures, and the last in flight completes at once."""
 
     def __init__(self) -> None:
         self.futures: list[Future[tuple[FileReport, ...]]] = []
@@ -145,7 +145,7 @@ def test_a_file_is_reported_before_the_next_is_read(tmp_path: Path, files: list[
     words = command("--format", "ndjson", files[0], str(late))
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        assert json.loads(process.stdout.readline())["file"] == files[0]  # the second is not written yet
+        assert json.loads(process.stdout.readline())["file"] == files[0]  # the test has not written the second file yet
         late.write_text(BAD)
         assert json.loads(process.stdout.readline())["errors"] == 1
     assert process.returncode == 1
@@ -179,7 +179,7 @@ def test_an_interrupt_ends_the_command_with_one_line(jobs: str, tmp_path: Path) 
     with subprocess.Popen(words, **pipes, text=True, start_new_session=True, cwd=tmp_path) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        os.killpg(process.pid, signal.SIGINT)  # like a terminal on Ctrl-C
+        os.killpg(process.pid, signal.SIGINT)  # to the process group, like a terminal on Ctrl-C
         try:
             assert process.communicate(timeout=60)[1] == "\ninterrupted\n"
         finally:

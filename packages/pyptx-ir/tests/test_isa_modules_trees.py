@@ -31,7 +31,7 @@ PARSED = [broken for broken in BROKEN if broken.code != "syntax" and broken.name
 
 
 def bare(node: Statement) -> Statement:
-    """Drop all preserved source text, as in a tree that was built."""
+    """Drop all preserved source text, as in a tree that was built without a parser."""
     match node:
         case Block(body=body):
             return replace(node, body=tuple(map(bare, body)))

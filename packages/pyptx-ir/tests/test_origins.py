@@ -61,7 +61,7 @@ def directory(folder: Path, **more: bool) -> dict[str, Any]:
 
 
 def recorded(tmp_path: Path, record: dict[str, Any] | str) -> None:
-    """Change the record of pyptx-ir."""
+    """Change the record of origin (PEP 610) of pyptx-ir."""
     path = tmp_path / "site" / "pyptx_ir-0.2.0.dist-info" / "direct_url.json"
     path.write_text(record if isinstance(record, str) else json.dumps(record), encoding="utf-8")
     origins._source.cache_clear()

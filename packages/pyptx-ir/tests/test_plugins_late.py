@@ -1,4 +1,4 @@
-"""A plugin registered late: earlier answers are computed again."""
+"""A plugin registered after queries of the tables: cached results are computed again."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def codes(text: str) -> list[str]:
 
 
 def verdict(target: str = "sm_90a") -> str | None:
-    """Check the late plugin's instruction; return the error code, None if it is valid."""
+    """Check `late.b32`, the plugin's instruction; return the error code, None if it is valid."""
     found = verdict_on(parse_instruction("late.b32 %r1, %r0;"), lambda _: "b32", target, (8, 5))
     return None if found is None else found.code
 

@@ -1,4 +1,4 @@
-"""Work in subprocesses: results, and termination by interrupts."""
+"""Calls in subprocesses: their results, and their termination by an interrupt."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_an_interrupt_at_any_time_ends_all_processes(lines: int) -> None:
     with subprocess.Popen([sys.executable, "-c", PROGRAM], **pipes, text=True, start_new_session=True) as process:
         assert process.stdout is not None
         assert [process.stdout.readline() for _ in range(lines)][-1]
-        os.killpg(process.pid, signal.SIGINT)  # like a terminal on Ctrl-C
+        os.killpg(process.pid, signal.SIGINT)  # to the process group, like a terminal on Ctrl-C
         try:
             assert process.communicate(timeout=60)[1] == "\ninterrupted\n"
             assert process.returncode == INTERRUPTED

@@ -1,4 +1,4 @@
-"""Elected formatting rules equal those of a vote on every name with all rules looked up again."""
+"""Formatting rules elected by votes only on the keys of uncovered cases equal those of votes on every key."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyptx_ir.syntax.style.elections import Case, elected
 
 LEVELS, CLOSER = 4, 2
 TEXTS = ("", "\n", "\n\t", "// said\n", "\n// begin\n")
-# A kind that is also a name, like those of braces and labels, is the name of all of its cases.
+# `b0` is both a name and a kind, as for braces and labels: it is the name of all cases of that kind.
 numbers = st.integers(0, 2)
 keys = st.tuples(numbers, numbers, numbers).map(
     lambda drawn: (
@@ -31,7 +31,7 @@ def rule(case: Case, rules: dict[str, str]) -> str | None:
 
 
 def by_all(every: list[Case]) -> dict[str, str]:
-    """Elect rules with a vote on each name."""
+    """Elect rules with a vote on each name, and look up all rules for each case."""
     rules: dict[str, str] = {}
     for level in reversed(range(LEVELS)):
         heard = [

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Wrong:
-    """A wrong text with one error: its line and column, a part of its message, a part of its hint."""
+    """A wrong text with one error: line and column, and substrings of its message and its help."""
 
     text: str
     line: int
@@ -288,7 +288,7 @@ WORDS = ["{", "}", ";", "ret", ".entry", ".reg", "a", ",", "(", ")", "\n", "[", 
 
 
 def seconds(text: str) -> float:
-    """Return the CPU seconds of parsing a text and using its tree."""
+    """Return the CPU seconds of parsing a text, and of emitting, walking and spelling its tree."""
     started = time.process_time()
     tree, _ = parse_recovering(text)
     assert emit(tree) == text
@@ -315,7 +315,7 @@ def test_hostile_text_never_crashes_and_twice_as_much_takes_twice_the_time(name:
 
 
 ENOUGH_TO_MEASURE = 0.02  # seconds: shorter runs depend on cache contents
-LINEAR = 2.6  # for twice the text; quadratic time would give 4
+LINEAR = 2.6  # maximum ratio of times for twice the text; quadratic time would give 4
 
 
 def test_a_tree_as_deep_as_the_parser_allows_compares_copies_and_prints() -> None:

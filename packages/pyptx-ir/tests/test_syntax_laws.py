@@ -147,7 +147,7 @@ TEXTS = {"nvcc": NVCC, **ODD}
 
 
 def same(one: Module, other: Module) -> None:
-    """Assert that two trees are equal, and equal in every byte of source text."""
+    """Assert that two trees are equal, and that their nodes have the same source text and trivia."""
     assert one == other
     assert one.tail == other.tail
     for a, b in zip(walk(one), walk(other), strict=True):
@@ -291,7 +291,7 @@ def test_editing_one_node_changes_only_its_bytes(name: str) -> None:
 
 
 def swap(tree: Module, old: Statement, new: Statement) -> Module:
-    """Replace the node that is `old`."""
+    """Return the tree with the node `old` (by identity) replaced by `new`."""
 
     def swapped(node: Statement) -> Statement:
         match node:

@@ -51,11 +51,11 @@ TRIVIA = (
     "//\r\n",
 )
 NOTHING_OR_TRIVIA = ("",) * len(TRIVIA) + TRIVIA
-PIECES = 3  # per gap, at most
+PIECES = 3  # maximum pieces of trivia per gap
 
 
 def gap(chosen: bytes) -> str:
-    """Return the trivia that bytes encode: one draw for all gaps of a text instead of hundreds of lists."""
+    """Return the trivia that bytes encode: one draw of bytes for all gaps of a text is faster than a list per gap."""
     return "".join(NOTHING_OR_TRIVIA[byte % len(NOTHING_OR_TRIVIA)] for byte in chosen)
 
 
@@ -101,7 +101,7 @@ ARITHMETIC = ("+", "-", "*", "/", "%", "<<", ">>", "<", ">", "<=", ">=", "==", "
 
 
 def expressions(inner: st.SearchStrategy[o.Operand]) -> st.SearchStrategy[o.Operand]:
-    """Build parser results: operands that bind more weakly than their operator are in parentheses."""
+    """Return a strategy for parsed expressions: operands that bind more weakly than their operator have parentheses."""
     inside = st.builds(o.Parenthesized, inner)
     tight = st.one_of(ATOMS, inside)
     return st.one_of(
@@ -123,7 +123,7 @@ OFFSETS = st.one_of(IMMEDIATES, st.builds(o.Parenthesized, EXPRESSIONS))
 
 
 def operands(inner: st.SearchStrategy[o.Operand]) -> st.SearchStrategy[o.Operand]:
-    """Build nested vectors and addresses."""
+    """Return a strategy for vectors and addresses whose elements are drawn from `inner`."""
     lists = st.lists(inner, max_size=4).map(tuple)
     return st.one_of(
         st.builds(o.Vector, lists),
@@ -261,7 +261,7 @@ LEAVES: st.SearchStrategy[n.Statement] = st.one_of(
 
 
 def apart(statements: list[n.Statement]) -> tuple[n.Statement, ...]:
-    """Drop every `;` after a directive without one: a parser would attach it to the directive."""
+    """Drop each empty statement `;` after an unterminated directive: a parser would attach the `;` to the directive."""
     kept: list[n.Statement] = []
     for statement in statements:
         before = kept[-1] if kept else None
@@ -271,7 +271,7 @@ def apart(statements: list[n.Statement]) -> tuple[n.Statement, ...]:
 
 
 def bodies(inner: st.SearchStrategy[n.Statement]) -> st.SearchStrategy[n.Statement]:
-    """Build nested blocks."""
+    """Return a strategy for blocks whose statements are drawn from `inner`."""
     return st.builds(n.Block, st.lists(inner, max_size=3).map(apart))
 
 

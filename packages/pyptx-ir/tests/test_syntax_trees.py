@@ -422,7 +422,7 @@ def test_reading_leaves_frozen_what_somebody_froze() -> None:
 
 
 def test_what_somebody_froze_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`gc.get_freeze_count` visits every frozen object, which takes longer than parsing most texts."""
+    """`gc.get_freeze_count` is called at most once: it visits every frozen object, slower than parsing most texts."""
     asked = list[int]()
     count = gc.get_freeze_count
     monkeypatch.setattr(gc, "get_freeze_count", lambda: asked.append(1) or count())

@@ -168,7 +168,7 @@ print(tool.path, tool.version, cubin[:4], outcome.status, outcome.signal)
 
 
 def test_an_override_that_is_set_in_time_does_the_work(tmp_path: Path) -> None:
-    """A copy of the library under a name that no search finds."""
+    """PYPTX_NVJITLINK names a link to the library, under a name that no search finds."""
     found, copied = find_nvjitlink(), tmp_path / "mine.so"
     copied.symlink_to(found.path)
     (tmp_path / "k.ptx").write_text(KERNEL, encoding="utf-8")

@@ -16,7 +16,7 @@ _SM, _NON_BLOCKING, _DEFAULT_STREAM, _RELAXED = 1, 1, 1, 2  # values of the driv
 
 
 class Streams:
-    """Creates contexts and streams, and destroys them at the end."""
+    """Creates contexts and streams of the null driver, and destroys them when the test ends."""
 
     def __init__(self, null: NullDriver) -> None:
         self._library = null._library

@@ -13,7 +13,7 @@ from .images import MAP, POINTER, image
 
 TILE = TensorMap.dense("bf16", (128, 64), (64, 64), swizzle="128B")
 KINDS = ("primary", "own", "green")
-CAPACITY, CHUNK = 256, 64  # maps per tensor map pool, and per allocation of it
+CAPACITY, CHUNK = 256, 64  # tensor maps per pool, and per device allocation of a pool
 
 
 def plan_of(*parameters) -> Plan:

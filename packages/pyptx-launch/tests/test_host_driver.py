@@ -312,7 +312,7 @@ def test_a_graph_replays_launches_copies_and_fills_on_what_is_there_then(driver)
 
 
 class Captured:
-    """Active capture: its blocking stream, an event of it, an earlier event, and memory."""
+    """Active capture: its blocking stream, an event recorded in it, an event recorded before it, and memory."""
 
     def __init__(self, driver: Driver) -> None:
         self.driver = driver

@@ -332,7 +332,7 @@ def test_many_parameters_take_as_much_stack_as_they_need(null):
 
 
 class Row:
-    """Parameter with the attributes of pyptx_ir's."""
+    """Parameter row with the attributes of `pyptx_ir.plugins.rows.EntryParameter`."""
 
     def __init__(self, name, kind, type_, index=None, value=None, descriptor=None):
         self.name, self.kind, self.type, self.index, self.value, self.descriptor = (
@@ -346,7 +346,7 @@ class Row:
 
 
 class Traced:
-    """Specialization with the attributes of pyptx_ir's."""
+    """Specialization with the attributes of `pyptx_ir.plugins.rows.Specialization`."""
 
     entry, block, cluster, shared_bytes, attributes = "k", (32, 1, 1), (2, 1, 1), 0, ()
 

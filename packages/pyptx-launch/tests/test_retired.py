@@ -93,7 +93,7 @@ def test_once_many_have_gathered_they_go_when_what_the_devices_were_asked_for_is
 
 
 class Memory:
-    """Memory that a kernel reads, freed at its end."""
+    """Stand-in for memory that a kernel reads, which must be freed only after the kernel."""
 
 
 def test_what_kernels_may_still_use_stays_with_their_library(empty):

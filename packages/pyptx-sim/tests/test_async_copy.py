@@ -118,7 +118,7 @@ def test_an_mbarrier_hears_when_copies_have_landed(
     schedule: dict[str, Any], noinc: str, own: str, wait: str, phase: str
 ) -> None:
     copy = ARRIVE.format(count=64, noinc=noinc, own=own, wait=wait, phase=phase)
-    found = copied(4, copy, wait="", **schedule)  # the phase is the only wait
+    found = copied(4, copy, wait="", **schedule)  # the mbarrier's phase is the only wait
     assert (found.ravel() == np.arange(1, 257).astype(np.uint8)).all()
 
 

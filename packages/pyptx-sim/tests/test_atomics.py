@@ -273,7 +273,7 @@ def test_the_result_may_go_to_the_bit_bucket_and_addresses_may_be_generic() -> N
 
 
 def test_threads_that_update_one_word_again_and_again_are_followed_once() -> None:
-    """Kernels find the largest float so, by compare-and-swap; another word is updated with another size."""
+    """Threads find a maximum by a compare-and-swap loop, as kernels do for floats; f64 atomics update other words."""
     body = """
     atom.global.add.f64 %fd1, [%rd0+8], 0d3FF0000000000000;
     ld.volatile.global.u32 %r1, [%rd0];

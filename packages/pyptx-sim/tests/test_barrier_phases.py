@@ -86,7 +86,7 @@ def found(threads: int, body: str) -> list[set[str]]:
 @pytest.mark.parametrize("name", WRONG)
 def test_a_barrier_that_is_used_out_of_order_is_found_under_every_schedule(name: str) -> None:
     rules = found(*WRONG[name])
-    assert all(each & {"barrier-phase", "deadlock"} for each in rules)  # a wrong pair may wait indefinitely
+    assert all(each & {"barrier-phase", "deadlock"} for each in rules)  # threads of wrong pairs may wait forever
     assert "barrier-phase" in rules[0]
 
 

@@ -1,4 +1,4 @@
-"""Findings with one cause are merged; each has a count, a severity, a reason and a hint."""
+"""Findings with one cause are merged; each has a count, a severity, notes and a help text."""
 
 from __future__ import annotations
 

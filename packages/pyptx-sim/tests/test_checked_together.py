@@ -1,4 +1,4 @@
-"""Asynchronous operations of one instruction are checked together, with the findings of separate checks."""
+"""Asynchronous operations that one instruction issues are checked together, with the findings of separate checks."""
 
 from __future__ import annotations
 

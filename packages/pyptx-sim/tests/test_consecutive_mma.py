@@ -100,7 +100,7 @@ shr.u32 %r1, %r0, 5;
 
 
 def several(between=""):
-    """Return four MMAs of two fragments of a with two of b, and two more that add to two of the accumulators."""
+    """Return four MMAs of two fragments of A with two of B, and two more that add to two of the accumulators."""
     a = ("{%r10, %r11, %r12, %r10}", "{%r12, %r12, %r11, %r10}")
     b = ("{%r10, %r11}", "{%r12, %r10}")
     pairs = [*product(range(2), range(2)), (1, 0), (0, 1)]
@@ -109,7 +109,7 @@ def several(between=""):
 
 
 def program(between=""):
-    """Return a body in which warp w executes the MMAs w + 1 times and stores the accumulators."""
+    """Return a body in which warp w executes the six MMAs w + 1 times and stores the accumulators."""
     zeros = "\n".join(f"mov.f32 %f{each}, 0f3f800000;" for each in range(16))
     stores = "\n".join(f"st.global.f32 [%rd2+{4 * each}], %f{each};" for each in range(16))
     return f"""

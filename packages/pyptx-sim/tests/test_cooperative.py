@@ -42,7 +42,7 @@ ld.global.u32 %r15, [%rd7]; add.u32 %r16, %r16, %r15;
 
 
 def rounds(blocks: int, *, last_sync: bool = True, **options: Any) -> tuple[Any, Any]:
-    """Run two rounds of writes and reads; return the sum of each thread, and the result."""
+    """Run two rounds of writes, grid barriers and reads; return the sum of each thread's reads, and the result."""
     threads = blocks * 64
     out = np.zeros(2 * threads, np.uint32)
     end = "mad.wide.u32 %rd8, %r13, 4, %rd6; st.global.u32 [%rd8], %r16;"
@@ -57,7 +57,7 @@ def rounds(blocks: int, *, last_sync: bool = True, **options: Any) -> tuple[Any,
 @pytest.mark.no_cover
 @pytest.mark.parametrize("schedule", [{}, {"seed": 1}, {"seed": 2}, {"delay_async": True}])
 def test_blocks_wait_for_each_other(schedule: dict[str, Any]) -> None:
-    """The grid has more CTAs than a wave of the simulator."""
+    """All 150 CTAs are resident, more than a wave has otherwise: each thread reads words that other CTAs wrote."""
     blocks = 150
     sums, result = rounds(blocks, cooperative=True, **schedule)
     number = np.arange(blocks * 64)
@@ -93,7 +93,7 @@ def counted(count: int, seed: int) -> set[str]:
 
 
 def test_a_barrier_that_is_one_block_short_is_found_where_that_comes_late() -> None:
-    """A run in which all CTAs arrive before any continues has no race; at least half of the seeds show one."""
+    """The barrier waits for 3 of 4 CTAs: at least half of the seeds show a race, in the others all 4 arrive in time."""
     seeds = range(1, 25)
     assert sum(counted(3, seed) == {"global-race"} for seed in seeds) >= len(seeds) / 2
     assert not any(counted(4, seed) for seed in seeds)

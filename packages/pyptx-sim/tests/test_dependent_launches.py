@@ -96,7 +96,7 @@ def test_blocks_of_later_waves_must_wait_too() -> None:
 
 
 def test_a_dependent_launch_starts_when_the_last_block_lets_it() -> None:
-    """CTA 0 of the first grid spins on a flag of the second grid, which starts once all CTAs have released it."""
+    """CTA 0 of grid 1 spins on a flag that grid 2 sets; grid 2 starts after all CTAs execute launch_dependents."""
     spin = "setp.ne.u32 %p1, %r2, 0;\n@%p1 bra out;\nagain: ld.acquire.gpu.u32 %r6, [%rd2]; setp.eq.u32 %p1, %r6, 0;\n"
     spin += "@%p1 bra again;\nout:\n"
     for schedule in SEEDS:
@@ -109,7 +109,7 @@ def test_a_dependent_launch_starts_when_the_last_block_lets_it() -> None:
 
 @each_schedule
 def test_a_chain_of_dependent_launches(schedule: dict[str, Any]) -> None:
-    """The third grid may read words that the first has written, because the second has waited for the first."""
+    """Grid 3 may read words that grid 1 has written, because grid 3 waits for grid 2, which has waited for grid 1."""
     first = RELEASE + SLOW + WRITE
     second = RELEASE + WAIT + "ld.global.u32 %r5, [%rd3]; add.u32 %r5, %r5, 1000; st.global.u32 [%rd4], %r5;\n"
     third = (
@@ -122,7 +122,7 @@ def test_a_chain_of_dependent_launches(schedule: dict[str, Any]) -> None:
 
 
 def test_a_launch_that_does_not_wait_lets_the_next_one_race_with_the_one_in_front() -> None:
-    """The first of three grids may still write, unless all CTAs of the second wait before they release the third."""
+    """Grid 1 may still write while grid 3 reads, unless all CTAs of grid 2 wait before they launch dependents."""
     early = "ld.global.u32 %r5, [%rd3];\n"
     assert rules(chained(RELEASE + WRITE, RELEASE + WAIT, early)[2]) == ["global-race"]
     assert rules(chained(RELEASE + WRITE, WAIT + RELEASE, early)[2]) == []
@@ -130,7 +130,7 @@ def test_a_launch_that_does_not_wait_lets_the_next_one_race_with_the_one_in_fron
 
 READ = "ld.global.u32 %r5, [%rd3];\n"
 ONE_WAITS = "mov.u32 %r7, %tid.x; or.b32 %r7, %r7, %r2; setp.eq.u32 %p2, %r7, 0;\n@%p2 griddepcontrol.wait;\n"
-# Launches in stream order, each of which releases the next one immediately. The first writes (w) the words that the
+# Launches in stream order, each of which executes launch_dependents first. The first writes (w) the words that the
 # last reads. In the others all threads wait (W), one thread waits (o), or none.
 CHAINS = {
     "every launch waits": ("w", "W", "W", []),
@@ -165,7 +165,7 @@ def test_the_finding_says_that_the_wait_is_not_for_the_earlier_launch() -> None:
 
 
 def test_the_prerequisite_may_be_complete_before_the_launch_before_it() -> None:
-    """The third launch reads, after its wait, words that the first has not written yet."""
+    """Grid 3 reads, after its wait for grid 2, words that grid 1 has not written yet."""
     _, y, _ = chained(RELEASE + SLOW + WRITE, RELEASE, WAIT + COPY, delay_async=True, checks="none")
     assert (y == np.arange(512)).all()
 
@@ -184,7 +184,7 @@ def test_a_launch_that_is_not_dependent_runs_after_all_earlier_ones() -> None:
 
 
 def test_blocks_that_touch_no_memory_have_not_waited() -> None:
-    """They exit immediately, so the third launch may start while the first one runs."""
+    """CTAs of grid 2 exit immediately, without a wait, so grid 3 may start while grid 1 runs."""
     assert rules(chained(RELEASE + SLOW + WRITE, "", COPY)[2]) == ["global-race"]
 
 

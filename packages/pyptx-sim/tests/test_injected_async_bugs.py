@@ -1,7 +1,7 @@
 """An injected asynchronous fault is found under every schedule, and the kernel without it has no finding.
 
 `PYPTX_KERNELS=all` runs every kernel under every schedule. Without it, kernels run alternately under two of the four
-schedules: in order and with seed 2, or with seed 1 and late.
+schedules: in order and with seed 2, or with seed 1 and with delayed completion.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.scaled, pytest.mark.hopper]
 
 INJECTED = (*ASYNC, *ORDERS)
-SCHEDULED = [  # a kernel's schedules are consecutive: it is compiled once
+SCHEDULED = [  # schedules of a kernel are consecutive, so that it is compiled once
     pytest.param(case, schedule, id=f"{case.title}-{schedule}")
     for number, case in enumerate(INJECTED)
     for schedule in share(SCHEDULES, 2, number)

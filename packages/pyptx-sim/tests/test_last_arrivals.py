@@ -1,4 +1,4 @@
-"""Atomics of several lanes on one location: a lane that counts last is ordered after all lanes before it.
+"""Atomics of several lanes on one counter: the lane that reads the last count is ordered after all other lanes.
 
 The lanes of one instruction update the location one after another, so that each reads the update before it.
 Manual: "Release and Acquire Patterns", "Causality Order".
@@ -30,7 +30,7 @@ FAULTS = {
 
 
 def last_reads(before: str, atom: str, after: str, groups: int = 1, last: str = "%r9") -> str:
-    """Return a body: threads store a word each; of each of some groups, the one that counts last sums the words.
+    """Return a body: each thread stores a word and counts; the last thread of a group to count sums the group's words.
 
     Threads of one group have the same index modulo `groups`; counters are words 512 and following. `last` is the count
     that makes a thread read, the number of the group's threads less one.

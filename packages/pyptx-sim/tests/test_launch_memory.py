@@ -149,7 +149,7 @@ def test_tensors_of_torch_are_arrays_too() -> None:
 
 @pytest.mark.torch
 def test_a_tensor_without_memory_is_refused() -> None:
-    """Its storage is freed, as FSDP does; a view of it has a nonzero address, its offset."""
+    """The tensor's storage is freed, as by FSDP; the address of a view of it is nonzero, the view's offset."""
     import torch
 
     tensor = torch.ones(64, dtype=torch.int32)

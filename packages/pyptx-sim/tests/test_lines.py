@@ -61,7 +61,7 @@ ACCESSES = (
 
 
 def program(rng: np.random.Generator) -> str:
-    """Return a module of a few accesses, most of them of whole lines."""
+    """Return a module of two to seven random accesses, most of them of whole lines of global memory."""
     likely = np.array([8, 8, 4, 4, *[1] * 8, 4, 4, 4, 2, 1, 1, 1, 4, 2])
     chosen = rng.choice(len(ACCESSES), rng.integers(2, 8), p=likely / likely.sum())
     return HEAD + "\n".join(f"    {ACCESSES[each]}" for each in chosen) + "\n    ret;\n}\n"

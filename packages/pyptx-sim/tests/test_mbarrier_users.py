@@ -46,8 +46,8 @@ mbarrier.arrive.shared.b64 _, [PLACE];
 END:
 """
 
-# All threads of warp 1 use both mbarriers after bar.sync. `LATE` can initialize the second one again after bar.sync,
-# later than the first.
+# All threads of warp 1 use both mbarriers after bar.sync. `LATE` can initialize the second mbarrier again
+# after bar.sync.
 TWO_TIMES = """
 setp.eq.u32 %p0, %r0, 0;
 @%p0 mbarrier.init.shared.b64 [bar], 33;
@@ -89,7 +89,7 @@ def test_what_a_barrier_tells_holds_for_all_that_was_initialised_before_it(sched
 
 @pytest.mark.parametrize("seed", range(8))
 def test_and_not_for_what_was_initialised_behind_it(seed: int) -> None:
-    """The second mbarrier may also be invalid when warp 1 uses it, or be invalidated during the use."""
+    """The second mbarrier is invalidated and initialized again; warp 1 may also use it while it is invalid."""
     told = {"mbarrier-init-race", "mbarrier-uninitialized", "mbarrier-inval"}
     assert found(TWO_TIMES.replace("LATE", AGAIN), seed=seed) & told
 

@@ -307,7 +307,7 @@ def test_a_unified_address_is_an_address() -> None:
 
 
 def test_the_address_of_a_parameter_fits_into_32_bits() -> None:
-    """Triton emits this conversion."""
+    """Triton extends a parameter's 32-bit address to 64 bits before cvta.param."""
     body = """
     mov.b32 %r1, s; cvt.u64.u32 %rd2, %r1; cvta.param.u64 %rd3, %rd2;
     ld.u32 %r2, [%rd3+8]; st.global.u32 [%rd1], %r2;
@@ -319,7 +319,7 @@ def test_the_address_of_a_parameter_fits_into_32_bits() -> None:
 
 
 def test_who_asks_where_reserved_memory_lies_may_use_it() -> None:
-    """Cooperative groups of more than one warp use these words, which system software reserves in each CTA."""
+    """Cooperative groups of more than one warp use the words at %reserved_smem_offset_1, reserved in each CTA."""
     body = """
     mov.u32 %r1, %reserved_smem_offset_1; cvt.u64.u32 %rd2, %r1; cvta.shared.u64 %rd2, %rd2;
     and.b32 %r2, %r0, 31; setp.eq.u32 %p1, %r2, 0; shr.u32 %r3, %r0, 5; mov.u32 %r4, 1; shl.b32 %r4, %r4, %r3;

@@ -1,4 +1,4 @@
-"""Fault injection: mutants, and surveys that run them."""
+"""Fault injection: mutants of kernels, and surveys that run the mutants."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ class Case:
         return [self.count, self.first[1] * self.itemsize, self.second[1] * self.itemsize]
 
     def wanted(self) -> Array:
-        """Return the buffer after one thread has processed the elements in order."""
+        """Return the expected buffer: one thread adds 1 to the elements in order."""
         expected = self.buffer().view(self.bits)
         x, y = self.view(expected, self.first), self.view(expected, self.second)
         for number in range(self.count):

@@ -286,7 +286,7 @@ def test_a_warp_that_votes_waits_for_all_flags_of_its_lanes(seed: int) -> None:
 
 @each_seed
 def test_lanes_that_were_parked_apart_still_meet_at_a_vote(seed: int) -> None:
-    """Lane 0 is late, so the others wait for it at the vote. A parked lane would never arrive there."""
+    """Lane 0 arrives last, so the others wait for it at the vote. A lane that stays parked would never arrive there."""
     body = """
     setp.ne.u32 %p2, %r0, 0; @%p2 bra again;
     mov.u32 %r3, 0; work: add.u32 %r3, %r3, 1; setp.lt.u32 %p3, %r3, 90; @%p3 bra work;

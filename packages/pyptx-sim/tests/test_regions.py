@@ -21,7 +21,7 @@ def rules(body: str, *arguments: Any, **options: Any) -> list[str]:
 
 @pytest.mark.parametrize("form", ["st.bulk", "st.bulk.weak.shared::cta"])
 def test_a_region_is_filled_with_zeros(form: str) -> None:
-    """Thread t clears 8 * (t % 4) of its 32 bytes, and sums them all."""
+    """Thread t clears the first 8 * (t % 4) of its 32 bytes, and sums its eight words."""
     body = SLOT + "st.shared.v4.u32 [%r1], {1, 2, 4, 8};\nst.shared.v4.u32 [%r1+16], {16, 32, 64, 128};\n"
     body += "and.b32 %r3, %r0, 3;\nshl.b32 %r3, %r3, 3;\n"
     if form == "st.bulk":

@@ -41,7 +41,7 @@ def narrows(target, source):
 
 
 def modes_of(target, source):
-    """Return the rounding modifiers of a conversion; between f16 and bf16, ptxas takes none as nearest."""
+    """Return the rounding modifiers of a conversion; between f16 and bf16, ptxas rounds to nearest without one."""
     if not narrows(target, source):
         return ("",)
     return ("", *MODES) if ref.width(target) == ref.width(source) else MODES

@@ -117,7 +117,7 @@ def test_warps_begin_with_what_the_directives_allow(header: str, asked: int, *, 
 
 @pytest.mark.parametrize("asked", [208, 232, 240, 248])
 def test_no_thread_begins_with_more_registers_than_the_largest_increase(asked: int) -> None:
-    """256 threads could start with 256 registers each, but then a consumer's increase to fewer would be undefined."""
+    """256 threads could start with 256 registers each, but an increase to fewer than a warp has would be undefined."""
     body = roles(DEC.format(24), INC.format(asked))
     assert found(body, ".maxntid 256, 1, 1 .minnctapersm 1", threads=256) == ()
 
@@ -163,7 +163,7 @@ NEVER = "bra PAST;\n" + INC.format(256) + "\nPAST:\n"  # threads start with the 
 @pytest.mark.parametrize("count", [24, 160, 168, 176, 256])
 @pytest.mark.parametrize(("form", "name", "bound"), [(DEC, "dec", "at most"), (INC, "inc", "at least")])
 def test_the_hint_names_the_counts_that_are_defined(form: str, name: str, bound: str, count: int) -> None:
-    """A warp has 168 registers: a count in the bound of the hint has no finding, any other count has one."""
+    """Each thread has 168 registers: a count within the bound that the help names has no finding, any other has one."""
     hints = [each.help for each in found(NEVER + form.format(count)) if each.rule == "setmaxnreg"]
     defined = count <= 168 if form == DEC else count >= 168
     assert hints == (

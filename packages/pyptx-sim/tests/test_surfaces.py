@@ -149,7 +149,7 @@ def test_a_surface_tells_what_it_is() -> None:
 
 
 def test_what_one_launch_stores_the_next_one_fetches() -> None:
-    """They use a surface and a texture of one array."""
+    """The first launch stores through a surface, the second fetches through a texture of the same array."""
     array, out = np.zeros((6, 8), np.float32), np.zeros((6, 8), np.float32)
     stores = module(PLACE + "cvt.rn.f32.u32 %f1, %r0; sust.b.2d.b32.trap [%rd5, {%r2, %r1}], %f1;", PARAMETERS)
     fetch = "tex.2d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%rd5, {%r0, %r1}]; st.global.f32 [%rd7], %f1;"

@@ -153,7 +153,7 @@ def test_elements_are_rounded_to_tf32_on_their_way() -> None:
 
 
 def test_a_load_of_a_type_that_flushes_keeps_subnormal_elements() -> None:
-    """Measured on an H200."""
+    """Loads with a tensor map of type `f32.ftz` do not flush (measured on an H200)."""
     values = np.array([[1e-40, -1e-40, 1e-37, 1, -0.0, 0, -1e-45, 2**-126]], np.float32)
     assert loaded(values, map_of(values, (1, 8), "f32.ftz"), (0, 0), 32).tobytes() == values.tobytes()
 

@@ -142,12 +142,12 @@ CASES: dict[str, Callable[..., Result]] = {
     "copies": copies,
     **{case.title: injected(case.title) for case in share(INJECTED, 6)},
 }
-TURNS = share(range(len(SCHEDULES)), 2, 1)  # at random, and late
+TURNS = share(range(len(SCHEDULES)), 2, 1)  # seed 1, and delayed completion
 
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """Run with its recorded timeline."""
+    """Result of a run, and its recorded timeline as JSON text."""
 
     result: Result
     text: str

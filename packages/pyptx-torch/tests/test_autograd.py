@@ -164,7 +164,7 @@ def test_a_gradient_whose_negation_is_pending_counts_with_its_sign():
 
 
 def test_several_outputs_and_outputs_that_nothing_uses():
-    # The gradients of (a + b, a - b) are the sum and the difference of their output gradients: the same kernel again.
+    # The gradients of (a + b, a - b) are sum and difference of their output gradients: the kernel is its own backward.
     both = differentiable_kernel(sum_and_difference, sum_and_difference, save_for_backward=[])
     a, b = (torch.ones(32, requires_grad=True) for _ in range(2))
     total, difference = both(a, b)
@@ -227,7 +227,7 @@ def test_forward_and_backward_compile(backend):
     raw_params=[("f32", "factor")],
 )
 def line(X, Y, *, slope=1.0, terms=(0, 0.0)):
-    """Compute Y = slope * factor * X + sum of terms; without terms it is its own gradient's kernel."""
+    """Compute Y = slope * factor * X + sum of terms; without terms, the kernel computes its own gradient too."""
     px, py = ptx.global_ptrs(X, Y)
     store(py, index(), load(px, index(), f32) * parameter("factor", f32) * slope + sum(terms), f32)
     ptx.ret()

@@ -89,7 +89,7 @@ def test_numbers_change_from_call_to_call_and_the_kernel_is_traced_once():
 
 
 def test_a_persistent_kernel_has_the_blocks_of_the_simulated_device():
-    """Two CTAs for each of 132 SMs."""
+    """A persistent kernel has two CTAs for each of 132 SMs."""
     for size in (100, 1000):
         assert blocks(torch.ones(size, dtype=torch.int32)).tolist() == [min(size, 264)] * size
 
@@ -238,7 +238,7 @@ def test_small_launches_are_checked_and_warn_of_what_is_found(monkeypatch):
     for call in (kernel, torch.compile(kernel, fullgraph=True, backend="eager")):
         with pytest.warns(UserWarning, match=r"unwritten-output\]: 8 of 40 elements"):
             call(x)
-    kernel(x, out=torch.zeros(40))  # `out` may be written in part
+    kernel(x, out=torch.zeros(40))  # the kernel may write only a part of `out`
     monkeypatch.setenv("PYPTX_CHECKS", "off")
     kernel(x)
 

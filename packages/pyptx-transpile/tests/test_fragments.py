@@ -36,7 +36,7 @@ def module(*statements: str) -> str:
 
 
 def printed(*statements: str) -> list[str]:
-    """Return the lines of the body after the register groups, with a short name for MMAs."""
+    """Transpile these statements; return the body's lines after the register groups, with a short name for MMAs."""
     source = module(*statements)
     done = transpile(source, RULES)
     assert not done.rejected

@@ -36,7 +36,7 @@ REGISTERS = "\t.reg .pred %p<9>;\n\t.reg .b32 %r<99>;\n\t.reg .f32 %f<99>;\n\t.r
 
 
 def module(*bodies: str) -> str:
-    """Return a module of kernels."""
+    """Return a module with one kernel per body, k0, k1, …."""
     kernels = [
         f"\n.visible .entry k{number}()\n{{\n{REGISTERS}{textwrap.indent(body, TAB)}\tret;\n}}\n"
         for number, body in enumerate(bodies)
@@ -161,7 +161,7 @@ def test_a_declaration_stays_with_its_scope() -> None:
 
 
 class Broken:
-    """Stand-in for a helper whose lines are changed when they are printed."""
+    """Stand-in for a helper function: it changes the helper's lines when it prints them."""
 
     def __init__(self, helper: Helper, change: Callable[[str], str]) -> None:
         self._helper, self._change = helper, change
@@ -177,7 +177,7 @@ class Broken:
 
 
 def with_helper(change: Callable[[str], str]) -> list[SugarRule]:
-    """Return the rules, with all helpers changed."""
+    """Return the rules; each line of every generated helper function is changed by `change`."""
     made: dict[Helper, Broken] = {}
 
     def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
@@ -189,7 +189,7 @@ def with_helper(change: Callable[[str], str]) -> list[SugarRule]:
 
 
 def with_call(change: Callable[[str], str], *sites: int) -> list[SugarRule]:
-    """Return the rules, with the calls changed at the sites of these numbers in the module."""
+    """Return the rules; at the call sites with these numbers in the module, the calls are changed by `change`."""
     numbers: dict[tuple[str, int, int], int] = {}
 
     def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
@@ -277,7 +277,7 @@ def test_the_same_text_gives_the_same_functions() -> None:
 
 
 def epilogue(*places: tuple[int, int, int]) -> str:
-    """Return groups of statements of one shape, `count` for each place; a different instruction precedes each place."""
+    """Return `count` groups of statements of one shape for each place; a different instruction precedes each place."""
     found: list[str] = []
     for number, (count, register, address) in enumerate(places):
         found.append(f"{OTHERS[number]} %r1, %r2;\n")
@@ -313,7 +313,7 @@ def test_a_wrong_call_in_a_turn_is_rejected_and_the_bytes_are_right() -> None:
 
 
 def broken(name: str, site: int) -> list[SugarRule]:
-    """Return the rules, of which rule `name` prints its lines twice at one site."""
+    """Return the rules; rule `name` prints its lines twice at rewrite number `site`."""
 
     def find_in(rule: SugarRule) -> Callable[[Body, RewritePlan], Iterator[Rewrite]]:
         def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:

@@ -18,7 +18,7 @@ LINES = (
 
 
 def seconds(count: int) -> float:
-    """Return the CPU time for a function of `count` groups of lines, equal but for numbers without a common step."""
+    """Return the CPU seconds to transpile `count` groups of lines that differ in numbers without a common step."""
     body = "".join([LINES.format(a=n % 31, b=n * n % 29, c=n % 23, n=n * n % 1024) for n in range(count)])
     times: list[float] = []
     for _ in range(2):

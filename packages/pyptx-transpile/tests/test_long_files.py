@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n\n.visible .entry long()\n{\n\t.reg .b32 %r<9>;\n\n"
 LINES = MOST_LINES + 1_000
 WRONG = {"mul.lo.s32": 3_000, "shl.b32": LINES - 500}
-"""Instructions in later pieces of the body, with their line numbers in the body."""
+"""Instructions that the wrong rules rewrite, in later pieces of the body, with their line numbers in the body."""
 MB = 100
 """A module of 660 kB takes 65 MB piece by piece, and 250 MB if its function is compiled as a whole."""
 STATUS = "print(open('/proc/self/status').read())"  # `ru_maxrss` starts at the parent's value
 
 
 def long_text(lines: int) -> str:
-    """Return a module of one function."""
+    """Return a module of one function with this number of lines, among them the instructions of WRONG."""
     body = ["\tadd.s32 %r1, %r2, 3;\n"] * lines
     for opcode, at in WRONG.items():
         body[at] = f"\t{opcode} %r1, %r2, 3;\n"
@@ -52,7 +52,7 @@ def peak(program: str, text: str) -> float:
 
 
 def rule(printed: Callable[[BodyPrinter, int], str]) -> SugarRule:
-    """Return a rule that prints the two instructions with `printed`."""
+    """Return a rule that prints the two instructions of WRONG as `printed` returns them."""
 
     def find(body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:
         for at in range(body.start, body.end):

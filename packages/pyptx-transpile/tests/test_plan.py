@@ -63,7 +63,7 @@ def test_rewrites_nest_no_deeper_than_python_does(body: Body) -> None:
     plan = RewritePlan(body, frozenset())
     start, end = body.start, body.end
     accepted = [plan.accept(rewrite(start + n, end - n, (start + n + 1, end - n - 1))) for n in range(LENGTH // 2)]
-    assert accepted == [n < DEEPEST - 1 for n in range(LENGTH // 2)]  # the body is one level itself
+    assert accepted == [n < DEEPEST - 1 for n in range(LENGTH // 2)]  # the function body itself is one level
     inside_out = RewritePlan(body, frozenset())
     for n in reversed(range(LENGTH // 2)):
         inside_out.accept(rewrite(start + n, end - n, (start + n + 1, end - n - 1)))
@@ -86,7 +86,7 @@ def test_rewrites_inside_of_turns_stay_where_all_turns_have_them(body: Body) -> 
     plan.settle()
     assert list(plan.rewrites()) == [loop, *common, outside]
     assert plan.in_turn(start + 3)
-    assert not plan.in_turn(start)  # which a rewrite prints
+    assert not plan.in_turn(start)  # a rewrite prints this item
     assert not plan.in_turn(start + 20)
 
 

@@ -58,13 +58,13 @@ def seen(folder: Path, lines: int, *, library: bool, terminal: bool) -> str:
     (folder / "long.ptx").write_text(source(2, lines))
     if library:
         (folder / "tqdm.py").write_text(LIBRARY)
-    else:  # even if the library is installed
+    else:  # makes `import tqdm` fail, even if it is installed
         (folder / "sitecustomize.py").write_text("import sys\nsys.modules['tqdm'] = None\n")
     ours, theirs = pty.openpty() if terminal else os.pipe()
     command = [sys.executable, "-c", COMMAND, "long.ptx", "--no-verify", "-o", "long.py"]
     paths = os.pathsep.join([str(folder), *sys.path])
     subprocess.run(command, cwd=folder, env={**os.environ, "PYTHONPATH": paths}, stderr=theirs, check=True)
-    os.write(theirs, b".")  # so that the read does not block
+    os.write(theirs, b".")  # so that os.read does not block
     found = os.read(ours, 1 << 16)
     os.close(ours)
     os.close(theirs)

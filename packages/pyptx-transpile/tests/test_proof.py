@@ -55,7 +55,7 @@ $L__BB0_2:
 
 
 def rule(write: Callable[[BodyPrinter, int], None]) -> SugarRule:
-    """Return a rule that prints each `add` with `write`."""
+    """Return a rule that prints each `add` instruction by calling `write`."""
 
     def find(body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:
         for at in range(body.start, body.end):

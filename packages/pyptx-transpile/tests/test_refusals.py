@@ -1,4 +1,4 @@
-"""Statements that the checks reject or do not know: only these are emitted unchecked."""
+"""Statements that are rejected by the checks or missing in the instruction table: only these are emitted unchecked."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ USED = ("add.s32 %r2, %r1, 1", "st.global.u32 [%rd3], %r1", "bar.sync %r2")
 
 
 def printed(*statements: str, parameters: str = PARAMETERS) -> list[str]:
-    """Return the lines of the body."""
+    """Transpile a kernel with these statements; return the lines of its Python body."""
     source = module(*statements, parameters=parameters)
     done = transpile(source, RULES)
     assert not done.rejected
@@ -115,7 +115,7 @@ def first(body: Body) -> int:
 
 
 def wrong(change: Callable[[str], str]) -> list[SugarRule]:
-    """Return the rules, with the line changed that binds the name of the first instruction."""
+    """Return the rules; `change` alters the line that binds the name of the first instruction's register."""
 
     def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
         for rewrite in REGISTER.find(body, plan):

@@ -1,4 +1,4 @@
-"""Repeats: nested loops, where iterations begin, how numbers become expressions, and the cause of a wrong loop."""
+"""Loops made of repeated statements: nesting, starts of iterations, numbers as expressions, causes of wrong loops."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def module(*statements: str) -> str:
 
 
 def body_of(text: str) -> str:
-    """Return the statements of the kernel after its registers."""
+    """Return the Python lines of the kernel between its register declarations and the final `ret`."""
     return text.partition("b64, 99)\n")[2].partition("    ptx.inst.ret()")[0]
 
 
@@ -130,7 +130,7 @@ def test_registers_of_arrays_and_places_in_variables_count() -> None:
 
 
 def negated() -> str:
-    """Return a module that negates elements, preceded by a negation and a store like at the end of an iteration."""
+    """Return a module that negates four elements, after a negation and a store like at the end of an iteration."""
     turn = "ld.f32 %f{a}, [%rd1+{o}]", "neg.f32 %f{b}, %f{a}", "st.global.f32 [%rd2+{o}], %f{b}"
     rows = [each.format(a=10 + 2 * k, b=11 + 2 * k, o=4 * k) for k in range(4) for each in turn]
     return module("neg.f32 %f2, %f1", "st.global.f32 [%rd2+96], %f2", *rows)
@@ -202,7 +202,7 @@ def test_white_space_that_repeats_lines_is_a_product() -> None:
 
 
 def spoiled(rule: str, change: Callable[[str], str], turn: int | None = None) -> list[SugarRule]:
-    """Return rules in which rule `rule` changes its own lines, in all rewrites or only in number `turn`."""
+    """Return the rules; `change` alters the lines of `rule` in all of its rewrites, or only in rewrite `turn`."""
 
     def wrong(rewrite: Rewrite) -> Rewrite:
         def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
@@ -240,7 +240,7 @@ def test_a_wrong_loop_is_rejected_and_its_turns_are_statements_again(right: str,
 
 
 def loads(count: int) -> str:
-    """Return loads from unrelated addresses."""
+    """Return a module of loads whose addresses follow no arithmetic sequence."""
     numbers = [(7 * at * at + 3 * at) % 97 for at in range(count)]
     return module(*[f"ld.shared.b32 %r{at + 200}, [%r{one}+{4096 + one * one}]" for at, one in enumerate(numbers)])
 

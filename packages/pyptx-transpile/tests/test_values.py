@@ -1,4 +1,4 @@
-"""Numbers and operands: their printed form is read as the same operands again."""
+"""Numbers and operands: Python evaluates their printed form to the same operands."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def wrong_first(rule: SugarRule, change: Callable[[str], str]) -> list[SugarRule]:
-    """Return all rules, with the last line changed in the first rewrite of `rule`."""
+    """Return all rules; in the first rewrite of `rule`, `change` alters the last line."""
 
     def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
         for number, rewrite in enumerate(rule.find(body, plan)):

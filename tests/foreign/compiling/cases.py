@@ -100,10 +100,10 @@ def made(want: Any, element: str, start: Any = None, tolerance: float | None = N
 class Case:
     """A kernel and one launch of it.
 
-    `arguments` are in the order of the parameters. The compiler knows those in `constants`, and gets `options`.
-    `block`, `cluster` and `shared_bytes` are used if the kernel's language leaves them to the caller. `cooperative`:
-    all CTAs are resident at once. `behind`: the primary launch, of another kernel of the same source, that precedes it
-    in the stream; this launch may start before its end (programmatic dependent launch).
+    `arguments` are in the order of the parameters. Those in `constants` are constants of the compiled code; `options`
+    are for the compiler. `block`, `cluster` and `shared_bytes` are used if the kernel's language leaves them to the
+    caller. `cooperative`: all CTAs are resident at once. `behind`: the primary launch, of another kernel of the same
+    source, that precedes it in the stream; this launch may start before its end (programmatic dependent launch).
     """
 
     name: str

@@ -18,7 +18,7 @@ from modules import write
 if TYPE_CHECKING:
     from cases import Case
 
-OF_ANOTHER = {"gluon": "triton"}  # whose compiler has another language's name
+OF_ANOTHER = {"gluon": "triton"}  # languages of another language's compiler
 
 
 def emitted(compiler: Any, case: Case, target: str, folder: Path) -> None:

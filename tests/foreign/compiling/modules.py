@@ -45,17 +45,17 @@ class Parameters:
         self.rows.append(row)
 
     def described(self, argument: Described) -> None:
-        """Add a tensor map."""
+        """Add a parameter: the tensor map of an array."""
         described = {"dtype": OF_MAPS[argument.array.element], "box": argument.box, "swizzle": argument.swizzle}
         self.array(argument.array, map=described | {"fill": argument.fill, "tiles": argument.tiles})
 
     def textured(self, argument: Textured) -> None:
-        """Add a texture object."""
+        """Add a parameter: the texture object of an array."""
         texture = {"geometry": argument.geometry, "normalized_float": argument.normalized_float}
         self.array(argument.array, texture=texture, sampler=argument.sampler)
 
     def structure(self, argument: Array | bytes | Sequence[Any]) -> None:
-        """Add a structure: with a pointer to an array, with these bytes, or with these members."""
+        """Add a structure that contains a pointer to an array, these bytes, or these members."""
         if isinstance(argument, bytes):
             self.rows.append({"bytes": argument.hex()})
             return

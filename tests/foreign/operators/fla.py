@@ -50,7 +50,7 @@ def inputs(*more):
 
 
 def halved(made):
-    """Return a function that makes the same inputs, in bfloat16 except `g`."""
+    """Return a function that makes the inputs of `made`, in bfloat16 except `g`."""
     return lambda *size: {name: each if name == "g" else each.bfloat16() for name, each in made(*size).items()}
 
 

@@ -44,7 +44,7 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """End of statements after which the region differs."""
+    """Last item of a statement list: the region of the statements after the list."""
 
     region: Region
 

@@ -120,7 +120,7 @@ class CtaStatements(WarpStatements):
         return [*where, store, *self.diverged(region), syncs[0], load, syncs[1]]
 
     def producers(self, region: Region) -> Statements:
-        """Return a barrier at which some warps arrive, and the others wait and load the words that those stored."""
+        """Return a barrier at which some warps arrive; the other warps wait and load the words of the arriving ones."""
         split = self.chance.randrange(1, len(region.warps))
         base, c, at = 2 * self.threads, self.name("c"), self.name("c")
         name, count = self.barriers[12], WARP * len(region.warps)
@@ -153,7 +153,7 @@ class CtaStatements(WarpStatements):
         return self.noted(region, found)
 
     def last_arrival(self, _: Region) -> Statements:
-        """Return a word per thread, a counter, and loads of two of the words by the thread that counts last."""
+        """Each thread stores a word and increments a counter; the last thread loads two of the words."""
         self.last, size = True, self.ctas * self.threads
         base, at = WORDS + 2 * size, self.chance.choices(range(size), k=2)
         arrived, last, one, other = self.name("u"), self.name("c"), self.name("u"), self.name("u")
@@ -167,7 +167,7 @@ class CtaStatements(WarpStatements):
         ]
 
     def message(self, _: Region) -> Statements:
-        """Return a word that a thread of one CTA stores and publishes by a flag, and threads of other CTAs load."""
+        """A thread of one CTA stores a word and publishes it by a flag; other CTAs poll the flag and load the word."""
         flag, value, here = self.flags, self.chance.randrange(1, 99), self.chance.randrange(self.ctas)
         self.flags += 1
         c, one, first = self.name("c"), self.name("c"), self.name("c")

@@ -138,7 +138,7 @@ class _Generator(CtaStatements):
         return found
 
     def after(self, region: Region, found: Statements) -> Region:
-        """Return the region after the statements `found`, which may end with a `Now`."""
+        """Return the region after the statements `found`; remove the `Now` at their end, if any."""
         if found and isinstance(found[-1], Now):
             now = found.pop()
             assert isinstance(now, Now)

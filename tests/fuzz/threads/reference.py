@@ -116,7 +116,7 @@ class _Grid:
         self.barriers: dict[tuple[int, int], _Barrier] = {}
         self.mbarriers: dict[tuple[int, int], _MBarrier] = {}
         self.flags: dict[int, tuple[int, Clock]] = {}
-        self.released: dict[int, Clock] = {}  # by word of global memory, by its atomics with .acq_rel
+        self.released: dict[int, Clock] = {}  # release clock of each word of global memory, by .acq_rel atomics
         self.left = STEPS
         self.threads: list[_Thread] = []
         size = program.ctas * program.threads

@@ -18,7 +18,7 @@ OF_ONE: Final = tuple(op for op in UNARY if op != "mov")
 
 
 class ThreadStatements(Choices):
-    """Statements of single threads."""
+    """Generator of statements that a thread executes without other threads."""
 
     def arithmetic(self, region: Region) -> Statements:
         found: Statements = []

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .choices import Statements
     from .programs import Operand, Statement
 
-UNDEFINED: Final = "planted"  # the register of an undefined read, by its name in the programs of all seeds
+UNDEFINED: Final = "planted"  # name of the register that has an undefined value, in the program of every seed
 
 
 class WarpStatements(ThreadStatements, ABC):
@@ -148,7 +148,7 @@ class WarpStatements(ThreadStatements, ABC):
         ]  # fmt: skip
 
     def live(self, region: Region, mask: Operand, found: Statements) -> tuple[Operand, Statements]:
-        """Return a membermask without lanes that exited or were never launched, and `found` with its computation."""
+        """Return a membermask without exited and never launched lanes, and `found` with its computation."""
         if region.exact:
             return mask, found
         name = self.name("m")
@@ -177,11 +177,11 @@ class WarpStatements(ThreadStatements, ABC):
         return self.noted(region, found)
 
     def noted(self, region: Region, found: Statements) -> Statements:
-        """Return the statements; if any exits, the region's membermask is no longer exact after them."""
+        """Return the statements; if any of them exits, mark the region's membermask as no longer exact after them."""
         return [*found, Now(replace(region, exact=False))] if exits(found) else found
 
     def loop(self, region: Region) -> Statements:
-        """Return a loop that single lanes leave; its membermask loses them."""
+        """Return a loop that individual lanes leave; its membermask is recomputed without these lanes."""
         assert region.mask is not None
         mask, counter, c = self.name("m"), self.name("i"), self.name("c")
         inner = replace(region, mask=mask, depth=region.depth + 1, loops=region.loops + 1, whole=False, leaving=True)
@@ -207,7 +207,7 @@ class WarpStatements(ThreadStatements, ABC):
         return self.noted(region, found)
 
     def leave_iteration(self, region: Region) -> Statements:
-        """Return a break or continue of some lanes; the others get a membermask without them."""
+        """Return a break or continue of some lanes; the other lanes get a membermask without these lanes."""
         c, made = self.condition(region)
         stay, mask = self.name("c"), region.mask
         assert isinstance(mask, str)

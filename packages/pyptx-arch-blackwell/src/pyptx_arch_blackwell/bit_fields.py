@@ -40,19 +40,19 @@ class Field:
 
     @property
     def label(self) -> str:
-        """The name, with the index of the element."""
+        """Name of the field, with the element's index if the value is a tuple."""
         return self.name if self.part is None else f"{self.name}[{self.part}]"
 
     @property
     def known(self) -> str:
-        """The valid values, as text."""
+        """Valid values of the field, as text."""
         if self.codes:
             return f"{'one of ' * (len(self.codes) > 1)}{', '.join(map(repr, self.codes))}"
         last = ((1 << self.size) - 1) * self.unit + self.least
         return f"{self.least} to {last}" + (f" in steps of {self.unit}" if self.unit > 1 else "")
 
     def number(self, value: object) -> int:
-        """Return the number for `value`; raise DescriptorError for an invalid value."""
+        """Return the number that encodes `value`; raise DescriptorError for an invalid value."""
         found = self._code(value) if self.codes else self._units(value)
         if found is None:
             raise DescriptorError(f"{self.label} of a descriptor must be {self.known}, got {value!r}")
@@ -68,7 +68,7 @@ class Field:
         return None if rest or not 0 <= units < 1 << self.size else units
 
     def value(self, word: int) -> object:
-        """Return the value of the field in `word`; raise DescriptorError for a number without a value."""
+        """Return the value of the field in `word`; raise DescriptorError for a number that encodes no value."""
         number = word >> self.low & (1 << self.size) - 1
         if not self.codes:
             return number * self.unit + self.least
@@ -82,7 +82,7 @@ class Field:
 
 
 def encode(fields: Sequence[Field], holder: object) -> int:
-    """Return the word with the attributes of `holder`."""
+    """Return the word whose fields encode the attributes of `holder`."""
     word = 0
     for each in fields:
         held = getattr(holder, each.name)

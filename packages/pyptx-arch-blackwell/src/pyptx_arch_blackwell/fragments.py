@@ -38,11 +38,11 @@ def accumulator_fragment(
 ) -> Fragment:
     """Return the layout of an `m` by `n` accumulator in the registers of a warpgroup that loads all of it.
 
-    `load` is the shape of tcgen05.ld, at the address of the warp's lanes. For a matrix that uses 16 lanes of 32, that
-    is the first or the second 16 of them. For a CTA pair it is one CTA's part. Each register holds an element; if
-    `packed`, two f16 of adjacent columns. If N is not a power of two, the layout is that of the next one, of which the
-    first columns exist: an element's location does not depend on N, except for matrices whose halves or quarters are
-    stacked across lanes.
+    `load` is the shape of tcgen05.ld, at the address of the warp's lanes: for a matrix that uses 16 lanes of 32, at the
+    first or second 16 lanes. For a CTA pair, the layout is that of one CTA's part. Each register holds an element; if
+    `packed`, two f16 of adjacent columns. If N is not a power of two, the layout is that of the next power of two, of
+    which only the first columns exist: an element's location does not depend on N, except for matrices whose halves or
+    quarters are stacked across lanes.
 
     Raise ValueError for an invalid M, and for a load of lanes without elements.
     """
@@ -83,7 +83,7 @@ def _step(parts: Iterable[Rectangle], lane: int) -> Stride | None:
 
 
 def _composed(steps: dict[int, Stride | None], step: Stride) -> Stride | None:
-    """Return the step in the matrix for one in tensor memory; None if it has none."""
+    """Return the matrix step of a tensor memory step; None if its lane has no element of the matrix."""
     if not step.row:
         return Stride(0, step.column)
     found = steps[step.row]
@@ -91,7 +91,7 @@ def _composed(steps: dict[int, Stride | None], step: Stride) -> Stride | None:
 
 
 def _doubled(step: Stride | None) -> Stride | None:
-    """Return the step of a load of column pairs."""
+    """Return the matrix step for registers that hold column pairs: a step along columns is doubled."""
     return step if step is None or step.row else Stride(0, 2 * step.column)
 
 

@@ -193,7 +193,7 @@ def _check_majors(row: MmaTypes, descriptor: InstructionDescriptor) -> None:
 
 
 def _check_options(row: MmaTypes, descriptor: InstructionDescriptor) -> None:
-    """Reject options of other MMAs: scale factor IDs, selectors, shifts."""
+    """Reject selectors, shifts, operand types and scale factor IDs that the MMA does not support."""
     if descriptor.selector and (not descriptor.sparse or descriptor.kind in ("f8f6f4", "i8")):
         raise MmaError(
             f"invalid {row.words}: selector={descriptor.selector}, must be 0",

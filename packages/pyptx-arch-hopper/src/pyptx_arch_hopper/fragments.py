@@ -1,7 +1,7 @@
 """Register fragments of wgmma and stmatrix. Manual: "Register Fragments" of wgmma.mma_async.
 
-A warpgroup distributes 64 rows over its four warps, 16 rows each, and these like mma.sync. A lane's number is the index
-of its thread in the warpgroup, 0 to 127.
+A warpgroup distributes 64 rows over its four warps; each warp distributes its 16 rows over its lanes like mma.sync. A
+lane's number is the index of its thread in the warpgroup, 0 to 127.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _REGISTER_BITS = 32
 def wgmma_fragment(operand: Operand, columns: int, element: str) -> Fragment:
     """Return the layout of 64 by `columns` elements (K for a, N for d).
 
-    Layouts have power-of-two sizes. For another N the layout is that of the next power of two, of which the first N / 2
-    elements exist: an element's location does not depend on N.
+    Layouts have power-of-two sizes. For another N the layout is that of the next power of two, of which each thread has
+    the first N / 2 elements: an element's location does not depend on N.
     """
     bits = BITS[element]
     whole = 1 << (columns - 1).bit_length()

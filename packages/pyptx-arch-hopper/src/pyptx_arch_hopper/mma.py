@@ -37,7 +37,7 @@ class Form:
 
     @property
     def types(self) -> str:
-        """The types as in messages."""
+        """The types as in messages: `f32 += bf16 x bf16`."""
         return f"{self.d} += {self.a} x {self.b}"
 
     def accumulators(self, columns: int) -> int:

@@ -221,7 +221,7 @@ class ArgumentCountError(ContractError, TypeError):
 
 
 class ForeignArrayError(ContractError, TypeError):
-    """An argument that is not an array, or belongs to another framework than the others."""
+    """An argument that is not an array, or belongs to another framework than the other arguments."""
 
 
 class RankError(ContractError, ValueError):

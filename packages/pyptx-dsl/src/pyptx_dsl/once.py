@@ -21,10 +21,10 @@ class OncePerKey(Generic[Key, Value]):
     """
 
     def __init__(self) -> None:
-        """Start empty."""
+        """Start without values."""
         self._lock = threading.Lock()
         self._known: WeakValueDictionary[Key, Value] = WeakValueDictionary()
-        self._making: dict[Key, threading.Event] = {}  # set when the computing thread is done
+        self._making: dict[Key, threading.Event] = {}  # set when the thread that computes has ended
 
     def get(self, key: Key, make: Callable[[], Value]) -> Value:
         """Return the live value of `key`, or compute it with `make`; exceptions of `make` propagate."""
@@ -47,9 +47,9 @@ class OncePerKey(Generic[Key, Value]):
                 self._making.pop(key).set()
 
     def __contains__(self, key: object) -> bool:
-        """Return whether the value of a key is alive."""
+        """Return whether a value of this key is stored, because some user still holds it."""
         return key in self._known
 
     def __len__(self) -> int:
-        """Return the number of live values."""
+        """Return the number of stored values."""
         return len(self._known)

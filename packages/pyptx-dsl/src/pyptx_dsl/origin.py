@@ -39,7 +39,7 @@ class Recorder:
         self._lines: dict[int, tuple[list[int], list[int]]] = {}
 
     def stop_at(self, frame: FrameType) -> None:
-        """End stacks at the frame that runs the trace, inclusive if it is user code."""
+        """End recorded stacks at the frame that runs the trace; the frame itself is recorded if it is user code."""
         self.root = frame if is_machinery(frame) else frame.f_back
 
     def capture(self, frame: FrameType | None) -> Site:
@@ -153,7 +153,7 @@ def show(file: str, line: int, function: str | None = None, column: int | None =
 
 
 def _short(file: str) -> str:
-    """Return a path relative to the working directory if it is below it."""
+    """Return a path relative to the working directory, if the file is below that; else unchanged."""
     try:
         short = os.path.relpath(file)
     except (ValueError, OSError):  # another drive, or a working directory that is gone

@@ -53,7 +53,7 @@ CALLS: dict[str, str] = {
     "trunc": "write ptx.cvt(f32, f32, d, x, rounding='rzi')",
     "": f"{RUNS_EARLY}: compute with + - * / & | << >>, x.max(y), x.min(y), and the instructions of ptx",
 }
-"""Functions of Python, `math` and NumPy that take a number, by name; `""` is for all others."""
+"""Hint for each function of Python, `math` or NumPy that requires a number; `""`: all other functions."""
 
 OPERATORS: dict[str, str] = {
     "** or pow()": "PTX has no power: write x * x, or compute 2**(y * log2(x)) with ptx.lg2, * and ptx.ex2",
@@ -61,20 +61,20 @@ OPERATORS: dict[str, str] = {
     "divmod()": CALLS["divmod"],
     "": "registers have + - * / // % & | ^ ~ << >> and comparisons; convert with ptx.cvt",
 }
-"""Operators that registers do not support, as in Python's messages."""
+"""Hint for each operator that registers do not support, named as in Python's messages; `""`: all others."""
 
 ARGUMENTS: dict[str, str] = {
     "ptx.ret": "write results to the output arrays, and end with ptx.ret(): a kernel has no return value",
     "ptx.exit": "write results to the output arrays, and end with ptx.exit(): a kernel has no return value",
 }
-"""Hints for arguments passed to functions that take none."""
+"""Hint for arguments passed to functions of `ptx` without operands."""
 
 KERNEL_NAMES: dict[str, str] = {
     **dict.fromkeys(("run", "launch", "call", "forward", "apply"), "call the kernel: k(x)"),
     **dict.fromkeys(("asm", "source", "text", "code", "compile"), "k.ptx(), k.sass() and k.cubin() return it"),
-    **dict.fromkeys(("grad", "backward"), "define a gradient: pyptx.differentiable(k, backward)"),
+    **dict.fromkeys(("grad", "backward"), "define a gradient: pyptx.differentiable_kernel(k, backward)"),
 }
-"""Attributes that users look up on a kernel."""
+"""Hint for each attribute that kernels lack, by names that users expect."""
 
 BLOCKS: dict[str, str] = {
     "if_": "with ptx.if_(x < 8):",
@@ -89,7 +89,7 @@ BLOCKS: dict[str, str] = {
     "asm_region": "with ptx.asm_region():",
     "kloop": "for k in ptx.kloop(n):",
 }
-"""Syntax that opens each block."""
+"""Correct line that opens each kind of block."""
 
 REGISTER_NAMES: dict[str, str] = {
     "shape": "a register holds one value per thread; the sizes of an array are X.shape",
@@ -100,7 +100,7 @@ REGISTER_NAMES: dict[str, str] = {
     "value": "the value exists on the GPU only; k.simulate(…) shows the results of a kernel",
     "item": "the value exists on the GPU only; k.simulate(…) shows the results of a kernel",
 }
-"""Attributes that users look up on a register."""
+"""Hint for each attribute that registers lack, by names that users expect."""
 
 KERNEL_KEYWORDS: dict[str, str] = {
     "num_warps": "set the block size: block=(32 * num_warps, 1, 1)",
@@ -116,7 +116,7 @@ KERNEL_KEYWORDS: dict[str, str] = {
     "inputs": "write in_specs=(Tile(…),)",
     "outputs": "write out_specs=(Tile(…),)",
 }
-"""Kernel keywords of other systems."""
+"""Hint for each keyword of `@kernel` that other systems have and pyptx lacks."""
 
 CALL_KEYWORDS: dict[str, str] = {
     "grid": "set it in the decorator: @kernel(grid=…), as numbers or a function of the dimensions",
@@ -131,7 +131,7 @@ CALL_KEYWORDS: dict[str, str] = {
     "outputs": "pass the arrays to write to as out=",
     **{name: help for name, help in KERNEL_KEYWORDS.items() if name.startswith("num_")},
 }
-"""Keywords passed to kernel calls by mistake, where another function or the decorator takes them."""
+"""Hint for each keyword that kernel calls do not accept, but another function or the decorator does."""
 
 FOREIGN_NAMES: dict[str, str] = {
     **dict.fromkeys(("threadIdx", "thread_idx", "tid", "thread_id"), "use ptx.special.tid.x() for the thread index"),
@@ -173,7 +173,7 @@ FOREIGN_NAMES: dict[str, str] = {
     "print": 'write ptx.printf("x = %f\\n", x)',
     "shared": "use smem.alloc(f32, 128) for shared memory",
 }
-"""Names of CUDA and Triton that users look up on `ptx`."""
+"""Hint for each name of CUDA or Triton that `ptx` lacks."""
 
 ARCHES: dict[str, str] = {
     **dict.fromkeys(("t4", "rtx2080", "rtx2070", "rtx2060", "turing", "quadrortx6000"), "sm_75"),
@@ -190,7 +190,7 @@ ARCHES: dict[str, str] = {
     **dict.fromkeys(("rtx5090", "rtx5080", "rtx5070", "rtx5060", "rtxpro6000"), "sm_120a"),
     **dict.fromkeys(("gb10", "dgxspark", "spark"), "sm_121a"),
 }
-"""Targets by names of products and architectures, in lower case, without blanks and vendor.
+"""Target of each product and architecture; names are in lower case, without blanks and vendor.
 
 NVIDIA: "CUDA GPU Compute Capability".
 """

@@ -38,7 +38,7 @@ class PtxType(Unique):
         object.__setattr__(self, "bits", WIDTHS[self.name])  # the dataclass is frozen
 
     def __hash__(self) -> int:
-        return hash(self.name)  # types are keys of many caches; their names are unique
+        return hash(self.name)  # fast, because types are keys of many caches; names are unique
 
     @property
     def ptx(self) -> str:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import Command
 
 USAGE_ERROR = 2
-INTERRUPTED, READER_GONE = 130, 141  # 128 + SIGINT, 128 + SIGPIPE
+INTERRUPTED, READER_GONE = 130, 141  # 128 + number of the signal, as in shells: SIGINT, SIGPIPE
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 USAGE_ERROR = 2
 CHECK = "pyptx check"
-_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")  # of the site; a terminal shows its text
+_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")  # a link to a page of the site; a terminal shows its text only
 
 
 def explanations() -> Mapping[str, Explanation]:

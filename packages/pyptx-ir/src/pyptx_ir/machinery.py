@@ -34,7 +34,7 @@ def is_internal(frame: FrameType) -> bool:
 
 
 def is_marked(names: Mapping[str, object]) -> bool:
-    """Return whether a module (given by its globals) or else its nearest package with a mark is marked."""
+    """Return whether a module, given by its globals, is marked; without a mark, its nearest marked package decides."""
     mark, around = names.get(MARK), str(names.get("__name__"))
     while mark is None and "." in around:
         around = around.rpartition(".")[0]

@@ -73,7 +73,7 @@ def in_processes(
     thread = Thread(target=_hand_out, args=(partial(_interruptible, function), items, number, results, leaving))
     try:
         _start_tracker()
-        before = _mask("SIG_BLOCK", signal.SIGINT)  # also blocks them in threads and processes started here
+        before = _mask("SIG_BLOCK", signal.SIGINT)  # also in threads and processes that this thread starts
         try:
             thread.start()
         finally:

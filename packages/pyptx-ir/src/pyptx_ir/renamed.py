@@ -32,7 +32,7 @@ NAMES: Final = {
     "pyptx_transpile.Plan": "RewritePlan",
     "written": "formatted",
 }
-"""By the former name, or by module and former name if other modules still have it."""
+"""Present name by former name, or by module and former name if other modules still use the former name."""
 ATTRIBUTES: Final = {
     "close_lead": "closing_trivia",
     "hint": "help",
@@ -60,7 +60,7 @@ KEYWORDS: Final = {
 
 
 def missing_attribute(module: str, name: str) -> AttributeError:
-    """Return the error for a name that a module lacks; it states the present name of a renamed one."""
+    """Return the error for a name that a module lacks; for a renamed one, the message has the present name."""
     present = NAMES.get(f"{module}.{name}", NAMES.get(name))
     now = f"; {name} is now {present}" if present else ""
     return AttributeError(f"module {module!r} has no attribute {name!r}{now}")

@@ -15,7 +15,7 @@ MOST_COMPARED = 2_000
 
 def close_names(name: str, known: Iterable[str], *, most: int, cutoff: float = 0.6) -> list[str]:
     """Return at most `most` of the known names, best match first; `cutoff` is difflib's ratio."""
-    from difflib import get_close_matches  # only an invalid text needs it
+    from difflib import get_close_matches  # only invalid texts need suggestions
 
     return get_close_matches(name, comparable(name, known, cutoff), n=most, cutoff=cutoff)
 

@@ -148,7 +148,7 @@ def _constructor(kind: Any) -> Any:  # noqa: ANN401 - a function whose parameter
 
 
 def _parameter(one: Field[Any], names: dict[str, object]) -> tuple[str, str]:
-    """Return a field's parameter and the value it is set to; add the objects that these refer to to `names`."""
+    """Return the source of a field's parameter and of its value; add the objects that they use to `names`."""
     name = one.name
     if one.default_factory is not MISSING:
         names[f"__make_{name}"] = one.default_factory
@@ -163,7 +163,7 @@ def draft(kind: type) -> Any:  # noqa: ANN401 - callers assign attributes of the
     """Return a class whose instances, with all slots set, become `kind` by `value.__class__ = kind`."""
     namespace: dict[str, object] = {
         "__slots__": kind.__dict__["__slots__"],
-        # Both are needed: either alone keeps the slower inherited path.
+        # Both setters are needed: either alone keeps the slower inherited path.
         "__setattr__": object.__setattr__,
         "__delattr__": object.__delattr__,
         "__init__": object.__init__,

@@ -47,7 +47,7 @@ def arguments_of(kernel: Launchable[Declaration], arrays: Sequence[object]) -> l
 
 
 def _described(kernel: str, name: str, array: object) -> tuple[tuple[int, ...], str]:
-    """Return the shape and the PTX name of the element type."""
+    """Return an array's shape and the PTX name of its element type; raise DtypeError if PTX has no such type."""
     shape, held = shape_and_dtype(array)
     if held is None:
         raise foreign(kernel, name, array, JAX)

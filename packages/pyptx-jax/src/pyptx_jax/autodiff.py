@@ -57,7 +57,7 @@ Row = tuple[tuple[int, ...], "jnp.dtype[Any]"]
 @jax.tree_util.register_static
 @dataclass(frozen=True, slots=True)
 class Like:
-    """Shapes and element types of the inputs (and their gradients) and of the outputs."""
+    """Shapes and element types of a kernel's inputs (and their gradients) and of its outputs."""
 
     inputs: tuple[Row, ...]
     outputs: tuple[Row, ...]

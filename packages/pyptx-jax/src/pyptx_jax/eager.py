@@ -104,17 +104,17 @@ def _without_arrays(
 def _sorted(
     kernel: Launchable[Declaration], arrays: Sequence[object], keywords: Mapping[str, object]
 ) -> tuple[dict[str, object], object]:
-    """Return the kernel's own keywords, and the device of a call without arrays."""
+    """Return the keywords without `device=`, and the device of a call without arrays; raise KeywordError for `out=`."""
     own, known = dict(keywords), kernel.declaration.keywords
     if "out" in own and "out" not in known:
         raise KeywordError(
-            f"{kernel.name}: jax arrays cannot be written to", help="leave out=… away; use the returned arrays"
+            f"{kernel.name}: jax arrays cannot be written to", help="do not pass out=; use the returned arrays"
         )
     device = None if "device" in known else own.pop("device", None)
     if device is not None and arrays:
         raise KeywordError(
             f"{kernel.name}: device= is only valid for calls without arrays",
-            help="leave device= out: a call runs on the device of its arrays",
+            help="do not pass device=: a call runs on the device of its arrays",
         )
     if device is not None and not is_device(device):
         raise KeywordError(
@@ -134,7 +134,7 @@ def _wrappers(kernel: Launchable[Declaration]) -> Wrappers:
 
 
 def _made(kernel: Launchable[Declaration]) -> Wrappers:
-    """Return the compiled functions of a kernel, which do not keep it alive: their caller does."""
+    """Return the compiled functions of a kernel; they do not keep the kernel alive, their caller does."""
     reference, name = weakref.ref(kernel), kernel.name
 
     def make(keywords: Mapping[str, object]) -> Callable[..., object]:

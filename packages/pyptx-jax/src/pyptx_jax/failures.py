@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Failures:
-    """Latest exceptions of handlers."""
+    """Latest exceptions of XLA handlers, by their texts."""
 
     def __init__(self, size: int) -> None:
         """Keep up to `size` exceptions."""

@@ -75,7 +75,7 @@ def as_array(array: object) -> jax.Array:
 
 
 def zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> jax.Array:
-    """Return zeros."""
+    """Return a jax array of zeros."""
     return cast("jax.Array", _JAX.numpy.zeros(shape, dtype))
 
 

@@ -56,7 +56,7 @@ def launcher(kernel: Launchable[Declaration], miss: Callable[..., object]) -> Ca
 
 
 def differentiable(forward: Kernel, backward: Backward, **keywords: object) -> Callable[..., object]:
-    """Join a kernel and the kernel of its gradients."""
+    """Return a function of jax arrays that runs `forward`, and whose gradients `backward` computes."""
     from pyptx_jax.autodiff import join
 
     return join(forward, backward, keywords)

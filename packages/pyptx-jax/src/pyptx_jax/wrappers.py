@@ -25,7 +25,7 @@ class Wrappers:
     def known(self, keywords: Mapping[str, object]) -> Callable[..., object] | None:
         """Return the existing function for these keywords; None if there is none or a value is not plain.
 
-        A function exists only for keywords that were checked.
+        A function exists only for keywords that an earlier call has checked.
         """
         if any(type(value) not in _PLAIN for value in keywords.values()):
             return None

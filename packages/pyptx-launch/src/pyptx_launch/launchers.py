@@ -197,7 +197,7 @@ def _check_addition(
     outputs: Sequence[Signature],
     mutated: Sequence[int],
 ) -> None:
-    """Raise LaunchError for a plan that no call could launch."""
+    """Raise LaunchError for an invalid signature, an unsupported number of tensors, or wrong indices in `mutated`."""
     tensors = (*inputs, *outputs)
     for signature in tensors:
         signature.check(plan.entry)
@@ -217,7 +217,7 @@ def _forget(self: Launcher) -> None:
 
 
 def _fixed_position(name: str, keywords: Sequence[str], plan: Plan) -> int:
-    """Return the index of a fixed keyword."""
+    """Return the index of a fixed keyword among the launcher's; raise LaunchError for an unknown one."""
     if name not in keywords:
         raise LaunchError(f"{plan.entry}: unknown fixed keyword {name!r} of the launcher")
     return keywords.index(name)
@@ -284,10 +284,10 @@ if TYPE_CHECKING:
         ) -> None: ...
 
         def __call__(self, *tensors: object, **keywords: object) -> object:
-            """Launch, or return the result of `miss`."""
+            """Launch the matching plan and return its outputs, or return the result of `miss`."""
             ...
 
-        _references: tuple[Any, ...]  # constructor arguments; the names of its scalars and fixed keywords come last
+        _references: tuple[Any, ...]  # constructor arguments; scalar and fixed keyword names are last
 
         def add(
             self,
@@ -319,6 +319,6 @@ if TYPE_CHECKING:
 else:
     Launcher = _shim.launcher_type()
     Launcher.__new__ = staticmethod(_new)
-    Launcher.__doc__ = "Launch plans for tensors that look as before; leave all else to `miss`."
+    Launcher.__doc__ = "Launch plans for tensors that match their signatures; forward all other calls to `miss`."
     Launcher.__module__ = __name__
     Launcher.add, Launcher.forget = _add, _forget

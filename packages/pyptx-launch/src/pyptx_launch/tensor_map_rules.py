@@ -307,7 +307,7 @@ def _counts(map_: MapView) -> str | None:
     return None
 
 
-# Each rule may rely on the preceding ones.
+# Each rule may rely on the preceding rules.
 RULES: Final = (
     Rule("rank", "tensorRank", _rank),
     Rule("lengths", "tensorRank", _lengths),

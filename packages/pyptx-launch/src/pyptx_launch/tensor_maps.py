@@ -93,7 +93,7 @@ class TensorMap:
     im2col: Im2colLike | None = None
 
     def __post_init__(self) -> None:
-        """Check the rules."""
+        """Check the fields against the hardware's rules; raise TensorMapError for the first violated one."""
         checked(self)
 
     @classmethod

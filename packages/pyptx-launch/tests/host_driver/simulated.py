@@ -88,7 +88,7 @@ def _compiled(text: str, entry: str) -> tuple[Any, Any]:
 
 
 class Simulator:
-    """Runs launches in host memory, one after another; `steps` is its clock."""
+    """Runs launches in host memory, one after another; the clock is computed from `steps`, the simulated steps."""
 
     def __init__(self, driver: ctypes.CDLL) -> None:
         """View the whole region as one array of bytes; bytes outside of allocations are never accessed."""
@@ -206,7 +206,7 @@ def complaints(text: str) -> str:
 
 
 def load(image: int, size: int, log: Any, room: int) -> int:
-    """Check an image like the driver when it loads it."""
+    """Check an image as the driver does when it loads one; return the error code, and write the compiler's log."""
     data = ctypes.string_at(image, size)
     if data.startswith(b"\x7fELF"):
         return 0

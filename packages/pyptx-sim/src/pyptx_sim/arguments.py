@@ -49,9 +49,9 @@ _HEAP_BYTES = 8 << 20
 
 @dataclass(slots=True)
 class Arguments:
-    """Packed arguments of one launch; `memories` are the spaces that outlive waves.
+    """Packed arguments of one launch; `memories` are the state spaces that persist across waves.
 
-    `handles` are those of textures, samplers and surfaces.
+    `handles` are the handles of its textures, samplers and surfaces.
     """
 
     memories: dict[str, FlatMemory]
@@ -100,7 +100,7 @@ def pack_arguments(launches: Sequence[tuple[Program, Launch]], *, checked: bool)
 
 
 def _banks(placing: Placing, launches: Sequence[tuple[Program, Launch]]) -> tuple[list[bytes], list[Handles]]:
-    """Return the packed parameters and the texture bindings of launches; places their arrays."""
+    """Place the arrays of launches in global memory; return the packed parameters and the texture bindings."""
     return (
         [_bank_of(placing, program, launch) for program, launch in launches],
         [_named_handles(placing, program, launch) for program, launch in launches],
@@ -137,7 +137,7 @@ def _named_handles(placing: Placing, program: Program, launch: Launch) -> Handle
 
 
 def _memory(launches: Sequence[tuple[Program, Launch]]) -> Memory | None:
-    """Return the memory of the launches, or the memory of their arrays; None if there is none."""
+    """Return the `Memory` passed to the launches, or the one that contains their arrays; None without either."""
     memories: list[Memory] = []
     for _, launch in launches:
         memories += [launch.memory] if launch.memory is not None else []
@@ -173,7 +173,7 @@ def does_nothing(launch: Launch) -> bool:
 
 
 def _placing(image: Image, memory: Memory | None, unplaced: Iterable[Region] = ()) -> Placing:
-    """Return the global space before the arrays of launches; `unplaced` are known regions of overlapping arrays."""
+    """Return the global space without the launches' arrays; `unplaced` are known regions of overlapping arrays."""
     variables, end = [_named(place) for place in image.placements], len(image.data)
     if memory is None:
         return Placing(next_place(end), Regions(unplaced), [], variables)
@@ -208,7 +208,7 @@ def _packed(placing: Placing, place: Placement, value: Argument, what: str, name
 
 
 def _descriptor(placing: Placing, place: Placement, value: WithDescriptor, what: str, name: str) -> bytes:
-    """Return a descriptor, or the address of one in global memory."""
+    """Return the bytes of a parameter: a descriptor, or the address of its copy in global memory."""
     kind, data = placing.descriptor(value, what, name)
     if place.size == len(data):
         return data
@@ -291,7 +291,7 @@ def _check_range(place: Placement, value: int | float) -> None:
         if place.type[0] in "us":
             raise LaunchError(f"parameter {place.name}: expected an int for .{place.type}, got the float {value!r}")
         return
-    # Compilers declare a C int as .u32, so an unsigned parameter takes negative numbers too.
+    # Compilers declare a C int as .u32, so an unsigned parameter accepts negative numbers too.
     low, high = -(1 << (bits - 1)), (1 << (bits - 1)) if place.type[0] == "s" else 1 << bits
     if not low <= int(value) < high:
         raise LaunchError(f"parameter {place.name}: {value} is out of range for .{place.type}")

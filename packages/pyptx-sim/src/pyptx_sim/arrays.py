@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Tensor(Protocol):
-    """Attributes used of a torch tensor."""
+    """Attributes of a torch tensor that the simulator reads."""
 
     @property
     def shape(self) -> Sequence[int]:

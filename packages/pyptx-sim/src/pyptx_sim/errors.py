@@ -111,7 +111,7 @@ class MemoryFault(SimulationError):  # noqa: N818 - the hardware's word
 
 
 class BarrierFault(SimulationError):  # noqa: N818 - the same
-    """An mbarrier used against its rules in a run without checks."""
+    """Operation on an invalid mbarrier, or overflow of its counts, in a run without checks."""
 
 
 class Deadlock(SimulationError):  # noqa: N818 - the usual word
@@ -119,7 +119,7 @@ class Deadlock(SimulationError):  # noqa: N818 - the usual word
 
 
 class StepLimitExceeded(SimulationError):  # noqa: N818 - named after what happened
-    """More steps than `step_limit` allows: an infinite loop, or a limit that is too low."""
+    """More basic blocks than `step_limit` allows: an infinite loop, or a limit that is too low."""
 
 
 def fault_text(rule: str, message: str, label: str | None, notes: Iterable[str] = ()) -> str:

@@ -57,7 +57,7 @@ class Schedule:
     delay_async: bool = False
 
     def __str__(self) -> str:
-        """Return the schedule in words."""
+        """Return the schedule as text: `seed 3, delay_async`."""
         return f"seed {self.seed}, delay_async" if self.delay_async else f"seed {self.seed}"
 
 

@@ -23,7 +23,7 @@ class Finding:
 
     `message` is one line: the fault, the object and the numbers. `line` is the physical PTX line (from 1) and `origin`
     the user's Python frames of the instruction at fault, innermost first. `label` states what happened there: the kind
-    of access and its thread, or else the opcode. `other_line`, `other_origin` and `other_label` are those of the second
+    of access and its thread, or else the opcode. `other_line`, `other_origin` and `other_label` describe the second
     instruction, if two are involved. `also` are the PTX lines of further instructions with the same cause.
 
     `notes` are facts that explain the fault; `help` is the change that removes it. `count` is the number of
@@ -106,7 +106,7 @@ _Key: TypeAlias = "tuple[str, int, int | None] | tuple[str, Hashable]"
 
 @dataclass(slots=True)
 class _Found:
-    """A finding with its position, and further instructions of the same cause."""
+    """A finding with the pcs of its instructions, and those of further instructions with the same cause."""
 
     finding: Finding
     pc: int
@@ -179,7 +179,7 @@ class FindingLog:
         )
 
     def first(self, finding: Finding, pc: int) -> None:
-        """Observe the first finding of its rule and cause."""
+        """Receive each finding that is the first of its rule and cause; subclasses override this."""
 
     def origin_of(self, pc: int) -> tuple[Frame, ...]:
         """Return the user's frames of an instruction, innermost first."""

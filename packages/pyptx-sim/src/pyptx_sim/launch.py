@@ -40,16 +40,16 @@ class Launch:
     and surface variables (`.texref`, `.samplerref`, `.surfref`) by name.
 
     `cooperative`: all CTAs must be resident at once, so that they may wait for each other
-    (`cudaLaunchCooperativeKernel`). `dependent`: programmatic dependent launch. CTAs may start before the prerequisite
-    grid ends, once all its CTAs have executed `griddepcontrol.launch_dependents` or exited. Its memory is visible only
-    after `griddepcontrol.wait`. Manual: "griddepcontrol".
+    (`cudaLaunchCooperativeKernel`). `programmatic_dependent`: programmatic dependent launch. CTAs may start before
+    the prerequisite grid completes, once all CTAs of that grid have executed `griddepcontrol.launch_dependents` or
+    exited. Writes of that grid are visible only after `griddepcontrol.wait`. Manual: "griddepcontrol".
 
-    `resident_blocks` is the number of CTAs that the device can hold at once, in whole clusters. The others start when
-    these have exited, or these take over their work by cluster launch control. By default, as many CTAs run together as
-    simulate fastest; few if the grid's launches can be cancelled, so that some are left to take over. If CTAs wait for
-    CTAs that do not fit, that is a deadlock if none has exited; otherwise they run together.
+    `resident_blocks` is the number of CTAs that the device can hold at once, in whole clusters. Other CTAs start when
+    resident CTAs have exited, or resident CTAs take over their work by cluster launch control. By default, the number
+    that simulates fastest is resident; fewer if cluster launches can be canceled, so that some remain to be canceled.
+    If CTAs wait for CTAs that do not fit, that is a deadlock if no CTA has exited; otherwise they run together.
 
-    `names` are the user's names of the arguments, and `shared` those of variables in dynamic shared memory; both are
+    `names` are the user's names of the arguments, and `shared` the user's variables in dynamic shared memory; both are
     for messages only.
     """
 

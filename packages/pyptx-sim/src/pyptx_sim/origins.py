@@ -23,7 +23,7 @@ class SourceLocation:
     module: int | None = None
 
     def __str__(self) -> str:
-        """Return the location in words."""
+        """Return the location as text: `line 3 of modules[0]`."""
         return f"line {self.line}" if self.module is None else f"line {self.line} of modules[{self.module}]"
 
 

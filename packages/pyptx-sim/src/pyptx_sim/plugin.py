@@ -59,7 +59,7 @@ def pyptx_commands() -> Sequence[Command]:
 
 @hookimpl
 def pyptx_explanations() -> Sequence[Explanation]:
-    """Return the explanations of all rules of the simulator, those of its extensions among them."""
+    """Return the explanations of all rules of the simulator and its extensions."""
     from pyptx_ir.plugins.explanation_rows import Explanation
     from pyptx_sim.extension import rules
 

@@ -32,8 +32,8 @@ _NOWHERE: Final = -1
 class Placed:
     """An array with its offset in the global space; `output` as in `Uninitialized`.
 
-    `name` is the user's name of it, `what` the name for messages about addresses. `written` marks the initialized
-    bytes, None for all. `shared`: other arrays are in the same region.
+    `name` is the user's name of the array, `what` the name for messages about addresses. `written` marks the
+    initialized bytes; None if all are initialized. `shared`: other arrays are in the same region.
     """
 
     host: HostSpan
@@ -52,11 +52,11 @@ class Placed:
 
     @property
     def span(self) -> slice:
-        """Offsets of the array."""
+        """Range of the array's offsets in the global space."""
         return slice(self.start, self.start + self.host.size)
 
     def covers(self, other: HostSpan, *, fresh: bool) -> bool:
-        """Return whether loading and storing this array includes `other`, which is uninitialized if `fresh`."""
+        """Return whether copying this array in and out also copies `other`, which is uninitialized if `fresh`."""
         host = self.host
         return (
             host.low <= other.low
@@ -95,14 +95,14 @@ class Placed:
             changed = now != self._loaded
             data[changed] = now[changed]
             self._loaded = None
-        if self.written is not None:  # without checks it is unknown, and later runs must not report it
+        if self.written is not None:  # None without checks: later runs report nothing
             self.written = None if arena.defined is None else arena.defined[self.span].copy()
 
 
 def load(placed: Sequence[Placed], arena: Arena) -> None:
     """Copy arrays into the global space, and mark uninitialized elements there.
 
-    An element of overlapping arrays is initialized if it is initialized in one of them.
+    An element of overlapping arrays is initialized if it is initialized in any of these arrays.
     """
     for each in placed:
         each.load(arena)
@@ -144,18 +144,18 @@ class Region:
         return self.high - self.low
 
     def place(self, end: int) -> int:
-        """Set an offset at `end` or later, aligned as in host memory, if there is none; return the next free offset."""
+        """Set the region's offset, if unset, to `end` or later, aligned as on the host; return the next free offset."""
         if self.start != _NOWHERE:
             return end
         self.start = end + self.phase
         return next_place(self.start + self.size)
 
     def at(self, host: HostSpan) -> int:
-        """Return the offset of an array in it."""
+        """Return the global space offset of an array in the region."""
         return self.start + host.low - self.low
 
     def add(self, placed: Placed) -> None:
-        """Add an array."""
+        """Add an array to the region."""
         self.views.append(placed)
         if len(self.views) > 1:
             for each in self.views:

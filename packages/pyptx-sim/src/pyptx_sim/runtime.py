@@ -48,7 +48,7 @@ class _Options(TypedDict, total=False):
 
 
 class _RunOptions(_Options, total=False):
-    """The same, with the keywords that this runtime passes itself."""
+    """Keywords of `pyptx_sim.run`: those of `simulate`, and the keyword that this runtime passes itself."""
 
     keep_arrays: bool
 
@@ -121,7 +121,7 @@ def simulate(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[
 
 @dataclass(frozen=True, slots=True)
 class _Launch:
-    """A kernel with its arguments, to be run once or twice; `sizes` are the sizes of its arrays in bytes.
+    """A kernel with its arguments, to be run once, or also with checks before; `sizes` are its arrays' bytes.
 
     The arguments of a launch without CTAs are only the outputs.
     """

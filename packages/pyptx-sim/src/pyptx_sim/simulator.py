@@ -124,7 +124,7 @@ def without_blocks(outputs: Iterable[Output], checks: Checks) -> Result:
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """A compiled launch without its arguments; `code` is for `schedule` and `seed`."""
+    """A compiled launch without its arguments; `code` was compiled for `schedule`."""
 
     launch: Launch
     program: Program
@@ -161,7 +161,7 @@ class _Prepared:
         return races
 
     def watch_memory(self, machine: Machine, packed: Arguments) -> OutputWrites | None:
-        """Attach the checkers of element types and of outputs; return the latter, None without outputs."""
+        """Attach the checkers of element types and of outputs; return the checker of outputs, None without outputs."""
         if ELEMENT_TYPE in self.rules:
             types = ElementTypes.of(MachineView(machine), self.program, self.launch, packed.memories)
             if types is not None:
@@ -176,7 +176,7 @@ class _Prepared:
 
 @dataclass(frozen=True, slots=True)
 class _Runs:
-    """Launches with their schedule, and the options for arrays and timeline; see `run`."""
+    """The compiled launches of one call of `run`, with its options."""
 
     launches: Sequence[_Prepared]
     asked: Sequence[tuple[Program, Launch]]
@@ -188,12 +188,12 @@ class _Runs:
     keep_arrays: bool
 
     def attempt(self, warps: int) -> list[Machine]:
-        """Run with at most `warps` warps at once, and return the machines."""
+        """Run the launches with at most `warps` resident warps each, and return the machines."""
         keep_freed_memory()
         packed, machines, checkers = self._machines(warps)
         watching = zip(self.launches, machines, packed, strict=True)
         writes = [each.watch_memory(machine, given) for each, machine, given in watching]
-        # Added after the other observers.
+        # The recorder of the timeline is the last observer.
         recording = None if self.trace is None else Recording(self.trace, self.trace_blocks, machines[0])
         settling = partial(self._settle, machines, checkers, warps)
         _run(machines, None if self.keep_arrays else packed[0], self.seed, recording, writes[-1], settling)
@@ -225,7 +225,7 @@ class _Runs:
             settle(watched, partial(self._rerun, warps))
 
     def _rerun(self, warps: int, prepare: Prepare) -> bool:
-        """Run the launches again with machines that `prepare` changes, without an effect; return whether they ended."""
+        """Run the launches on machines that `prepare` changes, without storing arrays; return whether they complete."""
         _, machines, checkers = self._machines(warps)
         try:
             for index, (machine, checker) in enumerate(zip(machines, checkers, strict=True)):
@@ -282,7 +282,7 @@ def _schedule(program: Program, rules: Mapping[str, Rule], seed: int) -> Schedul
 def _compiled(
     program: Program, origins: Mapping[int, tuple[Frame, ...]], *, checked: bool, exact: bool, schedule: Schedule
 ) -> Code:
-    """Compile; add the user's own line to an error."""
+    """Compile the program; add the user's own line to an error."""
     try:
         return compile_program(program, checked=checked, exact=exact, schedule=schedule)
     except SimulationError as error:
@@ -298,7 +298,7 @@ def _run(
     writes: OutputWrites | None,
     settle_races: Callable[[], None],
 ) -> None:
-    """Run. As on a GPU, writes before an error are kept; so is the timeline."""
+    """Run the launches. As on a GPU, writes before an error are kept; the timeline is written, too."""
     error = None
     try:
         if run_in_order(machines, seed):

@@ -39,7 +39,7 @@ class Uninitialized:
 class WithDescriptor:
     """An array and the descriptor for it: the argument for a parameter that contains or points to a descriptor.
 
-    `fresh`: the array has no defined contents yet.
+    `uninitialized`: the array has no defined contents yet.
     """
 
     array: Array | Tensor | DeviceArray

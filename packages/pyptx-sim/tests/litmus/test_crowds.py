@@ -1,4 +1,4 @@
-"""Messages of many threads at once, each through a flag of its own, as in scans and sorts with decoupled look-back."""
+"""Message passing by many threads at once, each with its own flag, as in scans and sorts with decoupled look-back."""
 
 from __future__ import annotations
 

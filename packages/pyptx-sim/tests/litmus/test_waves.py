@@ -1,4 +1,4 @@
-"""Messages between CTAs of different waves: happens-before edges from warps of earlier waves."""
+"""Message passing between CTAs of different waves: happens-before edges from warps of earlier waves."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class DeviceType:
     visible: Callable[[], bool] = lambda: True
 
     def device(self, device: torch.device) -> torch.device:
-        """Return the device with an ordinal: by default that of the current device."""
+        """Return the device with its ordinal; a device without one gets the ordinal of the current device."""
         index = cast("int | None", device.index)  # torch's stub omits None
         return torch.device(self.type, self.ordinal() if index is None else index)
 

@@ -62,18 +62,18 @@ def _gradients(
 
 
 class Differentiable(torch.autograd.Function):
-    """Autograd node of a pair of kernels."""
+    """Autograd node of a kernel and its backward kernel."""
 
     generate_vmap_rule = True  # both kernels have a vmap rule
 
     @staticmethod
     def forward(pair: KernelPair, keywords: Mapping[str, object], *tensors: torch.Tensor) -> Any:  # noqa: ANN401  as torch has it
-        """Run the forward kernel."""
+        """Run the forward kernel and return its outputs."""
         return pair.forward(*tensors, **keywords)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:  # noqa: ANN401  as torch has it
-        """Save the inputs of the backward kernel."""
+        """Save the tensors that the backward kernel reads, and mark integer outputs as not differentiable."""
         pair, keywords, *tensors = inputs
         results = as_tuple(output)
         ctx.pair, ctx.keywords = pair, keywords

@@ -58,7 +58,7 @@ class Dispatch:
         return self._returned(made)
 
     def fake(self, *arguments: torch.Tensor, **keywords: object) -> object:
-        """Return tensors like the outputs, without running the kernel."""
+        """Return tensors with the shapes and types of the outputs, without running the kernel."""
         operator = self.operator
         inputs, given = self._split(arguments)
         rows = fake.outputs_of(operator.kernel.declaration, inputs, operator.read(keywords), operator.numbers(keywords))
@@ -94,7 +94,7 @@ class Dispatch:
         return cast("Overload", operator.into if self.overload else operator.default)
 
     def _split(self, arguments: Sequence[torch.Tensor]) -> tuple[Sequence[torch.Tensor], Sequence[torch.Tensor] | None]:
-        """Return the inputs, and the outputs passed to the `out` overload (None for the other)."""
+        """Return the inputs, and the outputs passed to the `out` overload (None for the default overload)."""
         count = len(self.operator.signature.inputs)
         return arguments[:count], arguments[count:] if self.overload else None
 

@@ -1,4 +1,4 @@
-"""Fast path of eager calls: `Kernel.__call__` goes straight to pyptx_launch's launcher.
+"""Fast path of eager calls: `Kernel.__call__` calls pyptx_launch's launcher directly.
 
 The launcher forwards calls without a plan to the slow path, which checks everything and adds a plan. The fast path
 bypasses torch's dispatcher, so it must reject calls that the dispatcher would treat specially: see `GUARDS` and

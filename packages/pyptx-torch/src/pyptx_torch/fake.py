@@ -67,7 +67,7 @@ def _sizes(
 
 
 def _told(kernel: str, names: Sequence[str], tiles: Sequence[Tile], arguments: Sequence[Argument]) -> dict[str, int]:
-    """Check arguments like `check_arguments`, with assertions at run time for sizes that are unknown until then."""
+    """Check arguments like `check_arguments`; sizes that are known only at run time are asserted then."""
     check_arguments(kernel, names, tiles, [_shapeless(*each) for each in zip(tiles, arguments, strict=True)])
     sizes: dict[str, int] = {}
     for name, tile, argument in zip(names, tiles, arguments, strict=True):
@@ -81,7 +81,7 @@ def _told(kernel: str, names: Sequence[str], tiles: Sequence[Tile], arguments: S
 
 
 def _shapeless(tile: Tile, argument: Argument) -> Argument:
-    """Return an argument of which only rank, element type and device can be wrong."""
+    """Return an argument with the Tile's own sizes and strides: only its rank, element type and device can be wrong."""
     if len(argument.shape) != tile.rank:
         return argument
     shape = tuple(size if isinstance(size, int) else 1 for size in tile.shape)

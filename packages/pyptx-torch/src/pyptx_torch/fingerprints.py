@@ -64,7 +64,7 @@ class _Reader:
         self._seen: dict[int, int] = {}  # by identity: functions may refer to each other cyclically
 
     def kernel(self, kernel: Launchable[Declaration]) -> object:
-        """Read a kernel: its declaration, and its source text or else its function."""
+        """Return a kernel as tuples: its declaration, and its source text or, without one, its function."""
         seen = self._again(kernel)
         if seen is not None:
             return seen
@@ -81,7 +81,7 @@ class _Reader:
         return ("kernel", body, *(self.read(part, declaration.name) for part in told))
 
     def read(self, value: object, where: str) -> object:
-        """Read a value; `where` is its name in messages."""
+        """Return a value as tuples of text; `where` is its name in messages."""
         kind = type(value)
         if kind in _PLAIN:
             return (kind.__name__, repr(value))
@@ -103,7 +103,7 @@ class _Reader:
         return self._callable(value, where) or self._object(value, where)
 
     def _callable(self, value: object, where: str) -> tuple[object, ...] | None:
-        """Read functions, methods, classes and modules; None for any other object."""
+        """Return a function, method, class or module as a tuple; None for any other object."""
         match value:
             case types.FunctionType():
                 return self._function(value, where)
@@ -136,7 +136,7 @@ class _Reader:
                 return None
 
     def _object(self, value: object, where: str) -> object:
-        """Read an object that is defined by its fields or its text; record any other as unknown."""
+        """Return an object as a tuple if its fields or its repr define it; add any other object to `unknown`."""
         kind = type(value)
         if is_dataclass(kind):
             parts = ((row.name, getattr(value, row.name, None)) for row in fields(kind))
@@ -194,7 +194,7 @@ class _Reader:
         return ("code", code.co_name, code.co_code, code.co_exceptiontable, *counts, *names, *constants)
 
     def _frozen(self, namespace: Mapping[str, object], names: Iterable[str], visited: set[int]) -> Iterator[object]:
-        """Read the functions, classes and constants of these names in a namespace, including modules of users."""
+        """Yield the functions, classes and constants of these names as tuples, also those in users' modules."""
         names = tuple(names)
         for name in names:
             value = namespace.get(name)
@@ -208,7 +208,7 @@ class _Reader:
                 yield (name, self.read(value, name))
 
     def _class(self, kind: type, where: str) -> tuple[object, ...]:
-        """Read a class: by its name, and a user's class by its functions and constants too."""
+        """Return a class as a tuple: its name and, for a user's class, its functions and constants."""
         name = (kind.__module__, kind.__qualname__)
         importable = _imported(kind)
         if _of_library(kind.__module__) and importable:
@@ -232,7 +232,7 @@ def _names(code: types.CodeType) -> Iterator[str]:
 
 
 def _is_frozen(value: object) -> bool:
-    """Return whether a global is a function, a class or a constant."""
+    """Return whether a global is a function, a class or a constant, which the digest covers."""
     if type(value) is tuple:
         return all(map(_is_frozen, cast("tuple[object, ...]", value)))
     if is_dataclass(value) and not isinstance(value, type):

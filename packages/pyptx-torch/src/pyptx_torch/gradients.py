@@ -57,7 +57,7 @@ MISSING: Final = NAMESPACE.missing_gradient  # kept alive here, because the name
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Non-tensor parts of a call; `keys` are the dispatcher's."""
+    """Non-tensor parts of an operator's call; `keys` are the dispatcher's dispatch keys."""
 
     overload: Overload
     keys: Keys
@@ -65,7 +65,7 @@ class Call:
     kernel: str
 
     def below(self, arguments: Sequence[torch.Tensor]) -> object:
-        """Continue the call below autograd."""
+        """Call the operator with the dispatch keys below autograd."""
         return below_autograd(self.overload, self.keys, arguments, self.keywords)
 
 
@@ -87,11 +87,11 @@ def forward(call: Call, arguments: Sequence[torch.Tensor]) -> object:
 
 
 class NoGradient(FunctionOfLevel):
-    """Autograd node of a call without a backward."""
+    """Autograd node of a plain kernel; its backward raises."""
 
     @staticmethod
     def forward(call: Call, *arguments: torch.Tensor) -> Any:  # noqa: ANN401  as torch has it
-        """Run the kernel."""
+        """Run the kernel below autograd."""
         return call.below(arguments)
 
     @staticmethod
@@ -104,7 +104,7 @@ class NoGradient(FunctionOfLevel):
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:  # noqa: ANN401  as torch has it
-        """Call the raising operator for every gradient that is needed."""
+        """Call `pyptx::missing_gradient`, which raises, for every gradient that is needed."""
         needed = zip(ctx.needs_input_grad[1:], ctx.like, strict=True)
         missing = cast("Callable[..., torch.Tensor]", MISSING.default)
         return None, *(missing(gradients[0], *like, ctx.kernel) if wanted else None for wanted, like in needed)

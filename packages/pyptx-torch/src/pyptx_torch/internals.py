@@ -109,7 +109,7 @@ GUARDS: Final[tuple[Callable[[], object], ...]] = (
     torch._C._len_torch_function_stack,  # set_default_device, modes of users
     torch._C._are_functorch_transforms_active,  # vmap, grad, jvp, functionalize
     torch._C._is_tracing,  # torch.jit.trace
-    torch._C._autograd._profiler_enabled,  # which would not record calls that bypass the dispatcher
+    torch._C._autograd._profiler_enabled,  # a profiler does not record calls that bypass the dispatcher
     forward_mode,
 )
 """Functions that must all return false or 0 for a launch that bypasses torch's dispatcher."""
@@ -119,7 +119,7 @@ VARIABLES: Final = ((vars(forward_ad), "_current_level"),)
 
 
 def is_freed(tensor: torch.Tensor) -> bool:
-    """Return whether a tensor's storage is freed; a view of freed storage has its offset as address."""
+    """Return whether a tensor's storage is freed. `data_ptr` of a view of freed storage is the view's offset."""
     return not tensor.untyped_storage().nbytes()
 
 
@@ -133,7 +133,7 @@ TENSOR_GUARDS: Final[tuple[Callable[[torch.Tensor], object], ...]] = (
     torch.Tensor._is_zerotensor,
     is_freed,
 )
-"""Tensor properties that DLPack lacks, and that exclude a tensor from such a launch.
+"""Tensor properties that DLPack lacks, and that exclude a tensor from a launch that bypasses torch's dispatcher.
 
 A pending negation, a zero tensor of autograd (without memory), freed storage.
 """

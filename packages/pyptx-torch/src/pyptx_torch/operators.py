@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _ATTRIBUTE: Final = "_pyptx_torch_operator"
 _LOCK: Final = threading.RLock()
-_NAMES: Final = set[str]()  # of the living operators
+_NAMES: Final = set[str]()  # names of living operators
 _KEPT: Final = set["Operator"]()  # by `register`
 
 
@@ -96,7 +96,7 @@ class Operator:
         # Numbers passed by value that affect no shape: a size may be a raw parameter as well.
         self.scalars = tuple(each.name for each in self.signature.numbers if each.raw and each.name not in sizes)
         self._plans: dict[str, Plans] = {}
-        self._packets: list[Packet] = []  # also those of earlier names, which graphs may call
+        self._packets: list[Packet] = []  # under all names of the operator; graphs may call earlier ones
         self._define()
 
     def __call__(self, /, *tensors: torch.Tensor, **keywords: object) -> object:

@@ -71,13 +71,13 @@ class Plans:
         self._scalars = tuple(operator.scalars)
         self._place = place
         self._limit = limit
-        self._lock = threading.Lock()  # of the following fields; no tracing, compiling, loading or waiting under it
+        self._lock = threading.Lock()  # guards the fields below; not held while tracing, compiling, loading, waiting
         self._known: OrderedDict[Key, Ready] = OrderedDict()
         self._captured = dict[int, Ready]()
         self._fast: dict[Key, _Fast] = {}
-        self._launchers: dict[Launcher, tuple[int, ...]] = {}  # with the inputs whose versions each launcher increments
+        self._launchers: dict[Launcher, tuple[int, ...]] = {}  # by launcher: the inputs whose versions it increments
         self._again: Launcher | None = None
-        self._modules = OncePerKey[tuple[str, str], Module]()  # by text and compilation target
+        self._modules = OncePerKey[tuple[str, str], Module]()  # by PTX text and compilation target
 
     def __len__(self) -> int:
         """Return the number of plans."""
@@ -101,7 +101,7 @@ class Plans:
         return ready
 
     def again(self, inputs: Sequence[torch.Tensor], keywords: Mapping[str, object]) -> object:
-        """Launch the plan of an earlier call with like inputs and the same keywords; return new outputs.
+        """Launch the plan of an earlier call with the same keywords and input properties; return new outputs.
 
         For calls from torch's dispatcher, which increments versions itself. Returns NOT_MET, without a launch, if no
         plan matches or if the launcher reports a miss.

@@ -58,7 +58,7 @@ def launcher(kernel: Launchable[Declaration], miss: Callable[..., object]) -> Ca
 
 
 def differentiable(forward: Kernel, backward: Backward, **keywords: object) -> Callable[..., object]:
-    """Join a kernel and the kernel of its gradients."""
+    """Return a function of tensors that runs `forward`, and whose gradients `backward` computes."""
     from pyptx_torch.differentiable import join
 
     return join(forward, backward, keywords)

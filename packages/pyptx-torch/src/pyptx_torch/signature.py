@@ -52,7 +52,7 @@ class Number:
         return number - _WRAP if isinstance(number, int) and number > _LARGEST else number
 
     def decode(self, value: object) -> object:
-        """Return an operator's value decoded for the kernel."""
+        """Return the kernel's value of an operator's argument, the inverse of the operator's encoding."""
         wrapped = self.raw is not None and self.raw.type.name == "u64" and isinstance(value, int) and value < 0
         return value + _WRAP if wrapped and isinstance(value, int) else value
 
@@ -120,7 +120,7 @@ def signature_of(declaration: Declaration) -> Signature:
     told = {name for tile in declaration.in_specs for name in tile.symbolic_dims}
     raw = {row.name: row for row in declaration.raw if row.is_scalar}
     names = dict.fromkeys((*(name for name in declaration.dimensions if name not in told), *raw))
-    # A template value affects the PTX, so a number that is also one is fixed.
+    # A template value affects the PTX, so a number that is also a template value is a fixed keyword.
     numbers = tuple(Number(name, raw.get(name)) for name in names if name not in declaration.templates)
     taken = {*declaration.tensors, *(number.name for number in numbers)}
     return Signature(

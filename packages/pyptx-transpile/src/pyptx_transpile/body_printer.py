@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _AGAIN = re.compile(r"(.*?)(((?:\n[^\n]*){1,2}?)\3{2,})(.*)", re.ASCII | re.DOTALL)
 _COUNTERS = ("i", "j", "m")  # loop counters
-_LONG = 80  # characters; shorter text is not compacted
+_LONG = 80  # characters of whitespace; a shorter text is printed in full
 _LONGEST = 4_000  # characters of source text that is not compressed
 
 # Calls for statements of a body, without the prefix `ptx.`. Any: each function takes the class of its key.
@@ -87,7 +87,7 @@ class BodyPrinter:
 
     @property
     def unrolled(self) -> frozenset[Key]:
-        """The rewrites whose repetitions are printed one by one."""
+        """Keys of the loop rewrites whose iterations are printed one by one."""
         return self._plan.unrolled
 
     def apart(self, slot: Slot) -> Page:
@@ -265,7 +265,7 @@ class BodyPrinter:
 def write_deviation(
     page: Page, owner: str, leading_trivia: str | None, spelling: str | None, refused: str | None = None
 ) -> None:
-    """Print the `formatted` call for the next statement of a body or module; `refused` says why it is unchecked."""
+    """Print the `formatted` call for the next statement of a body or module; `refused` is why it is not checked."""
     arguments: list[Expression] = []
     if leading_trivia is not None:
         arguments.append(keyword("leading", _repeated(leading_trivia) or text(leading_trivia, quoted)))

@@ -21,9 +21,9 @@ class Suspects:
         return frozenset(self._held.get(start, ()))
 
     def judge(self, faults: Faults) -> Faults:
-        """Return the rewrites that cause faults; loops among the others become candidates.
+        """Return the rewrites that cause faults. A loop that is faulty for the first time becomes a candidate instead.
 
-        A candidate is dropped if a rewrite inside it is faulty. It is the cause if no fault is left in its body.
+        A candidate is dropped if a rewrite inside it is faulty. It is a cause if no fault is left in its body.
         """
         guilty: Faults = {}
         held, self._held = self._held, {}

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 USAGE_ERROR = 2
 _FOLDER = "several outputs need an existing folder: -o DIR"
-_LONG = 500_000  # characters of PTX; takes a second or more
+_LONG = 500_000  # characters of PTX that take a second or more
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,10 @@ from pyptx_transpile.values import WHOLE, quoted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_LONGEST_LIST, _LONGEST = 16, 256  # elements of an initializer: printed as a list; printed as text
+_LONGEST_LIST, _LONGEST = 16, 256  # maximum elements of an initializer printed as a list, and as text
 _COLUMNS = 100
-_LONG, _ALIKE = 60, 3  # characters of a parameter list; equal parameters in a row that are printed as `[type] * count`
+# Maximum characters of a plain parameter list; minimum equal parameters in a row printed as `[type] * count`.
+_LONG, _ALIKE = 60, 3
 _LINES = re.compile(r".{1,99}(?:, |\Z)|.+?(?:, |\Z)", re.DOTALL)
 
 
@@ -103,7 +104,7 @@ def _count(operand: tree.Operand) -> int:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yield literals of a list; each ends after a comma."""
+    """Yield string literals for the text of a list; each ends after a comma."""
     yield from (quoted(line) for line in _LINES.findall(text))
 
 

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 __all__ = ["form_lines", "named_forms"]
 
 Opcode: TypeAlias = "tuple[str, ...]"
-_LONG = 48  # columns of the callee
-_SHORTER = 16  # columns that the name must save
-_LEAST = 2  # instructions with the form
-_FIRST = 3  # tokens in a name, if they distinguish the forms
+_LONG = 48  # minimum columns of a callee that gets a name
+_SHORTER = 16  # minimum columns that the name saves
+_LEAST = 2  # minimum instructions with the form
+_FIRST = 3  # minimum tokens in a name
 _SHAPE = re.compile(r"m\d+n\d+(?:k\d+)?\Z", re.ASCII)
 _UNSAID = frozenset({"sync", "aligned", "row", "col"})
 _TMA = ("cp", "async", "bulk", "tensor")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.tracing.label_schemes import LabelNames
     from pyptx_transpile.rows import Body, Row
 
-_NUMBERED = re.compile(r"([A-Za-z_$]+)([0-9]+)(_+)[0-9]+", re.ASCII)  # by function and block
+_NUMBERED = re.compile(r"([A-Za-z_$]+)([0-9]+)(_+)[0-9]+", re.ASCII)  # a label with numbers of function and block
 
 
 def label_scheme(row: Row) -> str | None:
@@ -25,7 +25,7 @@ def label_scheme(row: Row) -> str | None:
 
 
 def _scheme(row: Row) -> tuple[str | None, dict[int, frozenset[int]]]:
-    """Return the naming scheme of most labels, and per body start the indices of the labels that follow it."""
+    """Return the naming scheme of most labels, and per body start the indices of the labels that match it."""
     bodies = row.bodies()
     kinds = Counter(
         f"{found[1]}{{function}}{found[3]}"

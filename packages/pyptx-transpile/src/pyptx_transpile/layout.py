@@ -133,7 +133,7 @@ _BRACKETS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 _PIECES = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[(\[{)\]}]|, )""", re.ASCII)
 _OPERANDS = re.compile(r"([(\[{)\]}]| [-+*/<>&|^=!]+ )", re.ASCII)
 _ASSIGNMENT = re.compile(r"(\S[^\"'(]*? = )(.*)", re.ASCII)
-_OPENING = re.compile(r"(?:(?:with|for [\w, ()]+ in) )?(?:[\w.=]*\(|(?:\w+=)?\[)", re.ASCII)  # not a subscript
+_OPENING = re.compile(r"(?:(?:with|for [\w, ()]+ in) )?(?:[\w.=]*\(|(?:\w+=)?\[)", re.ASCII)  # of a call or list
 
 
 def parsed(line: str) -> tuple[str, Expression, str]:
@@ -198,6 +198,6 @@ def _parsed(text: str) -> Expression:
             item = ""
         else:
             item += piece
-    if not items and opening[0][-2:] in {"(", "=(", " ("}:  # not a list, or one with a trailing comma
+    if not items and opening[0][-2:] in {"(", "=(", " ("}:  # no list, or a trailing comma
         return text
     return Group(opening[0], tuple(map(_parsed, [*items, item])), text[-1])

@@ -15,7 +15,7 @@ __all__ = ["MOST_LINES", "hold_in_text"]
 MOST_LINES = 20_000
 """Maximum number of Python lines of a file outside string literals; CPython parses them in some 130 MB."""
 
-_FEW = 4  # lines of a body that is not moved
+_FEW = 4  # a body with fewer lines is not moved
 _QUOTES = ('"""', "'''")
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DescriptorMatch", "DescriptorSums"]
 
-_FEWEST = 3  # instructions: fewer are as short without a call
+_FEWEST = 3  # minimum instructions; fewer are as short without a call
 Said: TypeAlias = "tuple[str, str]"
 """Properties that descriptors may share: the bits other than the address, and the steps."""
 
@@ -45,7 +45,7 @@ class DescriptorMatch:
 
     @property
     def said(self) -> Said:
-        """Properties that other descriptors may share."""
+        """Constant bits, and opcodes of the steps, which other descriptors may share."""
         return spell(self.taken["const_bits"]), " ".join([".".join(node.opcode) for node in self.steps])
 
     @property
@@ -58,8 +58,8 @@ class DescriptorMatch:
 class DescriptorSums:
     """Finder of descriptors for a rule: `among(body, found)` returns the candidates of a body that are descriptors.
 
-    `function` builds them. `names` are bound to it with the values that several descriptors share. They are reserved in
-    `pyptx_transpile.names`.
+    `function` is the function that builds them. `names` are variables for this function with the values that several
+    descriptors share. They are reserved in `pyptx_transpile.names`.
     """
 
     rule: str

@@ -53,7 +53,7 @@ _CALLS: dict[type[nodes.Statement], Callable[[Any], Group]] = {
 # Names that are not attributes, outside strings.
 _TYPES = re.compile(r"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|(?<![.\w])([a-z]\w*)""", re.ASCII)
 _NO_TYPES = ("ptx.inst.", "ptx.label(", "ptx.loc(", "ptx.formatted(")  # calls whose arguments never contain a type
-_TABLE = 2  # consecutive lines of a section that are printed together
+_TABLE = 2  # minimum consecutive lines of a section printed in one call
 _OF_TEXTS = "  # noqa: F401 - bodies that are texts use them"
 _DIGITS = re.compile(r"(\d+)", re.ASCII)
 
@@ -146,7 +146,7 @@ class ModulePrinter:
         found = self.row.bodies() if progress is None else progress.over(self.row.bodies())
         definitions = {
             body.start - 2: self._definition(body.start - 2, body, plans[body.start], naming) for body in found
-        }  # first, because it names the variables that they use
+        }  # first, because definitions mark the variables that statements assign
         parts = self._statements(definitions, helpers)
         rewrites = [rewrite for plan in _all(plans) for rewrite in plan.rewrites()]
         if any("SPELLING" in rewrite.constants for rewrite in rewrites):

@@ -151,7 +151,7 @@ class Registers:
     def name(self, held: str | tuple[Operand, ...], wanted: str) -> str:
         """Bind a register of the function, or the registers of a vector, to a new variable from here on; return it."""
         variable = self.variable(wanted)
-        self.reserve(variable)  # also in scopes after the one that binds it
+        self.reserve(variable)  # not free in later scopes either
         self._named[held] = variable
         self._forget()
         return variable

@@ -34,7 +34,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """Argument of a call: an operand, or `count` registers of a group starting at it; `opcode` formats numbers."""
+    """Argument of a call: an operand, or `count` registers of a group from it on; `opcode` sets its number format."""
 
     operand: tree.Operand
     opcode: tuple[str, ...] = ()
@@ -66,7 +66,7 @@ class _Bound(Registers):
     """Registers of a helper's body: its parameters, and its own declarations."""
 
     def __init__(self, parameters: Iterable[Parameter]) -> None:
-        super().__init__(Symbols(()), 0)  # names of the module are printed as text here
+        super().__init__(Symbols(()), 0)  # module symbols are printed as strings here
         self._bound: dict[str, tuple[str, int | None]] = {}
         for each in parameters:
             self.reserve(each.name)
@@ -108,7 +108,7 @@ class Helper:
             BodyPrinter(self.body, self.plan, page, _Bound(self.parameters), naming).print()
 
     def write_call(self, printer: BodyPrinter, arguments: Iterable[Argument]) -> None:
-        """Print a call."""
+        """Print a call of the helper with these arguments."""
         printer.page.say(call(self.name, [each.written(printer) for each in arguments]))
 
 

@@ -58,7 +58,7 @@ class Page:
             self.say(expression, f"{name} = ", behind)
 
     def bind(self, name: str, said: Expression, element: str) -> None:
-        """Print a call that binds `name` to its result; `element` is the register's other expression."""
+        """Print a call that binds `name` to its result; `element` is the register as an element of its group."""
         self.say(said, f"{name} = ")
         self._bind([(name, element)])
 

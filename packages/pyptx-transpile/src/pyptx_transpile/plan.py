@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from pyptx_transpile.rows import Body
 
 Key: TypeAlias = "tuple[str, int, int]"
-"""A rule and a slice, which identify a rewrite when a body is planned again."""
-DEEPEST = 15  # nested Python blocks; CPython compiles at most 20
+"""Rule, start and end of a rewrite; they identify the rewrite when a body is planned again."""
+DEEPEST = 15  # maximum nested Python blocks; CPython compiles at most 20
 
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """Name of the printed file and its value, bound before all functions; it may be `made_of` another constant."""
+    """Module-level constant of the printed file, before all functions; its value may use the constant `made_of`."""
 
     name: str
     value: Expression
@@ -151,7 +151,7 @@ class RewritePlan:
         self.has_helpers = False
         """Whether a rewrite that calls a helper was ever accepted."""
         self.unrolled: frozenset[Key] = frozenset()
-        """Rewrites whose repetitions are printed one by one."""
+        """Keys of the loop rewrites whose iterations are printed one by one."""
         self._unnamed: frozenset[int] | None = None
         self._items = body.items
         self._rejected = rejected

@@ -42,7 +42,7 @@ Faults: TypeAlias = "dict[int, dict[Rewrite, str]]"
 Owned: TypeAlias = "list[tuple[Rewrite | None, Item]]"
 
 _HEAD = "<printed>"
-_CHECKED = "_checked_"  # not a name of the file: names of registers start with a letter
+_CHECKED = "_checked_"  # not a variable of the file: those of registers start with a letter
 
 
 class Proof:
@@ -108,7 +108,7 @@ class Proof:
             if error is None:
                 ran += [part] if part.body is not None else []
             elif isinstance(error, NameError) and error.name in lost:
-                continue  # calls a definition that failed itself
+                continue  # the part calls a definition that failed itself
             elif part.helper is not None:
                 broken[part.helper] = _reason(error)
             elif part.body is not None:
@@ -145,9 +145,9 @@ class Proof:
         return None
 
     def _blame(self, printed: Printed, ran: Sequence[Part], found: Faults, broken: dict[Helper, str]) -> None:
-        """Add all calls of faulty helpers: helpers that fail, or that raise in every body that calls them.
+        """Add all calls of faulty helpers: helpers that fail, or whose calls raise in every body that calls them.
 
-        The latter need calls in at least two bodies, or in two runs.
+        The calls must raise in at least two bodies, or in the verification of two printed files.
         """
         if not found and not broken:
             return
@@ -178,7 +178,7 @@ class Proof:
 
 def _equal(row: Row, other: Row) -> bool:
     """Return whether two modules are equal, including whitespace and source text."""
-    if len(row.items) != len(other.items) or row.module != other.module:  # comparison of trees ignores these
+    if len(row.items) != len(other.items) or row.module != other.module:  # trees ignore both
         return False
     return all(
         one.leading_trivia == two.leading_trivia and spelling_of(one) == spelling_of(two)

@@ -35,7 +35,7 @@ class Row:
     ) -> None:
         """Flatten the module, or use the items in `row`.
 
-        A row that is `part_of` another one uses the spellings and names of that row.
+        A row that is `part_of` another one uses the operator opcodes and names of that row.
         """
         self.module = module
         self._whole = part_of
@@ -67,7 +67,7 @@ class Row:
         return frozenset(found) | self.refused.keys()
 
     def spelled(self) -> dict[str, dict[str, str]]:
-        """Return the spellings of operations on registers, by type and operation."""
+        """Return the opcode that each operator emits, by register type and operation."""
         if self._whole is not None:
             return self._whole.spelled()
         if self._spelled is None:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pyptx_transpile.progress import ProgressCallback
     from pyptx_transpile.proof import Faults
 
-_MOST_RAISING = 1_000  # rewrites of a module that raise while they are printed
+_MOST_RAISING = 1_000  # maximum rewrites of a module that raise while they are printed
 _ROUNDS = 10  # iterations after which a body that is still faulty is printed without rules
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 WHOLE = re.compile(r"(?:0|-?[1-9][0-9]*)\Z", re.ASCII)
 _LONGEST_FLOAT = 12  # characters; a longer float is printed as its bits
-_SLICE = 3  # consecutive registers of a group that are printed as a slice
+_SLICE = 3  # minimum registers of a group that are printed as a slice
 
 
 def quoted(text: str) -> str:
@@ -145,7 +145,7 @@ def _bits(opcode: tuple[str, ...]) -> int:
     """Return the bits of an instruction's float literals; 0 if its numbers are integers."""
     if not opcode or opcode[0] not in NUMERIC:
         return 0
-    return literal_bits(opcode) or (32 if opcode[0] == "slct" else 0)  # has operands of two types
+    return literal_bits(opcode) or (32 if opcode[0] == "slct" else 0)  # slct has operands of two types
 
 
 @lru_cache(maxsize=1 << 14)

@@ -91,7 +91,7 @@ def roles(a, b, c, M, N, K, BM: gl.constexpr, BN: gl.constexpr, BK: gl.constexpr
 
 @gluon.jit
 def from_registers(a, b, c, BM: gl.constexpr, BN: gl.constexpr, BK: gl.constexpr, LB: gl.constexpr, SUMS: gl.constexpr):
-    """Operand A comes from registers."""
+    """Operand A is read from registers."""
     LEFT: gl.constexpr = gl.DotOperandLayout(0, SUMS, 2)
     rows, at = gl.arange(0, BM, layout=gl.SliceLayout(1, LEFT)), gl.arange(0, BK, layout=gl.SliceLayout(0, LEFT))
     x = gl.load(a + rows[:, None] * BK + at[None, :])

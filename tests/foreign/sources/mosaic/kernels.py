@@ -105,7 +105,7 @@ def scaled(a, b, left_scales, right_scales):
 
 
 def persistent(a, b, *, collective):
-    """JAX's own GEMM: CTAs take tiles dynamically."""
+    """JAX's own GEMM: tiles are assigned to CTAs dynamically."""
     tuning = {"tile_m": 128, "tile_n": 128, "tile_k": 64, "max_concurrent_steps": 2, "epilogue_tile_n": 64}
     return published.matmul_kernel(a, b, published.TuningConfig(**tuning, collective=collective))
 

@@ -65,7 +65,7 @@ def backward(q, k, v, do, logs, deltas, dq, dk, dv, N, scale, D: tl.constexpr, B
 def decoded(
     q, k, v, table, parts, logs, lengths, D: tl.constexpr, PAGE: tl.constexpr, H: tl.constexpr, PAGES: tl.constexpr
 ):
-    """One query against pages of keys; each CTA takes some pages."""
+    """One query per head, against pages of keys; each CTA processes PAGES pages."""
     heads, at, within = tl.arange(0, H), tl.arange(0, D), tl.arange(0, PAGE)
     mine, length = tl.load(q + heads[:, None] * D + at[None, :]), tl.load(lengths)
     largest = tl.full((H,), -float("inf"), tl.float32)

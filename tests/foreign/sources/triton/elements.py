@@ -116,7 +116,7 @@ def rope(x, cosines, sines, out, HALF: tl.constexpr):
 
 @triton.jit
 def quantise(x, out, scales, WIDTH: tl.constexpr):
-    """Quantize rows to int8, each with its scale."""
+    """Quantize rows to int8, each with its scale factor."""
     row, at = tl.program_id(0), tl.arange(0, WIDTH)
     v = tl.load(x + row * WIDTH + at)
     scale = tl.max(tl.abs(v), 0) / 127.0

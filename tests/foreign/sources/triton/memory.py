@@ -145,7 +145,7 @@ def dependent_launch(halves, weights, out, B: tl.constexpr):
 
 @triton.jit
 def taken(x, out, next_tile, TILES: tl.constexpr, B: tl.constexpr):
-    """CTAs take tiles dynamically."""
+    """CTAs get tile indices from an atomic counter."""
     tile = tl.atomic_add(next_tile, 1, sem="relaxed")
     while tile < TILES:
         at = tile * B + tl.arange(0, B)

@@ -77,7 +77,7 @@ def split_k(a, b, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr)
 
 @triton.jit
 def stream_k(a, b, c, parts, locks, N, K, STEPS: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-    """Stream-K: each program gets STEPS steps; the first one of a tile adds the others' parts, guarded by locks."""
+    """Stream-K: a program computes STEPS steps; a tile's first one adds the others' partial sums, guarded by locks."""
     tiles = tl.cdiv(K, BK)
     now, end = tl.program_id(0) * STEPS, tl.program_id(0) * STEPS + STEPS
     rows = tl.arange(0, BM)
@@ -144,7 +144,7 @@ def convolution(x, w, out, H, W, C: tl.constexpr, F: tl.constexpr, B: tl.constex
 
 @triton.jit
 def dequantised(a, b, scales, c, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
-    """B is int8 with a scale for each column."""
+    """B is int8 with a scale factor for each column."""
     rows, columns, at = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, K)
     y = tl.load(b + at[:, None] * BN + columns[None, :]).to(tl.float16)
     total = tl.dot(tl.load(a + rows[:, None] * K + at[None, :]), y)

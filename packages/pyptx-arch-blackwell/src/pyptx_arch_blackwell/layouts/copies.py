@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 __all__ = ["COPIES", "FORMATS", "SHIFT_COLUMNS", "SHIFT_LANES", "Copy", "Format", "shifted_from"]
 
-_COLUMNS = 4  # filled by a chunk of 16 bytes
+_COLUMNS = 4  # columns that a chunk of 16 bytes fills
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
     """Copy of `rows` rows of `chunks` chunks: `band` rows go to consecutive lanes, bands are `stride` lanes apart.
 
-    Lanes and columns are relative to the address. Each row goes to `copies` lanes, at these distances.
+    Lanes and columns are relative to the address. Each row goes to one lane for each of the distances in `copies`.
     """
 
     rows: int

@@ -20,7 +20,7 @@ __all__ = ["SHAPES", "Shape", "column", "lane", "register_fragment"]
 
 _CELL = 32  # bits
 _HALF = 16
-_REGISTERS = 128  # maximum that a thread moves
+_REGISTERS = 128  # most registers that one instruction moves per thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ SHAPES: Final[Mapping[str, Shape]] = {
     # Adjacent threads are eight lanes apart: two pairs of threads share two columns of two lanes.
     "16x64b": Shape(16, 2, (_BELOW, Stride(0, 1), *_EIGHT)),
     "16x128b": Shape(16, 4, (*_FOUR, *_EIGHT), (_BELOW,)),
-    # As the accumulators of mma.sync: a thread has two adjacent columns.
+    # Like an mma.sync accumulator: each thread has pairs of adjacent columns.
     "16x256b": Shape(16, 8, (Stride(0, 2), Stride(0, 4), *_EIGHT), (Stride(0, 1), _BELOW)),
     # The upper half of the warp has the same lanes, from the second address on.
     "16x32bx2": Shape(16, 1, (*_EIGHT, _BELOW, Stride(0, 0, 1)), accesses=2),
@@ -63,9 +63,9 @@ def register_fragment(shape: str, repeats: int, *, packed: bool = False) -> Frag
     """Return the layout of a thread's registers over lanes (rows) and columns, both relative to the address.
 
     `repeats` is `.num`, 4 for `.x4`: repetitions are adjacent in columns. A register holds a cell. If `packed`
-    (`.pack::16b`, `.unpack::16b`), it holds the lower halves of two adjacent cells, the left one low: twice as many
-    columns are moved. The second access of `16x32bx2` is the fragment's second `product`. Raise ValueError for an
-    invalid shape or number of repetitions.
+    (`.pack::16b`, `.unpack::16b`), a register holds the lower halves of two adjacent cells, the left cell in its lower
+    half: twice as many columns are moved. The second access of `16x32bx2` is the fragment's second `product`. Raise
+    ValueError for an invalid shape or number of repetitions.
     """
     one = SHAPES.get(shape)
     if one is None:
@@ -84,14 +84,14 @@ def register_fragment(shape: str, repeats: int, *, packed: bool = False) -> Frag
 
 
 def _spread(steps: tuple[Stride, ...]) -> tuple[Stride, ...]:
-    """Return steps over pairs of columns."""
+    """Return the steps with doubled columns, for registers that hold two columns."""
     return tuple(Stride(step.row, 2 * step.column, step.product) for step in steps)
 
 
 def lane(shape: str, thread: N, register: int) -> N:
     """Return the lane (0 to 31), relative to the address, of a register of a thread; the same for all repetitions.
 
-    Raise ValueError for an unknown shape, IndexError for a register that no number of repetitions has.
+    Raise ValueError for an unknown shape, IndexError for a register past the last one of the most repetitions.
     """
     return _widest(shape).row(thread, register)
 

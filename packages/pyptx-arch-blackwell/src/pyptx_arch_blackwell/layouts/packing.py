@@ -84,13 +84,16 @@ CONTAINERS: Final[Mapping[int, Packing]] = {4: Packing(4, _BYTE, shift=2), 6: Pa
 
 
 def in_shared_memory(kind: str, element: str) -> Packing:
-    """Return the packing of A and B in shared memory along K; raise ValueError for an element type not in the kind."""
+    """Return the packing of A and B in shared memory along K; raise ValueError if the kind lacks the element type."""
     bits = _width(kind, element)
     return PADDED[bits] if kind in _IN_CONTAINERS and bits in PADDED else Packing(bits, bits)
 
 
 def in_tensor_memory(kind: str, element: str) -> Packing:
-    """Return the packing of A (if sparse, its stored elements) in tensor memory along K; raise ValueError as above."""
+    """Return the packing of A in tensor memory along K; raise ValueError if the kind lacks the element type.
+
+    Of a sparse A, only the stored elements are in tensor memory.
+    """
     bits = _width(kind, element)
     return CONTAINERS[bits] if kind in _IN_CONTAINERS and bits in CONTAINERS else Packing(bits, bits)
 

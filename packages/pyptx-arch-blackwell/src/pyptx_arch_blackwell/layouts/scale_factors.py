@@ -63,8 +63,8 @@ class ScaleFactors:
     """Scale factors of one operand in the tensor memory of one CTA.
 
     `rows` rows with `chunks` scale factors each, the first at byte `start` of its cell. If `halves` is 2, the lower 64
-    lanes have two copies of the first half of the rows, and the upper 64 lanes of the second; if 1, every quarter has
-    all rows. Scale factors past the end of a cell are `group` columns further.
+    lanes have two copies of the first half of the rows, and the upper 64 lanes two copies of the second half; if 1,
+    every lane quarter has all rows. Scale factors past the end of a cell are `group` columns further.
     """
 
     rows: int

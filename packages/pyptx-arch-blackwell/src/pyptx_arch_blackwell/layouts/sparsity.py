@@ -28,7 +28,7 @@ _CODE = 4  # bits
 _FIELD = 2
 _COLUMN = 32
 _LANES = 128
-_BAND = 16  # rows of half a warp's lanes
+_BAND = 16  # rows that share the 16 lanes of half a warp
 _HALF_BAND = 8
 _SELECTORS = 4
 
@@ -68,7 +68,7 @@ def positions(kind: str, code: int) -> tuple[int, ...]:
     if code not in CODES[kind]:
         raise ValueError(f"invalid sparsity code {code:#06b} of a chunk for kind::{kind}")
     thinned = _SPARSITY[kind]
-    step = thinned.fields  # the code of a tf32 element counts halves
+    step = thinned.fields  # a code has two fields for a tf32 element: its 16-bit halves
     fields = [code >> _FIELD * field & (1 << _FIELD) - 1 for field in range(0, _CODE // _FIELD, step)]
     return tuple(field // step * thinned.together + offset for field in fields for offset in range(thinned.together))
 

@@ -82,7 +82,7 @@ def relinquish_alloc_permit(*, cta_group: int | str = 1, pred: Reg | None = None
 
 
 def bracketed(word: object) -> object:
-    """Return the address of the shared memory word for the address of an allocation."""
+    """Return the operand `[word]`, the word of shared memory that receives the address of an allocation."""
     return as_address(word)
 
 

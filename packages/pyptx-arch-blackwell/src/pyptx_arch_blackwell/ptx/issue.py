@@ -42,7 +42,7 @@ _FORMS = {
 }
 _SHIFTED_COLLECTORS = ("fill", "use")
 _MOST_SHIFT = 15
-_HALF = 16  # lanes of 32 that some matrices use
+_HALF = 16  # lanes of each lane quarter that some matrices use
 _SHIFTED_KINDS = ("f16", "tf32")
 
 
@@ -242,7 +242,7 @@ def _places(what: str, given: Sequence[tuple[str, object | None]]) -> list[objec
 
 
 def _lanes(value: object) -> tuple[object, ...]:
-    """Return the vector of a lane mask; an empty tuple without one."""
+    """Return the operand with the words of a lane mask; an empty tuple without a mask."""
     if value is None:
         return ()
     return (list(value) if isinstance(value, RegArray) else as_items(value) or value,)
@@ -265,5 +265,5 @@ def _collector(prefix: str, value: str | None) -> str | None:
 
 
 def in_brackets(value: object, *, place: bool) -> object:
-    """Return a register as a tensor memory address if `place`."""
+    """Return the operand `[value]`, a tensor memory address, if `place`; else the value."""
     return AddressOperand(value) if place and not isinstance(value, AddressOperand | tree.Address) else value

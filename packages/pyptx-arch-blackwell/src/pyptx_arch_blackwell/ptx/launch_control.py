@@ -106,13 +106,13 @@ class LaunchControl:
         multicast: bool = False,
         pred: Reg | None = None,
     ) -> None:
-        """Emit `….try_cancel.async{.space}.mbarrier::complete_tx::bytes{.multicast::cluster::all}.b128` for both.
+        """Emit `….try_cancel.async{.space}.mbarrier::complete_tx::bytes{.multicast::cluster::all}.b128 [addr], [mbar]`.
 
         One thread of the cluster requests a cluster of the grid that is not launched yet. The response, 16 bytes of
-        shared memory aligned to 16 bytes, is written through the async proxy and counted by the mbarrier (expect 16
-        bytes). With `multicast`, each CTA of the cluster gets it, at its own mbarrier. A fence of the async proxy is
-        required between reading one response and requesting the next into the same bytes. After a response without a
-        cluster, no further request is permitted.
+        shared memory at `addr`, aligned to 16 bytes, is written through the async proxy and counted by `mbar` (expect
+        16 bytes). With `multicast`, each CTA of the cluster receives it at the same offset, with its own mbarrier. A
+        fence of the async proxy is required between reading one response and requesting the next into the same bytes.
+        After a response without a cluster, no further request is permitted.
         """
         words = _TRY.words(space=space, multicast="cluster::all" if multicast else None)
         active(repr(_TRY)).emit(words, (as_address(addr), as_address(mbar)), pred)

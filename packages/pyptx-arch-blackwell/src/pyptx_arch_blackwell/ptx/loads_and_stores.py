@@ -54,7 +54,7 @@ def ld(
 
     A whole warp loads from its lane quarter (`t.quarter(warp)`); the registers are valid after `wait_ld`.
 
-    | shape | lanes | columns of a repetition | registers of it | repetitions |
+    | shape | lanes | columns of a repetition | registers of a repetition | repetitions |
     |---|---|---|---|---|
     | 32x32b | 32 | 1 | 1 | 1, 2, … 128 |
     | 16x64b | 16 | 2 | 1 | 1, 2, … 128 |
@@ -171,7 +171,7 @@ def _check_split(what: str, shape: str, offset: object) -> None:
 
 
 def _registers(what: str, name: str, value: object) -> list[object]:
-    """Return the registers of a vector."""
+    """Return the registers of a vector operand, given as a register, an array, a vector or a sequence."""
     if isinstance(value, tree.Vector):
         return list(value.elements)
     if isinstance(value, Reg):

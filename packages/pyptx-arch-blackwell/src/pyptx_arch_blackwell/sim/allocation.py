@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 __all__ = ["STEPS", "AllocatedColumns"]
 
 FREED: Final = "tmem-use-after-free"
-_FEWEST = 32  # columns, and the allocation unit
+_FEWEST = 32  # columns of the smallest allocation, and of the allocation unit
 _WORD = np.dtype(np.uint32)
 
 
 class AllocatedColumns:
-    """Allocated columns of each CTA of a wave: by first column, their number and the instruction."""
+    """Allocated columns of each CTA of a wave: by first column, the column count and the allocating instruction."""
 
     name = "tensor memory columns"
     help = "free columns first (tcgen05.dealloc), or allocate fewer"
@@ -52,10 +52,10 @@ class AllocatedColumns:
         """Start with all columns free."""
         self._wave = wave
         self._taken: list[dict[int, tuple[int, int]]] = [{} for _ in range(wave.geometry.ctas)]
-        self._relinquished: dict[int, int] = {}  # by CTA, the instruction
-        self._fewest = np.full(wave.geometry.ctas, COLUMNS)  # smallest allocation so far
+        self._relinquished: dict[int, int] = {}  # by CTA, the relinquishing instruction
+        self._fewest = np.full(wave.geometry.ctas, COLUMNS)  # by CTA, columns of the smallest allocation so far
         self._wanted: dict[int, int] = {}  # by warp
-        self._freed: list[dict[int, int]] = [{} for _ in self._taken]  # by unit of columns, the freeing instruction
+        self._freed: list[dict[int, int]] = [{} for _ in self._taken]  # by allocation unit, the freeing instruction
         wave.memory(SPACE)
         wave.endings.append(self._report_leaks)
 
@@ -181,7 +181,7 @@ def _cells(block: int, start: int, count: int) -> AsyncAccess:
 
 
 class Pairs:
-    """Warps of CTA pairs that allocate or free together: the first one waits for the peer CTA's.
+    """Warps of CTA pairs that allocate or free together: the first warp waits for the peer CTA's warp.
 
     Manual: "Issue Granularity".
     """
@@ -201,7 +201,7 @@ class Pairs:
         return self._granted.pop((operation, block), None)
 
     def come(self, turn: ExecutionContext, operation: str, block: int, count: int) -> bool:
-        """Record that a warp of a CTA has arrived; return whether one of the peer CTA has too."""
+        """Record that a warp of a CTA has arrived; return whether the peer CTA's warp has arrived too."""
         self._there[operation, block] = count
         other = self._there.get((operation, block ^ 1))
         if other is not None and other != count:
@@ -290,7 +290,7 @@ def compile_relinquish(operands: Operands) -> Action:
 
 
 def _columns_name(operands: Operands) -> str:
-    """Return the row's name of the number of columns, which differs for exclusive allocations."""
+    """Return the name of the column count operand, which differs for exclusive allocations."""
     return next(name for name in operands.names if name.startswith("columns"))
 
 

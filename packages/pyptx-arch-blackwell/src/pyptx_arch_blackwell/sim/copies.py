@@ -62,7 +62,7 @@ class Copied(Piped):
     targets: IntArray
 
     def perform(self, further: Sequence[Piped]) -> None:
-        """Copy in each CTA, from its own shared memory."""
+        """Copy from the shared memory of each CTA to its own tensor memory."""
         del further
         shared = self.wave.shared
         for block in range(self.count):
@@ -76,7 +76,7 @@ class Copied(Piped):
 
 
 def decompressed(data: Array, form: str) -> Array:
-    """Return decompressed bytes, 16 for each 16."""
+    """Return the decompressed bytes, 16 for each 16 source bytes."""
     chunks = data.reshape(-1, CHUNK)
     found = b"".join(FORMATS[form].decompressed(chunk.tobytes()) for chunk in chunks)
     return np.frombuffer(found, np.uint8).reshape(data.shape)
@@ -157,7 +157,7 @@ class Shifted(Piped):
     targets: IntArray
 
     def perform(self, further: Sequence[Piped]) -> None:
-        """Shift in each CTA."""
+        """Shift the rows in the tensor memory of each CTA."""
         del further
         for block in range(self.count):
             blocks = self.blocks + block
@@ -169,7 +169,7 @@ _SHIFTED: Final = (Rectangle(0, 0, PARTITION, 0, SHIFT_COLUMNS, 0),)
 
 
 def shifted(words: Words) -> Words:
-    """Return rows, `[n, rows, columns]`, after a shift of each 32 of them."""
+    """Return rows, `[n, rows, columns]`, after a shift within each group of 32 rows."""
     found = words.copy()
     for first in range(0, words.shape[1], PARTITION):
         for lane in range(SHIFT_LANES):

@@ -37,7 +37,7 @@ _SIGNALS: Final = "mbarrier::complete_tx::bytes"
 _ALL: Final = "multicast::cluster::all"
 _RESPONSE: Final = 16  # bytes
 _WORD: Final = 4
-# Last word of a response.
+# Last word of a response with a cluster, and of one without.
 _CANCELED, _FAILED = 0xC1C0_0001, 0xC1C0_0000
 _AXES: Final = "xyz"
 _HELP: Final = "test query_cancel.is_canceled first"
@@ -48,22 +48,23 @@ class Failures:
     """CTAs of a wave that received a response without a cluster."""
 
     def __init__(self, wave: Wave) -> None:
-        """Start without failures."""
+        """Start without failed requests."""
         self.seen: Mask = np.zeros(wave.geometry.ctas, np.bool_)
 
 
 @dataclass(slots=True, kw_only=True)
 class Tries(AsyncIssue):
-    """Requests of one instruction: a cluster for each thread, with the response to `targets` and their `barriers`.
+    """Requests of one instruction, for a cluster for each thread.
 
-    Both have an entry for each destination of a thread's response; each entry has one element per thread.
+    `targets` are the addresses of the responses, `barriers` their mbarriers: one entry for each CTA that receives a
+    thread's response; each entry has one element per thread.
     """
 
     targets: tuple[IntArray, ...]
     barriers: tuple[IntArray, ...]
 
     def signals(self) -> Iterable[int]:
-        """Return the mbarriers."""
+        """Return the mbarriers that the responses signal."""
         return (barrier for each in self.barriers for barrier in each.tolist())
 
     def move(self) -> None:

@@ -40,7 +40,7 @@ def matrix_of(bits: int) -> SharedMatrix:
 
 
 def located(bits: NDArray[np.uint64], blocks: IntArray, stride: int) -> list[Located]:
-    """Return the matrices of descriptors, each in the shared memory of a CTA, of `stride` bytes each."""
+    """Return the matrices of descriptors, each with the start of its CTA's shared memory, `stride` bytes per CTA."""
     return [(matrix_of(each), block * stride) for each, block in zip(bits.tolist(), blocks.tolist(), strict=True)]
 
 

@@ -110,7 +110,7 @@ class Stored(AsyncIssue):
     origins: tuple[Origin, ...]
 
     def move(self) -> None:
-        """Store."""
+        """Write the values to tensor memory, and mark their undefined bits."""
         arena = self.wave.memory(SPACE).arena
         arena.put(self.index, self.values)
         if len(self.unknown) and self.unknown.any():
@@ -148,8 +148,8 @@ class _Move:
     def _reached(self, turn: ExecutionContext, warps: IntArray, lanes: IntArray) -> IntArray | None:
         """Return the lanes that warps access with these address lanes; None for lanes of another warp.
 
-        A device takes the lane quarter from the warp, whatever quarter the address has: published kernels leave it 0.
-        The manual requires the warp's own.
+        A device takes the lane quarter from the warp and ignores that of the address, which published kernels leave 0.
+        The manual requires the warp's own quarter in the address.
         """
         window, geometry = self.window, turn.wave.geometry
         quarter = geometry.warp[warps] % WARPGROUP * PARTITION

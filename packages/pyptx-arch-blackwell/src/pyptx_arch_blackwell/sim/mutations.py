@@ -27,7 +27,7 @@ _QUARTER: Final = 32 << 16  # 32 lanes of tensor memory, in the upper half of an
 _FEWER_COLUMNS: Final = -(1 << 17)
 _MORE_COLUMNS: Final = 1 << 17
 _ANOTHER_TYPE: Final = 1 << 7
-_HALF_THE_ROWS: Final = 0xC << 24  # between 128 and 64, for kinds without scale factors
+_HALF_THE_ROWS: Final = 0xC << 24  # changes M from 128 to 64 or back, for kinds without scale factors
 _NEGATED: Final = 1 << 13
 _SCALE_OF_B: Final = 1 << 4
 _SCALE_OF_A: Final = 1 << 29
@@ -68,7 +68,7 @@ def _alone(site: MutationSite) -> Iterator[Change]:
 
 
 def _all_rows(site: MutationSite) -> Iterator[Change]:
-    """Copy as many rows as there are lanes, instead of a multicast of some."""
+    """Copy 128 rows to 128 lanes, instead of 32 rows to every lane quarter."""
     node = site.instruction
     opcode = tuple("128x128b" if word == "32x128b" else word for word in node.opcode if word != "warpx4")
     if opcode != node.opcode:

@@ -39,7 +39,7 @@ _DEFAULTS: Final = {"kind::mxf8f6f4": 1, "kind::mxf4": 2}
 _SIZES: Final = {"scale_vec::1X": 1, "scale_vec::2X": 2, "scale_vec::4X": 4}
 _GROUP: Final = 4  # lanes that share rows and columns
 _BYTE: Final = 8
-_BYTES: Final = 4  # of a register
+_BYTES: Final = 4  # bytes of a register
 _FACTORS: Final = ("scale_a", "byte_a", "scale_b", "byte_b")
 
 
@@ -109,7 +109,7 @@ class _Product:
         return tuple(sources[start:end] for start, end in zip([0, *ends], ends, strict=False))
 
     def fast(self, _mask: Mask, *sources: Array) -> tuple[Array, ...]:
-        """Compute in float64."""
+        """Compute d in float64."""
         a, b, c, metadata, of_a, of_b = self._read(sources)
         places = None if self._select is None else self._select.places(metadata[0])[:, None]
         return self._written(fast_scaled(a, b, (of_a, of_b), c, places))

@@ -119,7 +119,10 @@ class TensorMemoryWords:
     def unknown(
         self, blocks: IntArray, addresses: IntArray, rectangles: Sequence[Rectangle], bits: int = _WHOLE
     ) -> Words | None:
-        """Return which of `bits` of such words are undefined; None if none are, or in a run without checks."""
+        """Return the undefined bits, masked by `bits`, of the words that `read` returns; None if there are none.
+
+        In a run without checks, return None.
+        """
         if self._defined is None:
             return None
         defined = self._defined
@@ -136,7 +139,7 @@ class TensorMemoryWords:
         values: Words,
         hidden: NDArray[np.bool_] | None = None,
     ) -> None:
-        """Write such words; lanes for which `hidden`, `[n, lanes of the CTAs]`, is true are not written."""
+        """Write matrices, `[n, rows, columns]`; skip lanes for which `hidden`, `[n, lanes of the CTAs]`, is true."""
         for rectangle, some, at in _parts(blocks, addresses, rectangles):
             rows = slice(rectangle.row, rectangle.row + rectangle.rows)
             new = values[some, rows, rectangle.n : rectangle.n + rectangle.columns]
@@ -167,7 +170,7 @@ class TensorMemoryWords:
 def _parts(
     blocks: IntArray, addresses: IntArray, rectangles: Sequence[Rectangle]
 ) -> Iterator[tuple[Rectangle, slice, tuple[IntArray | slice, slice, slice]]]:
-    """Yield the rectangles, each with the matrices and array indices; one entry if all matrices have one address."""
+    """Yield each rectangle with matrices and their array indices; with all matrices if their addresses agree."""
     lanes, columns = lanes_of(addresses), columns_of(addresses)
     alike = bool((addresses == addresses[0]).all())
     for rectangle in rectangles:
@@ -230,7 +233,7 @@ class Pieces:
         return cls(found[found % size == 0], size)
 
     def split(self, size: int) -> IntArray:
-        """Return the starts of pieces of `size` bytes, at most as wide as these."""
+        """Return the starts of these pieces, split into pieces of `size` bytes."""
         found: IntArray = (self.starts[:, None] + np.arange(0, self.size, size)).reshape(-1)
         return found
 

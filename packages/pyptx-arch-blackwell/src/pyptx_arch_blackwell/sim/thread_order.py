@@ -28,7 +28,7 @@ __all__ = ["FENCE", "LastUses", "ThreadOrder", "issue"]
 _PIECE: Final = 16
 """Minimum bytes of a tracked access; narrower accesses are not tracked."""
 _WIDEST: Final = 1024
-_SPLIT: Final = -1  # instead of an issue number
+_SPLIT: Final = -1  # instead of an issue number: the piece is split
 FENCE: Final = "missing-tcgen05-fence"
 _AFTER: Final = "put tcgen05.fence::after_thread_sync after the wait or barrier"
 _BEFORE: Final = "put tcgen05.fence::before_thread_sync before the arrive or barrier"
@@ -65,7 +65,7 @@ class ThreadOrder:
         self._fenced[order][warps, lanes] = self._tick()
 
     def commit(self, warps: IntArray, lanes: IntArray) -> None:
-        """Record a commit of threads: a thread that waits for its arrive needs no fence of theirs."""
+        """Record a commit of threads, which need no fence before a thread that waits for the commit's arrive."""
         self._committed[warps, lanes] = self._tick()
 
     def forget(self, cells: AsyncAccess) -> None:
@@ -100,7 +100,7 @@ class ThreadOrder:
         if kind is None:
             return
         if not kind.pipelined:
-            if now.warp != then.warp:  # otherwise it has waited for its load or store
+            if now.warp != then.warp:  # a warp waits for its own loads and stores
                 self._need_after(now, then)
             return
         if now.kind is not kind:
@@ -119,7 +119,7 @@ class ThreadOrder:
             self._report("before", then, now, other="later operation", help=_BEFORE, cause=then.pc)
 
     def _report(self, order: str, it: _Issue, second: _Issue, *, other: str, help: str, cause: int) -> None:
-        """Report an operation that needs a fence before or after the synchronization with a second one."""
+        """Report operation `it`, which needs a fence before or after the synchronization with operation `second`."""
         name = self._wave.geometry.thread_name
         side = {"after": "preceding", "before": "following"}[order]
         self._wave.report(
@@ -138,14 +138,14 @@ class ThreadOrder:
 class LastUses:
     """Index of the last issue that used each piece of memory.
 
-    A widest piece that one issue used entirely has one index; others are split into pieces as narrow as the narrowest
-    use so far.
+    A piece of `_WIDEST` bytes that one issue used entirely has one index. Other pieces are split into parts as narrow
+    as the narrowest use so far.
     """
 
     def __init__(self, size: int) -> None:
         """Start with unused memory of `size` bytes."""
         self._whole: NDArray[np.int32] = np.zeros(size // _WIDEST, np.int32)
-        self._parts: NDArray[np.int32] = self._whole[:, None]  # by part of a piece; valid if it is split
+        self._parts: NDArray[np.int32] = self._whole[:, None]  # by part of a piece; valid if the piece is split
 
     def _of_width(self, size: int) -> NDArray[np.int32]:
         """Return the indices of parts as rows, one for each `size` bytes."""

@@ -50,7 +50,7 @@ def _descriptors(body: Body) -> Iterator[tuple[int, InstructionDescriptor]]:
                 try:
                     yield at, InstructionDescriptor.decode(kinds[register], int(text))
                 except DescriptorError:
-                    continue  # the register has other values too
+                    continue  # another value of the register, not a descriptor
             case _:
                 pass
 

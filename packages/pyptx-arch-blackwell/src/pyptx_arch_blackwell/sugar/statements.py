@@ -1,6 +1,6 @@
 """Tensor memory instructions as functions: `ptx.tcgen05.wait_ld()`, if that is shorter than `ptx.inst`.
 
-Frequent instructions have named forms by the rule `form`, and their calls are as short.
+Frequent instructions are not rewritten: the rule `form` names their forms, and the calls of these names are as short.
 """
 
 from __future__ import annotations

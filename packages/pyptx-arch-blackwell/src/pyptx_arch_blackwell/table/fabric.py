@@ -17,7 +17,7 @@ EIGHT_BITS = ("sm_100f", "sm_110f", "sm_120a", "sm_121a")
 BYTES = "mbarrier::complete_tx::bytes.mbarrier::report::fabric"
 SIXTEENS = "mbarrier::complete_tx::16B.mbarrier::report::fabric"
 ORDER = ".relaxed.sys"
-# The first forms accept it although their syntax omits it: an example of the manual has it.
+# The first forms accept .relaxed.sys although their syntax omits it: an example of the manual has it.
 DEFAULT = "{.relaxed.sys}"
 # Cache hints need a later version than most forms.
 HINTS = (("", "", ptx(9, 3)), (".L2::cache_hint", ", cache_policy", ptx(9, 4)))

@@ -1,4 +1,4 @@
-"""Manual: "clusterlaunchcontrol": a running cluster takes over the work of one that is not launched yet."""
+"""Manual: "clusterlaunchcontrol": a running cluster takes over the work of a cluster not launched yet."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ RUBIN = ("sm_107f",)
 
 OPERATIONS = ("fill", "use", "lastuse", "discard")
 COLLECTOR_A = tuple(f"collector::a::{operation}" for operation in OPERATIONS)
-# Valid with .ashift: shifted rows cannot be kept.
+# Collector uses that are valid with .ashift: the buffer cannot keep shifted rows.
 COLLECTOR_SHIFTED = ("collector::a::lastuse", "collector::a::discard")
 COLLECTOR_B = tuple(f"collector::b::{operation}" for operation in OPERATIONS)
 COLLECTOR_WS = tuple(f"collector::b{buffer}::{operation}" for buffer in range(4) for operation in OPERATIONS)

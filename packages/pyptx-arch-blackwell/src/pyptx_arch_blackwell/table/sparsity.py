@@ -15,8 +15,8 @@ INDICES = (2, 4)
 # Elements kept, and elements in a group.
 FACTORS = ((1, 2), (1, 4), (1, 8), (1, 16), (2, 4), (2, 8), (2, 16), (4, 8), (4, 16))
 WORD = 32
-MOST_BITS = 4096  # of a dense vector
-MOST_REGISTERS = 253  # of all operands
+MOST_BITS = 4096  # bits of a dense vector
+MOST_REGISTERS = 253  # registers of all operands together
 
 
 def _registers(bits: int) -> int:
@@ -46,7 +46,7 @@ def _compress(element: int, index: int) -> InstructionRow:
 
 
 def _decompress(element: int, index: int, kept: int, group: int) -> InstructionRow | None:
-    """Return the row; None if the elements of a step exceed a register, or an index is too short."""
+    """Return the row; None if the kept elements of a group exceed a register, or an index is too short for a group."""
     if kept * element > WORD or group > 1 << index:
         return None
     bits = {"data": group * element, "mdata": kept * index, "cdata": kept * element}

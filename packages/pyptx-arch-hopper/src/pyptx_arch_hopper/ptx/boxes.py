@@ -22,7 +22,7 @@ class BoxCopy:
     """`ptx.cp.async_.bulk.tensor_2d` and the other ranks: a load when called, and the other operations of that rank."""
 
     def __init__(self, rank: int) -> None:
-        """Store the rank."""
+        """Create the copies of boxes with `rank` dimensions."""
         self.rank = rank
         self._what = f"ptx.cp.async_.bulk.tensor_{rank}d"
 
@@ -258,7 +258,7 @@ class TensorReductions:
     """`ptx.cp.reduce.async_.bulk.tensor_2d` and the other ranks."""
 
     def __init__(self, rank: int) -> None:
-        """Store the rank."""
+        """Create the reductions of boxes with `rank` dimensions."""
         self._copy = BoxCopy(rank)
 
     def __call__(

@@ -83,11 +83,11 @@ class ProvidedFences:
     proxy_async: PlainFence
     """Emit `fence.proxy.async;`: order generic accesses and asynchronous copies, in all memory."""
     proxy_async_global: PlainFence
-    """Emit `fence.proxy.async.global;`: the same, for global memory."""
+    """Emit `fence.proxy.async.global;`: order generic-proxy and async-proxy accesses, in global memory."""
     proxy_async_shared_cta: PlainFence
-    """Emit `fence.proxy.async.shared::cta;`: the same, for the CTA's shared memory."""
+    """Emit `fence.proxy.async.shared::cta;`: order generic-proxy and async-proxy accesses, in CTA shared memory."""
     proxy_async_shared_cluster: PlainFence
-    """Emit `fence.proxy.async.shared::cluster;`: the same, for the cluster's shared memory."""
+    """Emit `fence.proxy.async.shared::cluster;`: order generic- and async-proxy accesses, in cluster shared memory."""
     proxy_async_generic_acquire_shared_cluster: PlainFence
     proxy_async_generic_release_shared_cta: PlainFence
     proxy_async_generic_release_read: ReadRelease
@@ -97,10 +97,20 @@ class ProvidedFences:
 
 _PLAIN = (
     PlainFence("proxy_async", "fence.proxy.async", "order generic-proxy and async-proxy accesses, in all memory"),
-    PlainFence("proxy_async_global", "fence.proxy.async.global", "the same, in global memory"),
-    PlainFence("proxy_async_shared_cta", "fence.proxy.async.shared::cta", "the same, in the CTA's shared memory"),
     PlainFence(
-        "proxy_async_shared_cluster", "fence.proxy.async.shared::cluster", "the same, in the cluster's shared memory"
+        "proxy_async_global",
+        "fence.proxy.async.global",
+        "order generic-proxy and async-proxy accesses, in global memory",
+    ),
+    PlainFence(
+        "proxy_async_shared_cta",
+        "fence.proxy.async.shared::cta",
+        "order generic-proxy and async-proxy accesses, in the CTA's shared memory",
+    ),
+    PlainFence(
+        "proxy_async_shared_cluster",
+        "fence.proxy.async.shared::cluster",
+        "order generic-proxy and async-proxy accesses, in the cluster's shared memory",
     ),
     PlainFence("mbarrier_init", "fence.mbarrier_init.release.cluster", "make mbarrier.init visible to the cluster"),
     PlainFence(

@@ -69,7 +69,8 @@ def stmatrix_x4_trans_f32_bf16(
 def _row_address(trace: Trace, smem_base: Reg, lane: Reg, row_stride: int) -> Reg:
     """Emit the stmatrix row address of a lane, ten instructions.
 
-    Lanes 0-7 and 8-15 address columns 0-7, of rows 0-7 and 8-15 of the warp's 16; lanes 16-31 the same of columns 8-15.
+    Lanes 0-7 and 8-15 address columns 0-7, of the warp's rows 0-7 and 8-15. Lanes 16-31 address columns 8-15 of the
+    same rows.
     """
     place, part = trace.fresh(u32), trace.fresh(u32)
     trace.emit(("shr", "u32"), (place, lane, 5))

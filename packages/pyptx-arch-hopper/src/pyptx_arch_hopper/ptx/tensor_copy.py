@@ -35,7 +35,7 @@ Elsewhere: TypeAlias = Reg | Sequence[object]
 """Replacement for the tensor's address in its map; in a tuple, followed by sizes, or by sizes and strides."""
 
 _WITH_SIZES = 2
-_ROWS_OF_GATHER = 5  # one column and four rows
+_ROWS_OF_GATHER = 5  # coordinates: one column and four rows
 
 
 def load_box(

@@ -211,7 +211,7 @@ class Wgmma:
         `fragment.row(thread, i)` and `.column(thread, i)` take the thread's index in the warpgroup (0 to 127) as a
         number, or as a register; for a register they emit the computation. `print(fragment)` draws the table. For a
         sparse MMA, `a` has the stored elements, K / 2 in each row. If N is not a power of two, the layout is that of
-        the next one, of which the first N / 2 elements exist.
+        the next power of two, of which each thread has the first N / 2 elements.
         """
         form = next((form for form in forms() if ptx_type(dtype, "ptx.wgmma.fragment").name in (form.d, form.a)), None)
         if form is None or operand not in {"a", "d"} or len(shape) != 3:

@@ -23,7 +23,7 @@ class ClusterBarriers:
         """Start without arrivals."""
         height, cluster_size = wave.height, wave.geometry.launch.cluster_size
         self._wave = wave
-        self._cluster: IntArray = wave.geometry.cta // cluster_size  # of each warp
+        self._cluster: IntArray = wave.geometry.cta // cluster_size  # cluster of each warp
         self._arrived: Mask = np.zeros((height, WARP), np.bool_)
         self._owes: Mask = np.zeros((height, WARP), np.bool_)  # threads that have arrived and not yet waited
         self._phase: IntArray = np.zeros(wave.geometry.ctas // cluster_size, np.int64)

@@ -58,7 +58,7 @@ class RegisterPool:
         self._serve()
 
     def _begin(self, turn: ExecutionContext, count: int) -> list[int]:
-        """Record the count that warps set; return the warps."""
+        """Record that warps execute setmaxnreg with `count`; return the warps."""
         warps: list[int] = turn.warps.tolist()
         for warp in warps:
             self._counts[warp].append((count, turn.pc))
@@ -105,7 +105,7 @@ class RegisterPool:
     def finish(self) -> None:
         """Report warpgroups whose warps did not all set the same counts. Manual: "setmaxnreg"."""
         if not self._wave.ended:
-            return  # a deadlock, whose report is more specific
+            return  # the wave is in a deadlock, whose report is more specific
         groups = self._wave.geometry.warpgroups
         members: list[list[int]] = groups.warps.tolist()
         for warps in members:

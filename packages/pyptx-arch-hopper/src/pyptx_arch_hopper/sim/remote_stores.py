@@ -30,11 +30,11 @@ class RemoteStores(AsyncIssue):
     origin: Origin | None
 
     def signals(self) -> Iterable[int]:
-        """Return the mbarriers."""
+        """Return the mbarriers that the stores signal."""
         return map(int, np.unique(self.barriers))
 
     def move(self) -> None:
-        """Store or combine, then perform complete-tx."""
+        """Store the values or combine them with memory, then perform complete-tx."""
         arena = self.wave.memory("shared").arena
         size = self.values.itemsize * self.values.shape[1]
         if self.update is None:

@@ -44,8 +44,8 @@ class TensorMap(Row):
         """Return the tensor map of an array or a `DeviceArray`, with its strides, for boxes of `box` elements.
 
         `dtype`, a PTX name, is for elements without a NumPy type: "bf16" for an array of uint16, "b4x16" for bytes that
-        hold two elements each. LaunchError for a box of another rank, for a type without a tensor map, for a `dtype` of
-        another width, and for an array whose innermost elements are not adjacent.
+        hold two elements each. Raise LaunchError for a box of another rank, for a type without a tensor map, for a
+        `dtype` of another width, and for an array whose innermost elements are not adjacent.
         """
         held = getattr(array, "array", array)
         name, shape = _elements(tuple(held.shape), dtype, held.dtype)
@@ -62,7 +62,7 @@ class TensorMap(Row):
         """Return the 128 bytes of the map of a tensor at `address`, to be stored at a multiple of 64 bytes.
 
         Fields of `tensormap.replace` are at the offsets that devices use. The driver's other fields are unknown, so the
-        bytes are valid in the simulator only. LaunchError for a map that no driver encodes.
+        bytes are valid in the simulator only. Raise LaunchError for a map that no driver encodes.
         """
         return maps.encode(self, address)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ACCUMULATOR", "find"]
 
-_FEWEST_USES = 2  # of a name
+_FEWEST_USES = 2  # uses of an accumulator that gets a name
 _SHORTEST = 4  # registers: fewer are not printed as a slice
 
 

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 __all__ = ["Rings", "rings"]
 
 _RINGS_OF_A_NAME = 3  # reserved in pyptx_transpile.names
-_COMMON = ("barrier_ring", "barrier_ring_2", "barrier_ring_3")  # reserved as well
-_LEAST = 2  # rings that share their options
+_COMMON = ("barrier_ring", "barrier_ring_2", "barrier_ring_3")  # reserved in pyptx_transpile.names
+_LEAST = 2  # rings that share options, so that these get a name
 Rings: TypeAlias = "Mapping[Said, Constant]"
-"""Rings by their properties: the constant with the name."""
+"""Constants of the named rings, by the properties of the ring."""
 
 
 def rings(row: Row) -> Rings:

@@ -62,7 +62,7 @@ class Arrival:
 
     @property
     def said(self) -> Said:
-        """Properties of its ring, if the ring has no waits."""
+        """Properties of the arrival's ring, if the ring has no waits."""
         return self.place.offset, steps_text(self.place), ()
 
 

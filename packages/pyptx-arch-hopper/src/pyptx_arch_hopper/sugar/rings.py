@@ -2,8 +2,8 @@
 
 `full.at(stage).wait(phase)`, `empty.at(stage).arrive(…)`. The computation of the address must directly precede it,
 except for one instruction that computes the phase or count, which becomes the argument. If the computation is elsewhere
-(compilers hoist it out of loops), both are printed unchanged; if one `add` is left, `full.behind(place)` is the
-barrier.
+(compilers hoist it out of loops), the computation and the wait or arrival are printed unchanged. If only its last `add`
+precedes the arrival, the mbarrier is `empty.behind(place)`.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ def ordered(
     scope: str = "scope",
     targets: tuple[str, ...] = HOPPER,
 ) -> tuple[InstructionRow, ...]:
-    """Return a copy without memory ordering, a weak one, and one that is relaxed at a scope."""
+    """Return the rows of a copy: without memory ordering, weak, and relaxed at a scope."""
     return tuple(
         form(
             f"{name}{order.replace('scope', scope)}.{words}{kind} {operands}",

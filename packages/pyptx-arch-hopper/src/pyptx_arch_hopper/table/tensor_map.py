@@ -11,7 +11,7 @@ NEWER = EDITABLE[1:]
 SPACES = ("global", "shared::cta")
 
 # Fields with one value (and its type), with one value per dimension, and with a constant: range, version and targets.
-# Two fields got more values in later versions; their operands are named after these.
+# Later PTX versions have further values of elemtype and swizzle_mode; their operands are named after these values.
 WORDS = ((("global_address",), "b64"), (("rank",), "b32"))
 DIMENSIONS = ((("box_dim", "global_dim", "element_stride"), "b32"), (("global_stride",), "b64"))
 CONSTANTS = (

@@ -16,8 +16,8 @@ DENSE = ptx(8, 0)
 SPARSE = ptx(8, 2)
 MIXED_BYTES = ptx(8, 4)
 
-SIGNS = "-1 1"  # imm-scale-a and imm-scale-b negate an operand, or do not
-ORDERS = "0 1"  # imm-trans-a and imm-trans-b transpose it
+SIGNS = "-1 1"  # imm-scale-a and imm-scale-b: -1 negates the operand
+ORDERS = "0 1"  # imm-trans-a and imm-trans-b: 1 transposes the operand
 
 
 @dataclass(frozen=True, slots=True)

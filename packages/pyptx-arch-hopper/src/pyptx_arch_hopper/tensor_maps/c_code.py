@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["CODE"]
 
 _BYTES: Final = 128
-_ALIGNMENT: Final = 128  # cuda.h of CUDA 13, CUtensorMap; the driver requires 64
+_ALIGNMENT: Final = 128  # bytes, as CUtensorMap in cuda.h of CUDA 13; the driver requires 64
 _TENSOR: Final = "void *, int, unsigned int, void *, const uint64_t *, const uint64_t *"
 _COUNTS: Final = "const unsigned int *"
 _COLUMNS: Final = "const int *, const int *, unsigned int, unsigned int"
@@ -55,7 +55,7 @@ def _storage(name: str, described: TensorMap) -> list[str]:
 
 
 def _window(name: str, described: TensorMap) -> list[str]:
-    """Return the window of a copy: a box, or the corners of im2col."""
+    """Return the C arrays of the box, or of the bounding box corners in im2col mode."""
     columns = described.im2col
     if columns is None:
         return [f"static const unsigned int {name}_box[] = {{{_listed(described.box[::-1])}}};"]

@@ -64,7 +64,7 @@ def tensor_map(tile: Tile, sizes: Mapping[str, int]) -> TensorMap:
 
 
 def _counted(packed: PackedElements, sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return sizes whose innermost one counts elements instead of bytes."""
+    """Return sizes with the innermost size converted from bytes to packed elements."""
     return (*sizes[:-1], packed.elements(sizes[-1])) if sizes else ()
 
 

@@ -33,7 +33,7 @@ _CARRY = frozenset({"mov", "cvta", "add"})  # opcodes whose result may be the ad
 _ROUNDS = 2  # passes over the body: the second one has values carried by loops
 _SWIZZLED = 64  # elements of 2 bytes in a row of the 128-byte swizzle
 _MOST = 256  # elements of a box in one dimension. CUDA driver API: cuTensorMapEncodeTiled
-_LEAST_BYTES = 16  # the innermost dimension of a box is a multiple of it
+_LEAST_BYTES = 16  # bytes: the innermost dimension of a box is a multiple of 16
 _DEFAULTS = (512, 8192)  # bytes of a box of rank 1, and of other ranks, if no mbarrier determines them
 _WIDTHS = (("bf16", 2), ("f32", 4), ("f64", 8))
 

@@ -36,7 +36,7 @@ def _plain(row: object, members: tuple[str, ...]) -> dict[str, object]:
 
 
 def restore(field: Field) -> TensorMap:
-    """Return a tensor map of integers; the encoder checks its rules."""
+    """Return the tensor map of a record, with integer sizes; the encoder checks the rules for valid maps."""
     value = field.value
     columns = isinstance(value, dict) and "im2col" in cast("dict[str, object]", value)
     found = field.members((*_MEMBERS, "im2col") if columns else _MEMBERS)

@@ -19,7 +19,7 @@ _POINTER: Final = "u64"
 
 
 def check_agreement(field: Field, special: Specialization) -> None:
-    """Raise BundleError if the rows of a specialization contradict each other or the text."""
+    """Raise BundleError if the parameters and arrays of a specialization contradict each other or its PTX text."""
     _check_target(field, special)
     function = _entry(field, special)
     declared, rows = function.parameters or (), special.parameters
@@ -63,12 +63,12 @@ def _fits(parameter: Parameter, row: EntryParameter) -> bool:
 
 
 def _kinds(row: EntryParameter) -> Sequence[DescriptorKind]:
-    """Return the possible kinds of a descriptor; all kinds if the row has no description."""
+    """Return the descriptor kinds that a parameter may have; all kinds if it lacks a description of its array."""
     return descriptor_kinds() if row.descriptor is None else (descriptor_kind_of(type(row.descriptor)),)
 
 
 def _check_tensors(field: Field, special: Specialization) -> None:
-    """Check the indices of tensors against the inputs and outputs; without a contract, against each other."""
+    """Check the array indices of pointers, descriptors and `mutated`, the names, and the order of launch attributes."""
     named = [row.index for row in special.parameters if row.kind == "tensor"]
     arrays = [row.name for row in special.inputs] + [row.name for row in special.outputs]
     count = len(arrays) if special.inputs else len(named)

@@ -1,4 +1,4 @@
-"""The C function that takes sizes and launches the specialization for them, or returns an error."""
+"""The C function that launches the specialization compiled for given sizes, or returns an error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHOWN: Final = 8
 
 
 def dispatch_declaration(interface: Interface) -> str:
-    """Return the struct of sizes and the declaration of the function; empty if there is nothing to select by."""
+    """Return the C struct of sizes and the declaration of the dispatch function; empty without selectors."""
     if not interface.dispatched:
         return ""
     name = interface.name
@@ -36,7 +36,7 @@ def dispatch_declaration(interface: Interface) -> str:
 
 
 def _values(interface: Interface, selector: Selector) -> str:
-    """Return the comment that lists the values of a member."""
+    """Return the C comment that lists the compiled values of a struct member."""
     found = [entry.keywords[selector.keyword] for entry in interface.entries]
     values = dict.fromkeys(str(int(value)) if selector.kind == "flag" else f"{value!a}" for value in found)
     shown = ", ".join([*list(values)[:_SHOWN], *(["..."] if len(values) > _SHOWN else [])])
@@ -44,7 +44,7 @@ def _values(interface: Interface, selector: Selector) -> str:
 
 
 def dispatch_function(interface: Interface) -> str:
-    """Return the function that selects a specialization."""
+    """Return the C function that selects a specialization by sizes and launches it."""
     if not interface.dispatched:
         return ""
     name, prefix = interface.name, interface.upper

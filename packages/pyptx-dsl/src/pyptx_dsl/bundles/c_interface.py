@@ -44,11 +44,11 @@ class Selector:
     kind: str
 
     def declaration(self) -> str:
-        """Return the member of a struct."""
+        """Return the declaration of the selector as a member of a C struct."""
         return f"{SELECTORS[self.kind]}{self.member};"
 
     def condition(self, place: str, value: Plain) -> str:
-        """Return the C expression that compares the member of `place` with a value."""
+        """Return the C expression that compares the member with a value; `place` is the struct and `.` or `->`."""
         member = f"{place}{self.member}"
         if self.kind == "text":
             return f"{member} != NULL && strcmp({member}, {quoted(str(value))}) == 0"
@@ -56,7 +56,7 @@ class Selector:
             return f"{member} == {float(value).hex()}"
         if self.kind == "flag":
             return f"{member} == {int(value)}"
-        # The smallest integer has no literal of its own.
+        # C has no literal for the smallest long long: `-` is an operator on a literal that overflows.
         return f"{member} == " + (f"({int(value) + 1}LL - 1)" if value == _LEAST_INTEGER else f"{int(value)}LL")
 
 
@@ -76,12 +76,12 @@ class Interface:
 
     @property
     def dispatched(self) -> bool:
-        """Whether a specialization is selected by values."""
+        """Whether the C program selects among specializations by sizes or other values."""
         return bool(self.selectors)
 
     @property
     def upper(self) -> str:
-        """Prefix of the constants' names."""
+        """Prefix of the names of C constants: `name` in upper case."""
         return self.name.upper()
 
 
@@ -126,7 +126,7 @@ def _is_double(value: float) -> bool:
 
 
 def _member_names(names: Iterable[str]) -> dict[str, str]:
-    """Return the C name of each: its own, with `_` appended if C or C++ reserves it.
+    """Return the C name of each argument: its own name, with `_` appended if C or C++ reserves it.
 
     Reserved are the keywords of C99 and C++20, and predefined macros of compilers.
     """
@@ -140,7 +140,7 @@ def _member_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def resource(name: str) -> str:
-    """Return the text of a file in `c/`."""
+    """Return the text of a template or list in the package's folder `c/`."""
     from importlib.resources import files
 
     return files("pyptx_dsl.bundles").joinpath("c", name).read_text(encoding="utf-8")
@@ -153,16 +153,16 @@ def quoted(text: str) -> str:
 
 
 def _character(byte: int) -> str:
-    """Return a byte of a literal; `?` is escaped because it may start a trigraph."""
+    """Return a byte as written in a C string literal; `?` is escaped because it may start a trigraph."""
     word = chr(byte)
     return f"\\{word}" if word in '"\\?' else word if " " <= word <= "~" else f"\\{byte:03o}"
 
 
 def in_comment(text: str) -> str:
-    """Return a text without comment delimiters."""
+    """Return a text with a space inside each C comment delimiter, so that it cannot end a comment."""
     return text.replace("*/", "* /").replace("/*", "/ *")
 
 
 def spelt(keywords: Mapping[str, Plain]) -> str:
-    """Return keywords as in a call, in ASCII."""
+    """Return keywords as in a Python call, `B=16, N=512`, in ASCII."""
     return ", ".join(f"{name}={value!a}" for name, value in keywords.items())

@@ -34,7 +34,7 @@ def code_of(described: object) -> DescriptorCode | None:
 
 
 def launch_functions(interface: Interface, rows: Sequence[int]) -> str:
-    """Return the launch functions of the specializations, with their rows in the table of kernels.
+    """Return a C launch function per specialization; `rows` are their indices in the C array `kernels`.
 
     Specializations that differ only in code and grid share the function that performs the launch.
     """
@@ -101,7 +101,7 @@ def _is_passed(parameter: EntryParameter) -> bool:
 
 
 def _attributes(special: Specialization) -> list[tuple[int, bytes]]:
-    """Return the launch attributes, including the cluster."""
+    """Return the number and bytes of each launch attribute, including the cluster dimensions."""
     found = list(special.attributes)
     if special.cluster != (1, 1, 1):
         found.append((_CLUSTER_DIMENSION, struct.pack("<3I", *special.cluster)))
@@ -116,7 +116,7 @@ def _attribute_table(attributes: Sequence[tuple[int, bytes]]) -> list[str]:
 
 
 def _storage(row: EntryParameter) -> list[str]:
-    """Return the local variables for a parameter that the caller does not pass."""
+    """Return the C variables for a kernel parameter that the caller does not pass: constant, or descriptor."""
     name = row.name
     if row.kind == "scalar" and row.value is not None:
         return [f"    unsigned char {name}_value[] = {{{_listed(_packed(row.type, row.value))}}}; /* {row.value!r} */"]
@@ -125,7 +125,7 @@ def _storage(row: EntryParameter) -> list[str]:
 
 
 def _packed(dtype: str, value: int | float) -> bytes:
-    """Return a scalar's bytes; untyped bits may be negative numbers, and large floats become infinity."""
+    """Return a scalar's little-endian bytes; untyped bits may be negative, and large floats become infinity."""
     form = "<" + SCALARS[dtype][1]
     if isinstance(value, int):
         return struct.pack(form, value % (1 << from_name(dtype).bits) if dtype.startswith("b") else value)
@@ -136,7 +136,7 @@ def _packed(dtype: str, value: int | float) -> bytes:
 
 
 def _checks(special: Specialization, members: Mapping[str, str]) -> Iterable[str]:
-    """Yield the statement that rejects null and misaligned addresses."""
+    """Yield the lines of the C statement that rejects null and misaligned array addresses."""
     wanted, lead, end = alignments(special), "    if (", " != 0"
     rows = [(row.index or 0, members[row.name]) for row in special.parameters if row.kind == "tensor"]
     for number, (index, member) in enumerate(rows):
@@ -154,7 +154,7 @@ def _assignments(special: Specialization, members: Mapping[str, str]) -> Iterabl
 
 
 def _encoded(row: EntryParameter, members: Mapping[str, str], special: Specialization) -> list[str]:
-    """Return the statements that encode a descriptor, already checked by `check_expressible`."""
+    """Return the C statements that encode a descriptor; `check_expressible` has accepted it."""
     code = code_of(row.descriptor)
     if code is None:
         return []

@@ -33,7 +33,7 @@ _OF_PERSISTENT: Final = (
 
 
 def sources(heading: Heading, entries: Sequence[BundleEntry]) -> dict[str, bytes]:
-    """Return `<name>.h` and `<name>.c`."""
+    """Return the bytes of `<name>.h` and `<name>.c`, by file name."""
     interface = interface_of(heading.name, heading.kernels[0], entries)
     words = {
         "name": heading.name,
@@ -77,7 +77,7 @@ def _header(interface: Interface) -> dict[str, str]:
 
 
 def _arguments(interface: Interface) -> str:
-    """Return the struct of arguments of every launch by addresses."""
+    """Return the C struct of a launch's arguments: device addresses of the arrays, then scalars."""
     members, signature = interface.members, interface.signature
     lines = [f"    {ADDRESS} {members[name]};" for name in signature.tensors]
     lines += [f"    {SCALARS[row.type.name][0]} {members[row.name]};" for row in signature.open]
@@ -96,7 +96,7 @@ def _arguments(interface: Interface) -> str:
 
 
 def _declaration(interface: Interface, entry: BundleEntry) -> str:
-    """Return the declaration of a specialization's launch function."""
+    """Return the declaration of a specialization's C launch function, after a comment about its arrays."""
     lines = [f"{compiled_for(entry)}: {_launched_as(entry.special)}.", *_described(interface, entry.special)]
     own = f"typedef {interface.name}_arguments {entry.name}_arguments;"
     return "\n".join(
@@ -117,7 +117,7 @@ def _launched_as(special: Specialization) -> str:
 
 
 def _described(interface: Interface, special: Specialization) -> Iterable[str]:
-    """Yield the header's description of each array."""
+    """Yield a line of the header's comment for each array: access, element type, shape and alignment."""
     verbs = ["reads and writes" if index in special.mutated else "reads" for index in range(len(special.inputs))]
     verbs += ["writes"] * len(special.outputs)
     arrays = [(row.shape, row.dtype, row.strides) for row in special.inputs]
@@ -137,7 +137,7 @@ def _array(shape: Sequence[int], dtype: str, strides: Sequence[int]) -> str:
 
 
 def _source(interface: Interface, words: dict[str, str]) -> dict[str, str]:
-    rows = dict[tuple[bytes, int], int]()  # one row per code and shared memory limit, shared by all sizes
+    rows = dict[tuple[bytes, int], int]()  # one row per cubin and shared memory size, shared by specializations
     images, kernels, row_of = list[str](), list[str](), list[int]()
     for entry in interface.entries:
         key = (entry.cubin, entry.special.shared_bytes)
@@ -162,7 +162,7 @@ def _source(interface: Interface, words: dict[str, str]) -> dict[str, str]:
 
 
 def _functions(entries: Sequence[BundleEntry]) -> str:
-    """Return the driver functions that the entries need, to be appended to those of the template."""
+    """Return the `X(name, (parameters))` rows of driver functions that the template lacks and the entries call."""
     codes = [code_of(row.descriptor) for entry in entries for row in entry.special.parameters]
     found = dict.fromkeys(function for code in codes if code is not None for function in code.functions)
     found |= dict.fromkeys(_OF_PERSISTENT if _persistent(entries) else ())

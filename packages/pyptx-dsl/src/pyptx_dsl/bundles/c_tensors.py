@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def takes_tensors(interface: Interface) -> bool:
-    """Return whether a kernel has arrays (which determine the device), all of element types of DLPack."""
+    """Return whether a kernel has arrays (which determine the device), and DLPack has all their element types."""
     tiles = _tiles(interface)
     return bool(tiles) and all(tile.dtype.name in BY_NAME for tile in tiles)
 
@@ -33,7 +33,7 @@ def _tiles(interface: Interface) -> tuple[Tile, ...]:
 
 
 def tensors_declaration(interface: Interface) -> str:
-    """Return the struct and the function of a call by DLPack, or a comment why there is none."""
+    """Return the C struct and function for DLPack tensors, or a comment that names the unsupported element type."""
     odd = [tile.dtype.name for tile in _tiles(interface) if tile.dtype.name not in BY_NAME]
     if odd:
         return f"\n/* No launch by DLPack: DLPack does not support elements of type {odd[0]}. */\n"
@@ -53,7 +53,7 @@ def tensors_declaration(interface: Interface) -> str:
 
 
 def _chosen(interface: Interface) -> list[Selector]:
-    """Return the selectors that are not sizes of arrays."""
+    """Return the selectors other than dimensions of the arrays, which a caller must pass."""
     return [each for each in interface.selectors if each.keyword not in interface.signature.dimensions]
 
 
@@ -135,7 +135,7 @@ def _numbered(interface: Interface) -> Iterable[tuple[int, str]]:
 
 
 def _shape_row(number: int, tile: Tile, dimensions: dict[str, int]) -> str:
-    """Return the required shape of an array; -1 - n is dimension number n."""
+    """Return the C array with the required shape of an array; an entry of -1 - n is named dimension n."""
     sizes = [size if isinstance(size, int) else -1 - dimensions[size] for size in tile.shape]
     return f"static const int64_t shape_{number}[] = {{{', '.join(map(str, sizes))}}};\n"
 
@@ -160,7 +160,7 @@ def _array_row(number: int, tile: Tile) -> str:
 
 
 def _values(interface: Interface) -> Iterable[str]:
-    """Yield the assignments of the launch arguments."""
+    """Yield the C assignments of addresses, scalars and sizes from the tensors of a call."""
     members, signature = interface.members, interface.signature
     for index, name in _numbered(interface):
         yield f"arguments.{members[name]} = address_of(given[{index}]);"
@@ -187,7 +187,7 @@ def _takes(interface: Interface) -> str:
 
 
 def _unpacked(interface: Interface) -> dict[str, str]:
-    """Return the statements that unpack the arguments of a packed call, and the helper functions that they need."""
+    """Return the C statements that unpack the arguments of a TVM-FFI call, and the helper functions that they call."""
     signature, members = interface.signature, interface.members
     lines = [line for index, name in _numbered(interface) for line in _tensor_lines(index, name, members[name])]
     start, used = len(signature.tensors), set[str]()
@@ -229,7 +229,7 @@ def _chosen_lines(number: int, selector: Selector) -> list[str]:
 
 
 def _scalar_lines(number: int, row: RawParameter, member: str) -> list[str]:
-    """Return the lines of one scalar, with the same range check as for a call from Python."""
+    """Return the C lines that unpack one scalar, with the same range check as in a call from Python."""
     kind, place = SCALARS[row.type.name][0], f"&arguments[{number}]"
     if row.type.is_float:
         lines = _refused(f"as_number({place}, &number)", row.name, "number")

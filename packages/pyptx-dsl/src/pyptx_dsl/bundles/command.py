@@ -49,7 +49,7 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _told(error: PyptxError, here: str | None) -> str:
-    """Return an error without its location, if that is only the program that runs this command."""
+    """Return an error's text, without its location if that is only the program that runs this command."""
     return str(error if error.where != here else PyptxError(error.message, help=error.help))
 
 
@@ -77,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _pairs(option: str, word: str) -> dict[str, str]:
-    """Return the names and the values of `B=16,N=512`."""
+    """Return the names and values in an option such as `B=16,N=512`; raise BundleError for other syntax."""
     found = dict[str, str]()
     for part in word.split(",") if option == "--shape" else [word]:
         name, equals, value = part.partition("=")

@@ -186,7 +186,7 @@ def _is_given(name: str, given: Keywords, bound: Mapping[str, int]) -> bool:
 
 
 def _files(heading: Heading, entries: Sequence[BundleEntry]) -> dict[str, bytes]:
-    """Return all files of a bundle. The manifest is last, because it contains the digests of the others."""
+    """Return all files of a bundle. The manifest is last, because it contains the digests of the other files."""
     files = sources(heading, entries)
     for entry in entries:
         files[f"{entry.name}.ptx"] = entry.special.text.encode("utf-8", "surrogateescape")

@@ -30,7 +30,7 @@ class Field:
         return BundleError(f"{self.path}{shown}: {problem}", help="the bundle is damaged; export the kernel again")
 
     def _shown(self) -> str:
-        """Return the value for a message: shortened, and only the kind of a nested value."""
+        """Return the value for a message: a shortened string, `a list` or `an object` for a nested value."""
         match self.value:
             case str(text) if len(text) > _SHOWN:
                 return f"{text[:_SHOWN]!r}…"
@@ -44,7 +44,7 @@ class Field:
                 return "an object"
 
     def members(self, names: Collection[str]) -> dict[str, Field]:
-        """Return the members of an object, whose names must be exactly these."""
+        """Return the members of a JSON object, which must have exactly these `names`."""
         value = self.value
         if not isinstance(value, dict):
             raise self.wrong("it must be an object")
@@ -58,7 +58,7 @@ class Field:
         return {name: Field(f"{self.path}.{name}".lstrip("."), found[name]) for name in names}
 
     def pairs(self, most: int) -> list[tuple[str, Field]]:
-        """Return the members of an object with any names, at most `most`."""
+        """Return the members of a JSON object with any names, at most `most` members."""
         value = self.value
         if not isinstance(value, dict):
             raise self.wrong("it must be an object")
@@ -97,7 +97,7 @@ class Field:
         return self.value
 
     def choice(self, words: Collection[str]) -> str:
-        """Return one of these words."""
+        """Return the string, which must be one of `words`."""
         if not isinstance(self.value, str) or self.value not in words:
             raise self.wrong(f"it must be one of {', '.join(words)}")
         return self.value

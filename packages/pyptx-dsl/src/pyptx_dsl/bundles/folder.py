@@ -21,7 +21,7 @@ _FLAGS: Final = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONB
 
 
 def described(name: str, data: bytes) -> File:
-    """Return the manifest's row for a file."""
+    """Return the manifest's entry for a file: its name, size in bytes, and SHA-256."""
     return File(name, len(data), hashlib.sha256(data).hexdigest())
 
 
@@ -88,7 +88,7 @@ def _exchange(fresh: Path, path: Path) -> None:
 
 
 def read_manifest_bytes(path: Path) -> bytes:
-    """Return the manifest of the bundle at `path`."""
+    """Return the bytes of the manifest of the bundle at `path`; raise BundleError if there is none."""
     if not path.is_dir():
         raise BundleError(
             f"{path} is not a folder", help="create a bundle with pyptx export MODULE:KERNEL --shape … -o FOLDER"

@@ -59,7 +59,7 @@ class KernelSignature:
 
 
 def signature_of(declaration: Declaration, special: Specialization) -> KernelSignature:
-    """Return the signature of a compiled kernel."""
+    """Return the signature of a compiled kernel; its scalars are those without a value in `special`."""
     left = {row.name for row in special.parameters if row.kind == "scalar" and row.value is None}
     scalars = tuple(row for row in declaration.raw if row.name in left)
     fixed = [position for position, name in declaration.scalars if name not in left]
@@ -74,7 +74,7 @@ def signature_of(declaration: Declaration, special: Specialization) -> KernelSig
 
 
 def plain_signature(signature: KernelSignature) -> dict[str, object]:
-    """Return a signature as objects, lists, strings and integers."""
+    """Return a signature as JSON data: objects, lists, strings and integers."""
     positions = {name: position for position, name in signature.positions}
     return {
         "name": signature.name,
@@ -132,7 +132,7 @@ def _scalar(field: Field) -> tuple[RawParameter, int | None]:
 
 
 def check_signature(signature: KernelSignature, entries: Sequence[BundleEntry]) -> None:
-    """Raise BundleError if the specializations are not those of one kernel, or not of this one."""
+    """Raise BundleError unless all specializations are of one kernel, with the arrays and scalars of `signature`."""
     first = entries[0]
     for entry in entries:
         if _shared(entry.special) != _shared(first.special) or set(entry.keywords) != set(first.keywords):

@@ -47,7 +47,7 @@ def load(path: str | os.PathLike[str]) -> Bundle:
 
 
 def _check_names(manifest: Manifest) -> None:
-    """Raise BundleError unless each kernel has entries, and the manifest lists exactly the files of such a bundle."""
+    """Raise BundleError unless each kernel has entries, and the manifest lists exactly the files for them."""
     names, kernels = [entry.name for entry in manifest.entries], [signature.name for signature in manifest.kernels]
     for each, what in ((names, "entries"), (kernels, "kernels")):
         if len({name.lower() for name in each}) != len(each):

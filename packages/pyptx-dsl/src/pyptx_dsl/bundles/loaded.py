@@ -34,7 +34,7 @@ class LoadedKernel(Kernel):
     """
 
     def __init__(self, signature: KernelSignature, entries: Sequence[BundleEntry]) -> None:
-        """Store the specializations, at least one."""
+        """Store the specializations of one kernel; `entries` has at least one."""
         self._begin(declared(signature, entries))
         self._entries = tuple(entries)
 
@@ -98,7 +98,7 @@ class LoadedKernel(Kernel):
 def _with_scalars(
     kernel: str, rows: Sequence[RawParameter], special: Specialization, given: Mapping[str, object]
 ) -> Specialization:
-    """Return a specialization with values for its open scalars."""
+    """Return a specialization with the call's values for the scalars that the export left open."""
     if not rows:
         return special
     missing = next((row.name for row in rows if row.name not in given), None)
@@ -113,7 +113,7 @@ class Bundle(Mapping[str, Kernel]):
     """Kernels of a bundle, by name."""
 
     def __init__(self, path: Path, manifest: Manifest, kernels: Mapping[str, LoadedKernel]) -> None:
-        """Store the contents of the bundle."""
+        """Store folder, manifest and kernels of the bundle."""
         self._path = path
         self._manifest = manifest
         self._kernels = dict(kernels)
@@ -138,7 +138,7 @@ class Bundle(Mapping[str, Kernel]):
         return self._kernels[name]
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over the names."""
+        """Iterate over the names of the kernels."""
         return iter(self._kernels)
 
     def __len__(self) -> int:
@@ -146,5 +146,5 @@ class Bundle(Mapping[str, Kernel]):
         return len(self._kernels)
 
     def __repr__(self) -> str:
-        """Return the folder and the names."""
+        """Return the bundle's folder and the names of its kernels."""
         return f"Bundle({str(self._path)!r}: {', '.join(self._kernels)})"

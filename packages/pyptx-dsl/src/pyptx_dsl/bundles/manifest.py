@@ -42,7 +42,7 @@ _COUNTS: Final = tuple(row.name for row in fields(Resources) if row.name not in 
 
 @dataclass(frozen=True, slots=True)
 class BundleEntry:
-    """One specialization of a bundle; `name` is that of its files and C functions, `keywords` its values."""
+    """One specialization of a bundle: `name` names its files and C functions, `keywords` are its sizes and values."""
 
     name: str
     kernel: str
@@ -54,7 +54,7 @@ class BundleEntry:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """The manifest's row for another file."""
+    """The manifest's entry for another file of the bundle; `bytes` is its size."""
 
     name: str
     bytes: int
@@ -63,7 +63,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Announced:
-    """An entry whose files have not been read: `record` is that of a specialization, without the text."""
+    """An entry whose files have not been read: `record` is its specialization as JSON, without the PTX text."""
 
     name: str
     kernel: str
@@ -74,7 +74,7 @@ class Announced:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A parsed manifest, each field validated by itself."""
+    """A parsed manifest; each field is validated, but not yet against other fields or files."""
 
     name: str
     version: str
@@ -195,7 +195,7 @@ def _file(field: Field) -> File:
 
 
 def _json(data: bytes) -> object:
-    """Return the document: standard JSON with unique keys, finite numbers, and integers of limited length."""
+    """Parse standard JSON with unique keys, finite numbers, and integers of limited length."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:

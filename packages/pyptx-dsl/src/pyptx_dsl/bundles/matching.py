@@ -56,6 +56,6 @@ def _spelt(keywords: Mapping[str, object]) -> str:
 
 
 def listed(entries: Sequence[BundleEntry]) -> str:
-    """Return the keywords of the first entries, and the number of further ones."""
+    """Return the keywords of the first entries as text, and the number of further entries."""
     rows = [f"({_spelt(entry.keywords)})" for entry in entries[:_SHOWN]]
     return "; ".join(rows) + (f" and {len(entries) - _SHOWN} more" if len(entries) > _SHOWN else "")

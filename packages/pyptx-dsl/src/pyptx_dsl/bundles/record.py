@@ -61,7 +61,7 @@ _ALIGNMENTS: Final = tuple(1 << power for power in range(9))  # as for a Tile
 
 
 def record(specialization: Specialization) -> dict[str, object]:
-    """Return a specialization as objects, lists, strings and integers; floating-point values as strings."""
+    """Return a specialization as JSON data: objects, lists, strings and integers; floating-point values as strings."""
     row = specialization
     return {
         "entry": row.entry,
@@ -81,7 +81,7 @@ def record(specialization: Specialization) -> dict[str, object]:
 
 
 def _plain_parameter(row: EntryParameter) -> dict[str, object]:
-    """Return a parameter; its description is stored under the name of its kind."""
+    """Return a parameter as JSON data; the description of a descriptor is stored under the name of its kind."""
     described = row.descriptor
     kind = None if described is None else descriptor_kind_of(type(described))
     return {**_plain(row, _PARAMETER), "descriptor": None if kind is None else {kind.name: kind.plain(described)}}
@@ -107,7 +107,7 @@ def restore(record: object) -> Specialization:
 
 
 def restore_field(field: Field) -> Specialization:
-    """Return the specialization of a record at any path."""
+    """Return the specialization of a record in a larger JSON value, whose path `field` has."""
     found = field.members(_MEMBERS)
     target = _target(found["target"])
     persistent = found["persistent"].integer(0, _MOST_SIZE)
@@ -222,7 +222,7 @@ def _input(field: Field) -> Input:
 
 
 def _output(field: Field) -> Output:
-    """Return a dense array, row-major or column-major."""
+    """Return an output array; raise BundleError unless its strides are dense, row-major or column-major."""
     found = field.members(_ARRAY)
     name, dtype = found["name"].text(_LONGEST_NAME, _NAME), found["dtype"].choice(_TYPES)
     shape = tuple(item.integer(1, MOST_BYTES) for item in found["shape"].items(_MOST_DIMENSIONS, 1))

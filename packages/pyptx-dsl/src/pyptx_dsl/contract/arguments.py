@@ -85,7 +85,7 @@ def _check_shape(
 
 
 def _check_strides(kernel: str, name: str, tile: Tile, argument: Argument) -> None:
-    """Check strides; those of dimensions of size 1 are ignored."""
+    """Raise LayoutError unless an array's strides match its layout; dimensions of size 1 may have any stride."""
     wanted = dense_strides(argument.shape, tile.layout)
     compared = zip(argument.shape, argument.strides, wanted, strict=True)
     if all(actual == dense for size, actual, dense in compared if size > 1):
@@ -101,7 +101,7 @@ def _check_strides(kernel: str, name: str, tile: Tile, argument: Argument) -> No
 
 
 def dense_strides(shape: Sequence[int], layout: Layout) -> tuple[int, ...]:
-    """Return the strides, in elements, of a dense array of that shape."""
+    """Return the strides, in elements, of a dense array of this shape and layout."""
     if layout is Layout.COL:
         return tuple(math.prod(shape[:axis]) for axis in range(len(shape)))
     return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))

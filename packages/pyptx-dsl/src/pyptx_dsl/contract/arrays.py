@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @value
 class ArrayKind(Value):
-    """Array type of a framework: its name in messages, its type, and the function that converts other arrays to it."""
+    """Array type of a framework: its name in messages, module, type, and the call that converts other arrays to it."""
 
     name: str
     module: str
@@ -33,7 +33,7 @@ JAX: Final = ArrayKind("jax array", "jax", "Array", "jnp", "asarray")
 TORCH: Final = ArrayKind("torch tensor", "torch", "Tensor", "torch", "as_tensor")
 NUMPY: Final = ArrayKind("NumPy array", "numpy", "ndarray", "np", "asarray")
 KINDS: Final = (JAX, TORCH, NUMPY)
-"""In order of priority when the framework of a call is determined."""
+"""Array kinds by priority: the first kind among the arguments of a call determines the call's framework."""
 
 
 def kind_of(value: object) -> ArrayKind | None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Im2col"]
 
 _MOST_PIXELS, _MOST_CHANNELS, _MOST_STRIDE = 1024, 256, 8
-# Bits of a corner's offsets, by the number of spatial dimensions.
+# Signed bits of each offset in `lower` and `upper`, by the number of spatial dimensions.
 _CORNER_BITS = {1: 16, 2: 8, 3: 5}
 
 
@@ -72,7 +72,7 @@ class Im2col(Value):
         stride: int | Sequence[int] = 1,
         dilation: int | Sequence[int] = 1,
     ) -> Im2col:
-        """Return the columns of a convolution: pixel i of a copy belongs to the i-th output after the first one.
+        """Return the im2col mode of a convolution: pixel i of a copy belongs to the i-th output after the copy's first.
 
         `filter_size` is (D, H,) W. The first output's coordinates are `lower`; the filter element (y, x) has the
         offsets (x * dilation, y * dilation).

@@ -59,7 +59,7 @@ def _encoded(name: str, value: object, known: Mapping[str, LaunchAttribute], tar
 
 
 def check_attributes(attributes: Iterable[tuple[int, bytes]], target: TargetRow) -> None:
-    """Raise LaunchError for an encoded attribute that a target lacks; for kernels with a changed target."""
+    """Raise LaunchError for an encoded attribute that `target` lacks, when a kernel is exported for another target."""
     rows = {row.number: row for row in _known().values()} if attributes else {}
     for number, _ in attributes:
         _check_capability(rows[number], target)
@@ -74,7 +74,7 @@ def _check_capability(row: LaunchAttribute, target: TargetRow) -> None:
 
 
 def _value(row: LaunchAttribute, value: object) -> bytes:
-    """Return the leading bytes of the CUlaunchAttributeValue."""
+    """Return the leading bytes of the CUlaunchAttributeValue; raise LaunchError for an invalid value."""
     if row.kind == "flag" and isinstance(value, bool):
         return struct.pack("<i", value)
     if row.kind == "size":

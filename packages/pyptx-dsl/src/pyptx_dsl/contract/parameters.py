@@ -40,11 +40,11 @@ class RawParameter:
 
     @property
     def is_scalar(self) -> bool:
-        """Whether a call passes one number for it; a pointer is also a number, its address."""
+        """Whether a call passes one number for the parameter; a pointer is passed as its address."""
         return self.array is None
 
     def declaration(self) -> Parameter:
-        """Return the parameter of the entry."""
+        """Return the declaration of the parameter in the header of the kernel."""
         dimensions = () if self.array is None else (Immediate(str(self.array)),)
         return Parameter(
             self.type.name, self.name, alignment=self.alignment, pointer=self.pointer, dimensions=dimensions

@@ -158,7 +158,7 @@ class Tile(Value):
             self._check_columns(len(self.im2col.lower) + 2)
 
     def _check_elements(self) -> None:
-        """Raise SpecError for packed elements in a tile that is not of bytes."""
+        """Raise SpecError for an unknown `tma_elements`, or for one in a tile of wider elements than bytes."""
         if self.tma_elements is None:
             return
         if self.tma_elements not in PACKED_ELEMENTS:
@@ -172,7 +172,7 @@ class Tile(Value):
 
     @property
     def packed(self) -> PackedElements | None:
-        """TMA type of elements that share bytes; None if no elements do."""
+        """TMA type of 4-bit or 6-bit elements that share bytes; None for a tile of whole-byte elements."""
         name = self.tma_elements or ("b4x16" if self.dtype.name == _PAIR else None)
         return None if name is None else PACKED_ELEMENTS[name]
 
@@ -214,7 +214,7 @@ class Tile(Value):
     def resolve_box(self, env: Mapping[str, int]) -> tuple[int, ...]:
         """Return the TMA box: the declared one, or the tensor's sizes limited to those of one copy.
 
-        It is `()` for copies of columns.
+        It is `()` for im2col copies.
         """
         if self.im2col is not None:
             return ()

@@ -36,7 +36,7 @@ class TensorSpec:
         dtype: PtxType | None = None,
         layout: Layout | None = None,
     ) -> None:
-        """Store the parameter's name and the known properties."""
+        """Store the name of the array's parameter, and shape, type and layout as far as known."""
         self.name = name
         self.shape = shape
         self.dtype = dtype
@@ -84,7 +84,7 @@ class TensorSpec:
 
 
 def _known(kind: str) -> DescriptorKind:
-    """Return a kind of descriptors; a MissingPluginError is located at the user's line."""
+    """Return the descriptor kind of a name; raise MissingPluginError at the user's line if no plugin defines it."""
     try:
         return find_descriptor_kind(kind)
     except MissingPluginError as error:

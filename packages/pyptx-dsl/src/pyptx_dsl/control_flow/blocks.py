@@ -44,7 +44,7 @@ class LoopLabels:
 
 
 def _around(trace: Trace, what: str, label: str | None) -> LoopFrame:
-    """Return the innermost loop, or the loop or block with this label."""
+    """Return the innermost open loop, or the open loop or block with `label`; else raise ControlFlowError."""
     for frame in reversed(open_frames(trace)):
         if (label is None and not frame.is_block) or (label is not None and label in {frame.label, frame.end}):
             return frame
@@ -87,7 +87,7 @@ class LabelledBlock:
     __slots__ = ("_frame", "_label", "_promise", "_trace", "_watch")
 
     def __init__(self, trace: Trace, label: str | None) -> None:
-        """Prepare the block."""
+        """Record the block as not yet entered; nothing is emitted."""
         self._trace = trace
         self._label = label
         self._promise = trace.promise("ptx.block")
@@ -95,7 +95,7 @@ class LabelledBlock:
         self._watch: Watch | None = None
 
     def __enter__(self) -> str:
-        """Return the label; nothing is emitted."""
+        """Open the block and return the label that `__exit__` defines; nothing is emitted."""
         trace = self._trace
         enter_block(trace, self._promise)
         label = self._label or trace.new_label("block")
@@ -104,7 +104,7 @@ class LabelledBlock:
         return label
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Define the label."""
+        """Define the label after the statements of the block."""
         frame, watch = self._frame, self._watch
         self._watch = None
         if frame is None or watch is None:

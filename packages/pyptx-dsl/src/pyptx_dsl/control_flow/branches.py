@@ -11,7 +11,7 @@
 
 One branch opens each `if_` and `elif_`, and one ends a block that is followed by another, unless it already ends in a
 jump. `label` and `end_label` replace generated labels, `uniform` emits `bra.uni`, and `define_label=False` leaves the
-definition of a label to another place. So any control flow of compilers can be written, branch by branch. Manual:
+definition of a label to other code. With these, a kernel can have any branches that a compiler emits. Manual:
 "Control Flow Instructions".
 """
 
@@ -93,7 +93,7 @@ def pmevent(number: int, *, mask: bool = False, pred: Reg | None = None) -> None
 
 
 def predicate(value: object, what: str) -> Reg:
-    """Return a predicate register or the negation of one; raise RegisterTypeError or OperandError for others."""
+    """Return a predicate register or the negation of one; raise RegisterTypeError or OperandError for another value."""
     if isinstance(value, Reg):
         if value.dtype.kind != "pred":
             raise RegisterTypeError(
@@ -126,7 +126,7 @@ def refuse_unnamed(keyword: str, label: str | None, *, define: bool) -> None:
 
 @dataclass(frozen=True, slots=True)
 class BranchLabels:
-    """Options for the branch of a condition, its label, and the jump to the end of the chain."""
+    """Labels of one `if_`, `elif_` or `else_`, whether the block defines them, and whether branches are `bra.uni`."""
 
     label: str | None = None
     uniform: bool = False
@@ -136,7 +136,7 @@ class BranchLabels:
     define_end: bool = True
 
     def __post_init__(self) -> None:
-        """Raise OperandError for unnamed labels that are not defined."""
+        """Raise OperandError for a label that the block does not define and that has no name."""
         refuse_unnamed("label", self.label, define=self.define_label)
         refuse_unnamed("end_label", self.end_label, define=self.define_end)
 

@@ -1,4 +1,4 @@
-"""Open constructs around the next statement that can be left: loops, blocks, and `if_` with a label."""
+"""Open constructs that `break_` can leave: loops, blocks, and `if_`, `elif_` and `else_`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OPEN = "ptx.loops.open"
 
 
 def open_frames(trace: Trace) -> list[LoopFrame]:
-    """Return the open constructs, innermost last."""
+    """Return the open loops, blocks and `if_` around the next statement, innermost last."""
     return cast("list[LoopFrame]", trace.notes.setdefault(_OPEN, list[LoopFrame]()))
 
 
@@ -45,14 +45,14 @@ class LoopFrame:
         open_frames(trace).append(self)
 
     def at_end(self) -> str:
-        """Return the label after the loop, as the target of a branch."""
+        """Return the label after the construct, creating it if necessary, and record that a branch uses it."""
         self.left = True
         if self.end is None:
             self.end = self._trace.new_label("end")
         return self.end
 
     def at_next(self) -> str:
-        """Return the label before the code that leads to the next iteration."""
+        """Return the label of `continue_`, before the code that starts the next iteration, creating it if necessary."""
         if self.next is None:
             self.next = self._trace.new_label("next")
         return self.next
@@ -68,7 +68,7 @@ class LoopFrame:
             self._trace.append(nodes.Label(name=self.end))
 
     def close(self) -> None:
-        """Close this loop and any inner ones that were not closed."""
+        """Remove this construct and the constructs inside it from the open ones."""
         frames = open_frames(self._trace)
         if self in frames:
             del frames[frames.index(self) :]

@@ -86,7 +86,7 @@ class KloopLabels:
 
 
 def _once(trace: Trace, body: Callable[[], object], whole: LoopFrame) -> None:
-    """Trace one copy of the body."""
+    """Trace one copy of the body, and define the label of its `continue_` after it."""
     frame = LoopFrame(trace, whole.end, label=whole.label)
     try:
         body()
@@ -145,5 +145,5 @@ def _repeat(
 
 
 def _free(trace: Trace, label: str) -> str:
-    """Return the label if it is free, else a numbered one."""
+    """Return `label` if the kernel has no such name, else `label` with a number."""
     return trace.new_label(label) if trace.has_label(label) or trace.has_symbol(label) else label

@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from types import CodeType
 
 _PLACES = re.compile(r"(LOAD|STORE|DELETE)_(FAST|DEREF|CLOSURE|NAME|CLASSDEREF|FROM_DICT_OR_DEREF)")
-# Saves and clears the variables that an inlined comprehension hides; they are restored after it.
+# Not a read: saves a variable that an inlined comprehension hides; the comprehension's end restores it.
 _HIDES = "LOAD_FAST_AND_CLEAR"
 _NO_SUCCESSOR = frozenset({"RETURN_VALUE", "RETURN_CONST", "RERAISE", "RAISE_VARARGS"})
 _UNCONDITIONAL = ("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT", "JUMP_ABSOLUTE", "JUMP")
 _TARGETS = ("STORE_", "UNPACK_", "CACHE", "NOP")
 _NOTHING = frozenset[str]()
-_UNIT = 2  # bytes: an opcode and its argument; larger arguments have prefixes
+_UNIT = 2  # bytes of an instruction: opcode and argument; EXTENDED_ARG instructions precede a larger argument
 _CACHE = 0
-_HALF = 4  # bits per variable, in an argument that names two
+_HALF = 4  # bits of each variable's index, in an argument that contains two indices
 
 
 class _Meaning(NamedTuple):
-    """Effects of an opcode: uses of variables, whether it jumps, backward, and whether it can fall through."""
+    """Effects of an opcode: uses of variables; whether it jumps, jumps backward, and can fall through."""
 
     uses: tuple[tuple[str, str], ...]
     jumps: bool
@@ -42,7 +42,7 @@ class _Meaning(NamedTuple):
 
 @cache
 def _meanings() -> tuple[_Meaning | None, ...]:
-    """Return the effects of each opcode; None for those irrelevant to the flow of variables."""
+    """Return the effects of each opcode; None for an opcode without variables that always falls through."""
     return tuple([_meaning(name, number) for number, name in enumerate(dis.opname[:256])])
 
 
@@ -64,7 +64,7 @@ class _Point(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """The relevant instructions, by offset; `live[i]` are the variables read from the i-th on.
+    """The relevant instructions of a function; `live[i]` are the variables live before the i-th of them.
 
     The last element of `live` is the empty set, for the end.
     """
@@ -111,14 +111,14 @@ class Flow:
         return self.points[at].target if at < len(self.offsets) and self.offsets[at] == start else None
 
     def _instruction(self, offset: int) -> int:
-        """Return the offset of an instruction, given that of its cache, at which Python 3.12 resumes in a `for`."""
+        """Return the offset of an instruction, also from the offset of its cache: Python 3.12 resumes a `for` there."""
         while self.code[offset] == _CACHE:
             offset -= _UNIT
         return offset
 
 
 def flow_of(code: CodeType) -> Flow:
-    """Analyze a function."""
+    """Return the relevant instructions and live variables of a function's bytecode."""
     raw = code.co_code
     found = dict(_points(code, raw))
     offsets, points = tuple(found), tuple(found.values())
@@ -126,7 +126,7 @@ def flow_of(code: CodeType) -> Flow:
 
 
 def _points(code: CodeType, raw: bytes) -> Iterator[tuple[int, _Point]]:
-    """Yield the relevant instructions, by offset."""
+    """Yield the offset and the effects of each relevant instruction."""
     meanings, extended, more = _meanings(), dis.EXTENDED_ARG, 0
     cells = [name for name in code.co_cellvars if name not in code.co_varnames]
     variables = (*code.co_varnames, *cells, *code.co_freevars)

@@ -55,7 +55,7 @@ class Loop:
         self._watch: Watch | None = None
 
     def __enter__(self) -> str:
-        """Define the label, after the branch to the start of the first iteration; return it."""
+        """Emit the branch to `start_label`, if given, then define the loop's label; return the loop's label."""
         enter_block(self._trace, self._promise)
         if self._start is not None:
             jump(self._trace, self._start, uniform=True)
@@ -67,7 +67,7 @@ class Loop:
         return self._label
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Emit the backward branch."""
+        """Emit the condition and the backward branch, and define the labels of `break_` and `continue_`."""
         frame, trace, watch = self._frame, self._trace, self._watch
         self._watch = None
         if frame is None or watch is None or self._label is None:
@@ -115,7 +115,7 @@ def loop(
 
 
 class While:
-    """A loop with its test at the end, entered there (or with a test before it), as a context manager."""
+    """A loop with its test at the end, entered by a branch to that test or after a first test; a context manager."""
 
     __slots__ = (
         *("_condition", "_frame", "_guard", "_labels", "_promise", "_scope"),
@@ -210,7 +210,7 @@ def while_(
 
 
 def _may_change(statements: Iterable[object], name: str) -> bool:
-    """Return whether a statement writes a register, or leaves the loop."""
+    """Return whether any statement of a loop may write the register `name`, or leave the loop."""
     flat = list(_flat(statements))
     labels = {node.name for node in flat if isinstance(node, nodes.Label)}
     return any(_writes(node, name) or _leaves(node, labels) for node in flat)

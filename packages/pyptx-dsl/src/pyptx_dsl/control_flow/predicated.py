@@ -29,7 +29,7 @@ class PredicatedBlock:
     __slots__ = ("_guard", "_promise", "_scope", "_start", "_trace", "_watch")
 
     def __init__(self, trace: Trace, guard: nodes.Guard) -> None:
-        """Prepare the block."""
+        """Record the block as not yet entered; nothing is emitted."""
         self._trace = trace
         self._guard = guard
         self._promise = trace.promise("ptx.predicated")

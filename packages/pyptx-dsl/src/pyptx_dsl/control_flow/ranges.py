@@ -102,7 +102,7 @@ class RangeOptions:
     uniform: bool | None
 
     def predicate(self, trace: Trace) -> Reg:
-        """Return the predicate of the next test."""
+        """Return the predicate register for the next test: the user's, or a new one."""
         return trace.fresh(pred) if self.pred is None else self.pred
 
 
@@ -141,12 +141,12 @@ class Plan:
 
     @property
     def word(self) -> str:
-        """Type modifier, `s32` or `u64`."""
+        """Type modifier of the counter, such as `s32` or `u64`."""
         return f"{'s' if self.signed else 'u'}{self.dtype.bits}"
 
     @property
     def unsigned(self) -> str:
-        """Type modifier of distances."""
+        """Type modifier of the distance between counter and `stop`, which is unsigned: `u32`."""
         return f"u{self.dtype.bits}"
 
     @property
@@ -156,17 +156,17 @@ class Plan:
 
     @property
     def lowest(self) -> int:
-        """Smallest value of the type."""
+        """Smallest value of the counter's type."""
         return -(1 << (self.dtype.bits - 1)) if self.signed else 0
 
     @property
     def highest(self) -> int:
-        """Largest value of the type."""
+        """Largest value of the counter's type."""
         return (1 << (self.dtype.bits - (1 if self.signed else 0))) - 1
 
     @property
     def is_counted(self) -> bool:
-        """Whether all arguments are numbers; such a loop has at least one iteration, unless it is exact."""
+        """Whether all arguments are numbers; such a loop has at least one iteration, unless `spelling=` is given."""
         return all(isinstance(value, int) for value in (self.start, self.stop, self.step))
 
     @property
@@ -187,7 +187,7 @@ class Plan:
 def _plan(
     trace: Trace, start: object, stop: object, step: object, options: RangeOptions, *, exact: bool
 ) -> Plan | None:
-    """Check the arguments; None for a loop without iterations, unless it is exact."""
+    """Return the checked loop; None for a loop without iterations, unless `spelling=` makes it exact."""
     values = [_value(name, value) for name, value in (("start", start), ("stop", stop), ("step", step))]
     dtype = _counted_in(options, [value for value in values if isinstance(value, Reg)])
     if isinstance(values[2], int) and values[2] == 0:
@@ -209,7 +209,7 @@ def _plan(
 
 
 def _counted_in(options: RangeOptions, registers: list[Reg]) -> PtxType:
-    """Return the type of the counter: `dtype`, or that of the registers, including the counter."""
+    """Return the type of the counter: `dtype`, or the common type of the registers, including the counter's."""
     if options.counter is not None:
         _value("counter", options.counter)
     counter = [] if options.counter is None else [options.counter]
@@ -261,7 +261,7 @@ def _counter(registers: list[Reg]) -> PtxType:
 
 
 def _fitted(trace: Trace, value: Reg | int, dtype: PtxType) -> Reg | int:
-    """Widen a narrower register, and copy a special one."""
+    """Return a value in the counter's type: a narrower register widened by `cvt`, a special register copied."""
     if not isinstance(value, Reg) or (value.dtype.bits == dtype.bits and not value.readonly):
         return value
     result = trace.fresh(dtype)
@@ -270,7 +270,7 @@ def _fitted(trace: Trace, value: Reg | int, dtype: PtxType) -> Reg | int:
 
 
 def _move(trace: Trace, into: Reg, value: Reg | int, dtype: PtxType) -> None:
-    """Emit one `mov`, or the `cvt` of a narrower register."""
+    """Emit one `mov` of a value to a register, or one `cvt` if the value is a narrower register."""
     if isinstance(value, Reg) and value.dtype.bits != dtype.bits:
         trace.emit(("cvt", dtype.name, f"{dtype.name[0]}{value.dtype.bits}"), (into, value))
     else:
@@ -339,7 +339,7 @@ class Direction:
 
 
 def _start(trace: Trace, plan: Plan, counter: Reg) -> None:
-    """Move the start to the counter, unless they are the same register."""
+    """Emit the `mov` of `start` to the counter, unless `start` is the counter."""
     if plan.start is not counter:
         _move(trace, counter, plan.start, plan.dtype)
 

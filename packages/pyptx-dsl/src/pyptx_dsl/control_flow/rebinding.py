@@ -37,7 +37,7 @@ _NO_STATE = (FunctionType, ModuleType, type)
 _GENERATOR = 0x20  # inspect.CO_GENERATOR; importing inspect takes longer than a trace
 _FLOWS = "ptx.rebinding.flows"
 
-# Effect in the message, by whether the next iteration reads the variable and whether it was a number.
+# End of the message: (whether the next iteration reads the variable, whether it was a number) -> effect.
 _EFFECTS = {
     (True, False): "which is traced once: each iteration would read the register from before the loop",
     (True, True): "which is traced once: the number would be the same in every iteration",
@@ -54,7 +54,7 @@ class Listed:
     __slots__ = ("elements", "owner", "spelling")
 
     def __init__(self, owner: object, elements: Iterable[object], spelling: str) -> None:
-        """Copy the elements."""
+        """Store the container, and copy its elements, which the block may replace."""
         self.owner = owner
         self.elements = tuple(elements)
         self.spelling = spelling
@@ -92,7 +92,7 @@ class Watch:
                 self._judge(frame, begin, before, changed, reads)
 
     def _changed(self, before: Value, now: Value) -> bool:
-        """Return whether a variable has changed; for the same list, whether the block reads a replaced element."""
+        """Return whether a variable has changed; for the same list, whether the block reads a replaced register."""
         if not (isinstance(before, Listed) and isinstance(now, Listed)):
             return not _same(before, now)
         if len(before.elements) == len(now.elements) and all(map(is_, before.elements, now.elements)):
@@ -107,7 +107,7 @@ class Watch:
     def _judge(
         self, frame: FrameType, begin: int, before: dict[str, Value], changed: list[str], reads: Iterable[str]
     ) -> None:
-        """Raise ControlFlowError for the first changed variable that is read later."""
+        """Raise ControlFlowError for the first changed variable that the next iteration or later code reads."""
         flow = _flow(self._trace, frame.f_code)
         end = frame.f_lasti
         again = _captured(frame, flow.live_inside(begin)).union(reads) if self._repeats else frozenset[str]()
@@ -130,13 +130,13 @@ class Watch:
 
 
 def _captured(frame: FrameType, live: frozenset[str]) -> frozenset[str]:
-    """Return live variables and the variables captured by functions in them."""
+    """Return the live variables, and the variables that functions among their values capture."""
     functions = [value for value in map(frame.f_locals.get, live) if isinstance(value, FunctionType)]
     return live.union(*(function.__code__.co_freevars for function in functions))
 
 
 def _place(frame: FrameType, offset: int) -> str:
-    """Return the location of an instruction."""
+    """Return the source location of a bytecode instruction as text."""
     code = frame.f_code
     line, _, column, _ = list(code.co_positions())[offset // 2]
     return show(code.co_filename, line or frame.f_lineno, code.co_qualname, column)
@@ -165,7 +165,7 @@ def _frames(trace: Trace) -> Iterator[FrameType]:
 
 
 def _values(frame: FrameType) -> dict[str, Value]:
-    """Return the variables with registers, numbers, or lists of registers."""
+    """Return the frame's variables whose values are registers, numbers, or containers of registers."""
     found = dict[str, Value]()
     held: dict[str, object] = frame.f_locals
     if held is frame.f_globals:  # module level: only the names in its code can be bound
@@ -209,7 +209,7 @@ def _same(before: object, now: object) -> bool:
 
 
 def _read(statements: Iterable[object]) -> Iterator[str]:
-    """Yield the registers that instructions read, including inner scopes; the first operand is written."""
+    """Yield the names of the registers that statements read: all operands but the first, including inner scopes."""
     for node in statements:
         inner = getattr(node, "nodes", None)
         if isinstance(inner, list):

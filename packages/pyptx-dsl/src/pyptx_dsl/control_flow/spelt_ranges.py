@@ -40,7 +40,7 @@ _PARTS = frozenset({"mov", "add", "sub", *_INVERSE})
 
 @dataclass(frozen=True, slots=True)
 class Spelt:
-    """Instructions of a counted loop, and the predicate of its test."""
+    """Opcodes of a counted loop, by operation, and the position and predicate register of its test."""
 
     plan: Plan
     words: Mapping[str, tuple[str, ...]]
@@ -50,7 +50,7 @@ class Spelt:
     uniform: bool | None
 
     def move(self, trace: Trace, counter: Reg) -> None:
-        """Emit the `mov` of the start, unless the counter is the start."""
+        """Emit the `mov` of `start` to the counter, unless `start` is the counter."""
         if self.plan.start is not counter:
             trace.emit(self.words.get("mov", ("mov", self.plan.dtype.name)), (counter, self.plan.start))
 
@@ -103,7 +103,7 @@ def spelt(
 def _relation(
     plan: Plan, words: Mapping[str, tuple[str, ...]], place: TestPlace, predicate: Reg | None
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the relation under which the loop continues, and the `setp`."""
+    """Return the relation of counter and `stop` under which the loop continues, and the opcode of its `setp`."""
     leaves = (place == "top") != isinstance(predicate, NegPred)
     given = [relation for relation in words if relation in _INVERSE]
     if len(given) > 1:
@@ -115,7 +115,7 @@ def _relation(
 
 
 def _judge(plan: Plan, relation: str, place: TestPlace, test: str) -> None:
-    """Raise OperandError for a loop with another number of iterations than Python's."""
+    """Raise OperandError if the loop may run another number of iterations than Python's `range`."""
     step = plan.step
     if relation not in {"lt", "gt", "ne"} or (isinstance(step, int) and relation == ("gt" if step > 0 else "lt")):
         raise OperandError(

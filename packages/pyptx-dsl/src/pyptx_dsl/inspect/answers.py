@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A text, the call that produces it, the origins of its lines, and `place`, the file and line of its kernel."""
+    """PTX text, the call that produces it, the origins of its lines, and `place`, the kernel's file and line."""
 
     name: str
     target: str
@@ -32,7 +32,7 @@ class Listing:
 
     @staticmethod
     def of_trace(declaration: Declaration, traced: Traced) -> Listing:
-        """Return the listing of a trace."""
+        """Return the listing of a trace of a kernel."""
         code = declaration.function.__code__
         place = (code.co_filename, definition(code))
         return Listing(
@@ -81,7 +81,7 @@ def _failure(listing: Listing, remark: ToolMessage | None, error: Exception) -> 
 
 
 def _advise(listing: Listing, remark: ToolMessage) -> None:
-    """Warn at the line of a remark, or at the kernel's `def` if it has none."""
+    """Warn at the Python line of a ptxas message, or at the kernel's `def` if the message has no line."""
     frames = _frames(listing, remark)
     file, line = (frames[0].file, frames[0].line) if frames else listing.place
     number = f" ({remark.code})" if remark.code else ""

@@ -20,7 +20,7 @@ _FILE = "kernel.ptx"
 _SASS_LINE = re.compile(rf'^\s*//## File "{re.escape(_FILE)}", line (\d+)')
 _LOCAL_ACCESS = re.compile(r"^\s*/\*[0-9a-f]+\*/\s+(?:@!?\w+ )?(?P<opcode>STL|LDL)\b")
 _STATEMENT = re.compile(r"\s*(?:@!?[\w$%]+\s+)?[a-z][\w.:]*(?:\s[^/]*)?;\s*$")
-_MOST_LINES = 8  # maximum number of lines with local memory accesses that are shown
+_MOST_LINES = 8  # maximum number of reported Python lines with local memory accesses
 
 
 def explanation(declaration: Declaration, traced: Traced) -> Iterator[str]:
@@ -54,7 +54,7 @@ def _summary(declaration: Declaration, used: Resources) -> str:
 
 
 def _where(declaration: Declaration, traced: Traced, remark: ToolMessage) -> str:
-    """Return the Python lines of a remark, or the kernel's `def` if it has none."""
+    """Return the Python lines of a ptxas message as text, or the kernel's `def` if the message has no line."""
     frames = traced.origins.get(remark.line, ()) if remark.line else ()
     code = declaration.function.__code__
     places = [(frame.file, frame.line, frame.function) for frame in frames]

@@ -45,7 +45,7 @@ def addr(base: object, offset: object | None = None) -> AddressOperand:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TensorAddressOperand:
-    """`[a, b, …]`; its elements are any values that convert to operands."""
+    """`[a, b, …]`: the address of a tensor or texture; `elements` are values that convert to operands."""
 
     elements: tuple[object, ...]
 
@@ -56,7 +56,7 @@ class TensorAddressOperand:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnifiedOperand:
-    """`[address].unified`."""
+    """`[address].unified`: the address of a variable with the attribute `.unified`."""
 
     address: object
 
@@ -104,7 +104,7 @@ class AddressConversion:
     """One direction of `cvta`, called with the source: `ptx.cvta.to_global(generic)`."""
 
     def __init__(self, name: str) -> None:
-        """Set the function's name: `global_`, `to_global`."""
+        """Set the opcode and the state space by the function's name, such as `global_` or `to_global`."""
         space = to_ptx(name.removeprefix("to_"))
         self._what = f"ptx.cvta.{name}"
         self.head = f"cvta{'.to' if name.startswith('to_') else ''}.{space}"

@@ -46,7 +46,7 @@ sub = Binary(
 
 mul = Binary(
     "mul",
-    "Multiply: `d = a * b`; for integers the low half unless `mode` says otherwise (`wide`: `d` is twice as wide).",
+    "Multiply: `d = a * b`; for integers the low half unless `mode` is `hi` or `wide` (`d` is twice as wide).",
 )
 
 fma = Ternary(
@@ -101,28 +101,28 @@ mad24 = Ternary(
 
 addc = Binary(
     "addc",
-    "Add with the carry of the previous instruction; `cc=True` writes the carry out.",
+    "Add with the carry flag (CC.CF); `cc=True` also writes the flag.",
 )
 
 subc = Binary(
     "subc",
-    "Subtract with the borrow of the previous instruction; `cc=True` writes the borrow out.",
+    "Subtract with the borrow flag (CC.CF); `cc=True` also writes the flag.",
 )
 
 madc = Ternary(
     "madc",
-    "Multiply and add with the carry of the previous instruction; `cc=True` writes the carry out.",
+    "Multiply and add with the carry flag (CC.CF); `cc=True` also writes the flag.",
 )
 
 
 clmad = Ternary(
     "clmad",
-    "Multiply without carries and add without carries: the low half of the product unless `mode` says `hi`.",
+    "Carry-less multiply and add (of polynomials over GF(2)): the low half of the product unless `mode` is `hi`.",
 )
 
 
 class MultiplyAdd(Wrapper):
-    """`ptx.mad`, which can also declare its result register."""
+    """`ptx.mad`: multiply and add, into a given register or into one that the call declares."""
 
     @overload
     def __call__(
@@ -183,7 +183,7 @@ class MultiplyAdd(Wrapper):
         return result
 
 
-mad = MultiplyAdd("mad", "Multiply and add: `d = a * b + c`; for integers the low half unless `mode` says otherwise.")
+mad = MultiplyAdd("mad", "Multiply and add: `d = a * b + c`; integers: the low half unless `mode` is `hi` or `wide`.")
 
 
 _DP4A = InstructionForms("ptx.dp4a", "dp4a")

@@ -24,14 +24,14 @@ class AsmRegion:
     __slots__ = ("_begin", "_end", "_promise", "_trace")
 
     def __init__(self, trace: Trace, begin: str, end: str) -> None:
-        """Prepare the block."""
+        """Store the comments; nothing is emitted before the `with` is entered."""
         self._trace = trace
         self._begin = begin
         self._end = end
         self._promise = trace.promise("ptx.asm_region")
 
     def __enter__(self) -> None:
-        """Emit the first comment before the next statement."""
+        """Put the `begin` comment before the next statement; raise ControlFlowError inside another region."""
         trace = self._trace
         trace.unopened.pop(self._promise, None)
         if _OPEN in trace.notes:
@@ -40,7 +40,7 @@ class AsmRegion:
         trace.comment(self._begin)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Emit the second comment before the next statement."""
+        """Put the `end` comment before the next statement, unless an exception is propagating."""
         self._trace.notes.pop(_OPEN, None)
         if kind is None:
             self._trace.comment(self._end)

@@ -48,7 +48,7 @@ class _Atomic(Wrapper):
         return tuple(form for form in forms_of(self.head) if self.operation in form.choices("op"))
 
     def _words(self, dtype: PtxType, value: object, policy: Reg | None, **order: str | bool | None) -> tuple[str, ...]:
-        """Return the opcode for a value (a vector if it is a list) and for a space, an order, a scope and `noftz`."""
+        """Return the opcode for a type, and for `space`, `sem`, `scope` and `noftz`; a list as `value` adds `.vec`."""
         return self.words(dtype, op=self.operation, vec=_vector(value), cache_hint=policy is not None, **order)
 
     def _issue(
@@ -100,7 +100,7 @@ class AtomOperation(_Atomic):
 
 
 class AtomCas(_Atomic):
-    """Compare and swap."""
+    """`d = [addr]; if d == compare: [addr] = value`, atomically."""
 
     def __call__(
         self,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.isa.rows import InstructionRow
 
-# Modifiers that make vectors of operands of these kinds.
+# Vector modifiers, and the kinds of operands that they make vectors.
 VECTORS = frozenset(("v2", "v4", "v8"))
 VECTOR_KINDS = ("vec", "sparse", "texels")
 
@@ -33,7 +33,7 @@ class Thread:
 
     @property
     def complete(self) -> bool:
-        """Whether the opcode is complete."""
+        """Whether the words so far are a complete opcode of the row."""
         return self.reached == len(self.pattern.items)
 
 
@@ -63,7 +63,7 @@ def spellings(rows: Iterable[InstructionRow]) -> State:
 
 
 def _state(threads: Iterable[Thread], spelling: tuple[str, ...], states: dict[frozenset[Thread], State]) -> State:
-    """Return the state of a set of threads, made once. Prefixes come in order, so the first is the least."""
+    """Return the state of a set of threads, created at its alphabetically first prefix, which is visited first."""
     closed = frozenset(skipped for thread in threads for skipped in _skips(thread))
     found = states.get(closed)
     if found is not None:
@@ -92,7 +92,7 @@ def _order(thread: Thread) -> tuple[str, int, tuple[tuple[str, str], ...]]:
 
 
 def _skips(thread: Thread) -> Iterable[Thread]:
-    """Yield the thread, and the threads that skip optional words ahead of it; a group is skipped as a whole."""
+    """Yield the thread, and the threads that omit the next optional words; a group is omitted as a whole."""
     yield thread
     items = thread.pattern.items
     place = thread.reached

@@ -113,7 +113,7 @@ def _reduce(words: tuple[str, ...], parts: tuple[Reg, object, object | None, Reg
 
 
 def _emit(words: tuple[str, ...], operands: tuple[object, ...], pred: Reg | None) -> None:
-    """Emit an instruction whose first word may be dotted: `bar.cta`."""
+    """Emit an instruction; the first element of `words` may contain several words of the opcode: `bar.cta`."""
     active(f"ptx.{words[0]}.{words[1]}").emit((*words[0].split("."), *words[1:]), operands, pred)
 
 
@@ -192,7 +192,7 @@ class NamedBarrier:
     __slots__ = ("barrier_id", "count")
 
     def __init__(self, barrier_id: object, count: object | None = None) -> None:
-        """Check the numbers; nothing is emitted."""
+        """Check barrier number and thread count; nothing is emitted."""
         _operands(barrier_id, count)
         self.barrier_id = barrier_id
         self.count = count

@@ -40,7 +40,7 @@ def bound(name: str, function: object, reading: Reading, guard: Operand | None) 
 
 
 def _behind_result(operands: dict[str, Operand]) -> dict[str, Operand]:
-    """Return the operands without the first, whose register the call declares; `"|"` is the other half of a pair."""
+    """Return the operands after the destination, which the call declares; `"|"` is the second half of a `p|q`."""
     first = next(iter(operands.values()), None)
     rest = dict(list(operands.items())[1:])
     return {"|": first.second, **rest} if isinstance(first, tree.Pair) else rest
@@ -59,7 +59,7 @@ def may_lack(function: object, keyword: str) -> bool:
 
 
 def _is_generic(function: object) -> bool:
-    """Return whether a function takes all keywords of its rows."""
+    """Return whether a function accepts every modifier of its rows, as `**modifiers`."""
     return isinstance(function, Wrapper) and any(each.kind is each.VAR_KEYWORD for each in _parameters(function))
 
 
@@ -141,12 +141,12 @@ class Binding:
             self.values[parameter.name] = BY_NAME[named.get(matrix, "f16")]
 
     def _take_type_at(self, parameter: str, place: int) -> None:
-        """Assign the type at an index as a word."""
+        """Set a parameter to the word of the type at index `place`, if the reading has one."""
         if place < len(self._types):
             self.values[parameter] = self._types[place]
 
     def _take_second(self, parameter: str) -> None:
-        """Assign the second half of a pair to a separate parameter."""
+        """Set a parameter to the second half of a pair `p|q`; the first half remains in the pair's place."""
         if "|" in self._operands:
             self.values[parameter] = self._operands.pop("|")
         for held in (self._operands, self.values):
@@ -156,13 +156,13 @@ class Binding:
                     return
 
     def _take_both(self, parameter: str, first: str, second: str) -> None:
-        """Assign two operands to one parameter."""
+        """Set one parameter to a list of two operands."""
         if first in self._operands and second in self._operands:
             self.values[parameter] = tree.Vector((self._operands.pop(first), self._operands.pop(second)))
 
 
 def _extents(word: object) -> Argument:
-    """Return the extents in a word such as `m16n8k16`, or its number; any other value unchanged."""
+    """Return a shape such as `m16n8k16` as a tuple, a decimal word as a number, and any other value unchanged."""
     if not isinstance(word, str):
         return cast("Argument", word)
     extents = _EXTENTS.fullmatch(word)
@@ -182,7 +182,7 @@ def _out_of_brackets(operands: dict[str, Operand]) -> Iterator[tuple[str, Operan
 
 
 def _may_stay(parameter: inspect.Parameter) -> bool:
-    """Return whether a parameter without a value in the reading keeps its default: neither True nor a string."""
+    """Return whether a parameter without a value in the reading keeps its default, which is not True or a string."""
     default = parameter.default
     return default is not parameter.empty and default is not True and not isinstance(default, str)
 

@@ -77,7 +77,7 @@ clz = Unary(
 )
 bfind = Unary(
     "bfind",
-    "Find the highest bit that is not the sign, into u32 (-1 if there is none); `shiftamt`: how far left it can go.",
+    "Find the highest 1, or bit unlike the sign, into u32 (-1 if none); `shiftamt`: the left shift to the top bit.",
 )
 bfe = Ternary(
     "bfe",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Argument", "Call", "expression", "perform", "source"]
 
 Argument: TypeAlias = "PtxType | Operand | str | float | bool | tuple[PtxType, ...] | tuple[int, ...] | None"
-"""A type or several, an operand of the tree, a word, a number, a switch, or the extents of a shape."""
+"""An argument of a call: one or several types, an operand, a modifier, a number, a bool, or a shape (M, N, K)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Call:
 
     @property
     def function(self) -> Callable[..., object]:
-        """The called function."""
+        """The function of `ptx` that the call names, loaded from its module or plugin."""
         return _function(self.name)
 
 

@@ -14,7 +14,7 @@ __all__ = ["following", "provided"]
 
 
 def following(words: tuple[str, ...]) -> list[str]:
-    """Return the attributes that can follow the words of an instruction; without words, all opcodes."""
+    """Return the attributes that can follow an opcode prefix in `ptx.inst`; without a prefix, all opcodes."""
     from pyptx_ir.plugins.manager import manager
 
     if not words:

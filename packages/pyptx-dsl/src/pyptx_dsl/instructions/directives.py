@@ -116,7 +116,7 @@ def _argument(value: object) -> Operand | str:
 
 @lru_cache(maxsize=4096)
 def word(text: str) -> Operand:
-    """Return the operand in a text whose words may have dots, as in directives and sections: `.debug_str+4`."""
+    """Return the operand for a text whose names may begin with a dot, as in sections: `.debug_str+4`."""
     if _WORD.match(text) and text != "WARP_SZ":
         return tree.Symbol(text)
     from pyptx_ir.syntax import PtxSyntaxError, parse_statements

@@ -29,11 +29,11 @@ class Inst:
     """
 
     def __init__(self, words: tuple[str, ...] = ()) -> None:
-        """Start with the given words."""
+        """Store the opcode prefix."""
         self._words = words
 
     def __getattr__(self, name: str) -> Inst:
-        """Return the instruction with one more word."""
+        """Return the instruction with one more modifier, cached as an attribute."""
         if name[:1] == "_" and not name[1:2].isdecimal():
             raise AttributeError(name)
         longer = Inst((*self._words, to_ptx(name)))

@@ -25,7 +25,7 @@ __all__ = ["DryRun", "rehearsed"]
 
 
 class OtherWorkError(PyptxError):
-    """A call that does more than emit one instruction."""
+    """Raised by a dry run for a call that does more than emit one instruction."""
 
 
 class DryRun:
@@ -37,7 +37,7 @@ class DryRun:
     name = "rehearsal"
 
     def __init__(self, declared: Callable[[str], str | None], result: Operand | None) -> None:
-        """Start without an instruction."""
+        """Start without an instruction; `declared` returns a register's type by name, None if unknown."""
         self._declared = declared
         self._result = result
         self.emitted: Instruction | None = None
@@ -60,11 +60,11 @@ class DryRun:
                 return None
 
     def lowered(self, values: Sequence[object], opcode: tuple[str, ...]) -> tuple[Operand, ...]:
-        """Return the operands for values."""
+        """Return the operands for argument values; numbers are formatted for `opcode`."""
         return tuple([lower(value, self._trace, opcode) for value in values])
 
     def mention(self, operand: Operand) -> None:
-        """Ignore the names in an operand."""
+        """Do nothing: a dry run has no offsets, whose uses `Trace.mention` records."""
 
     def fresh(self, dtype: PtxType) -> Reg:
         """Return the destination register; raise OtherWorkError for a second register."""

@@ -29,14 +29,14 @@ class Expression:
     __slots__ = ("_before", "_exact", "_promise", "_trace")
 
     def __init__(self, trace: Trace, exact: Exact | None) -> None:
-        """Prepare the block."""
+        """Record the block as not yet entered; operators change only inside the `with`."""
         self._trace = trace
         self._exact = exact
         self._promise = trace.promise("ptx.expr")
         self._before: object = None
 
     def __enter__(self) -> None:
-        """Make operators exact, if requested."""
+        """With `temps` or `spelling`, make operators exact until the end of the block."""
         self._trace.unopened.pop(self._promise, None)
         if self._exact is not None:
             self._before = self._trace.notes.get(EXACT)
@@ -101,19 +101,19 @@ class ScopeBlock:
     __slots__ = ("_promise", "_scope", "_trace")
 
     def __init__(self, trace: Trace) -> None:
-        """Prepare the block."""
+        """Record the block as not yet entered; nothing is emitted."""
         self._trace = trace
         self._promise = trace.promise("ptx.scope")
         self._scope: Scope | None = None
 
     def __enter__(self) -> None:
-        """Emit the `{`."""
+        """Emit the `{` of the scope."""
         self._trace.unopened.pop(self._promise, None)
         self._trace.open()
         self._scope = self._trace.open_scope
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Emit the `}`; without an exception, raise ControlFlowError for a brace that the block closed or left open."""
+        """Emit the `}`; without an exception, raise ControlFlowError if the block leaves its own braces unbalanced."""
         if kind is None and self._trace.open_scope is not self._scope:
             raise ControlFlowError(
                 "unbalanced ptx.open_scope() and ptx.close_scope() in this ptx.scope()",
@@ -139,7 +139,7 @@ class Pipe:
     __slots__ = ("register",)
 
     def __init__(self, register: Reg) -> None:
-        """Start or continue with the result so far."""
+        """Store the register with the result so far."""
         self.register = register
 
     def __getattr__(self, name: str) -> PipeStep:
@@ -150,17 +150,17 @@ class Pipe:
 
 
 class PipeStep:
-    """An instruction of a chain, before its call."""
+    """An instruction of a chain before its call: its opcode so far, and its first source."""
 
     __slots__ = ("_source", "_words")
 
     def __init__(self, source: Reg, words: tuple[str, ...]) -> None:
-        """Keep the words so far and the input register."""
+        """Store the opcode so far, and the register with the previous result."""
         self._source = source
         self._words = words
 
     def __getattr__(self, name: str) -> PipeStep:
-        """Return the instruction with one more word."""
+        """Return the instruction with one more modifier."""
         if name.startswith("__"):
             raise AttributeError(name)
         return PipeStep(self._source, (*self._words, to_ptx(name)))

@@ -1,4 +1,4 @@
-"""Registers of matrix fragments: their number, their types, and errors for others."""
+"""Registers of matrix fragments: their number, their types, and errors for wrong registers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Fragment: TypeAlias = Reg | RegArray | Sequence[Reg]
 
 
 def fragment(name: str, value: object, count: int) -> list[object]:
-    """Return the registers of a fragment; raise OperandError unless there are `count`."""
+    """Return the registers of a fragment as a list; raise OperandError unless it has `count` registers."""
     registers: list[object] = [value] if isinstance(value, Reg) else list(cast("Sequence[object]", value))
     if len(registers) != count:
         raise OperandError(
@@ -53,7 +53,7 @@ class Share:
 
 @lru_cache(maxsize=1024)
 def shares_of(form: RowForm, words: tuple[str, ...]) -> dict[str, Share]:
-    """Return each matrix's share in an instruction of a form, by operand name."""
+    """Return a thread's share of each matrix of an instruction, by operand name; `words` is the opcode."""
     pattern = compile_row(form.row)
     filled = match_modifiers(pattern, words[1:]) or {}
     found = {place.name: share_of(Use(form.row, filled, place, operand_kinds())) for place in pattern.places}
@@ -67,7 +67,7 @@ def limits_of(form: RowForm, operand: str) -> tuple[int, ...]:
 
 
 def held(name: Name, value: object, share: Share, layout: Callable[[Name], Layout] | None = None) -> list[object]:
-    """Return the registers of a matrix; raise OperandError for another number or other types.
+    """Return a thread's registers of a matrix; raise OperandError for a number or a type that `share` excludes.
 
     For the error's hint, `layout` returns the elements in the registers.
     """
@@ -86,12 +86,9 @@ def _taken(share: Share, layout: Layout | None) -> str:
     if layout is None:
         return f"pass {share}"
     packed = f", each with {layout.packed} elements" if layout.packed > 1 else ""
-    return f"{layout.title} needs {share}{packed}; print the fragment (ptx.mma.fragment) for the elements of each "
-
-
-"lane"
+    return f"{layout.title} needs {share}{packed}; print the fragment (ptx.mma.fragment) for the elements of each lane"
 
 
 def shape_name(shape: Sequence[int]) -> str:
-    """Return `m16n8k16` for (16, 8, 16), and `repr(shape)` if it does not have three extents."""
+    """Return `m16n8k16` for (16, 8, 16), and `repr(shape)` for a shape without exactly three extents."""
     return "m{}n{}k{}".format(*shape) if len(shape) == 3 else repr(shape)

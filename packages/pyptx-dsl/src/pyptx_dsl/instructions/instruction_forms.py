@@ -44,7 +44,7 @@ def ptx_type(value: object, what: str) -> PtxType:
 
 
 def types_of(dtype: object, what: str) -> tuple[PtxType, ...]:
-    """Return the types that are the first argument of a call."""
+    """Return the types in the first argument of a call, a type or a tuple of types, as a tuple."""
     listed: tuple[object, ...] = cast("tuple[object, ...]", dtype) if isinstance(dtype, tuple) else (dtype,)
     return tuple([ptx_type(each, what) for each in listed])
 
@@ -71,16 +71,16 @@ class InstructionForms:
 
     @property
     def forms(self) -> tuple[RowForm, ...]:
-        """The forms of the instruction, including those of plugins; reads the table."""
+        """The forms of the instruction, including those of plugins; the first access reads the instruction table."""
         from pyptx_dsl.instructions.row_forms import forms_of
 
         return forms_of(self.head)
 
     def choices(self, keyword: str) -> tuple[str, ...]:
-        """Return the words that a keyword takes in any form."""
+        """Return the words that any form accepts for a keyword; empty for a flag."""
         return tuple(dict.fromkeys(word for form in self.forms for word in form.choices(keyword)))
 
-    @until_plugins_change(maxsize=8192)  # instances are as many as names, and live as long
+    @until_plugins_change(maxsize=8192)  # one instance per name of `ptx`, kept until the process ends
     def words(self, dtype: Types | str | None = None, /, **modifiers: str | bool | None) -> tuple[str, ...]:
         """Return the opcode and modifiers for the arguments of a call; raise OperandError if no form matches.
 
@@ -114,7 +114,7 @@ class InstructionForms:
                 choice(keyword, value, self.choices(keyword) or ("True", "False"))
 
     def _names(self, types: tuple[PtxType, ...]) -> tuple[str, ...]:
-        """Return the words of the types; for an instruction of untyped bits, `b` and the width."""
+        """Return the type modifiers for types; if the instruction has only untyped bits, `b` and the width."""
         from pyptx_dsl.instructions.row_forms import untyped
 
         if untyped(self.forms):
@@ -141,7 +141,7 @@ class InstructionForms:
             generic = ("generic",) if keyword == "space" else ()
             if words or isinstance(value, str):
                 choice(keyword, value, (*words, *generic) or ("True", "False"))
-        for keyword, value in reversed(list(asked.items())):  # words possible with all other keywords
+        for keyword, value in reversed(list(asked.items())):  # a value that conflicts with the others
             others = {name: word for name, word in asked.items() if name != keyword}
             words = dict.fromkeys(word for form in having if form.takes(others) for word in form.choices(keyword))
             if words:
@@ -152,7 +152,7 @@ class InstructionForms:
         )
 
     def _having(self, keyword: str, known: tuple[str, ...]) -> str:
-        """Return a help: the types that have a modifier, or else the existing modifiers."""
+        """Return a hint for an unsupported modifier: the types that have it, or else the nearest modifiers."""
         types = _types_in(form for form in self.forms if keyword in form.keywords)
         if types and all(types):
             return f"types that have it: {', '.join(types[:_SHOWN])}{', …' if len(types) > _SHOWN else ''}"
@@ -164,7 +164,7 @@ def _types_in(forms: Iterable[RowForm]) -> list[str]:
 
 
 def _asked(modifiers: Mapping[str, str | bool | None]) -> dict[str, str | bool]:
-    """Return the keywords with a value; the generic state space has no word."""
+    """Return the keywords of a call that request a word; None, False and `space="generic"` request none."""
     asked: dict[str, str | bool] = {
         name: value for name, value in modifiers.items() if value is not None and value is not False
     }

@@ -78,12 +78,12 @@ def _each(change: Callable[[Argument], Argument], call: Call) -> Call:
 
 
 def _nothing(argument: Argument) -> Argument:
-    """Return None for the sink."""
+    """Return None for the sink `_`, and any other argument unchanged."""
     return None if isinstance(argument, tree.Sink) else argument
 
 
 def _number(argument: Argument) -> Argument:
-    """Return a literal as an integer, if its text is that of a Python integer."""
+    """Return a literal such as `12` as a Python integer, and any other argument unchanged."""
     if not isinstance(argument, tree.Immediate):
         return argument
     digits = argument.text.lstrip("-")
@@ -106,7 +106,7 @@ def _confirmed(call: Call, instruction: Instruction, declared: Callable[[str], s
 
 
 def _shortest(call: Call, instruction: Instruction, declared: Callable[[str], str | None]) -> Call:
-    """Remove keywords that do not change the emitted instruction."""
+    """Return the call without the keywords that do not change the emitted instruction."""
     function = call.function
     for keyword in [each for each in call.keywords if may_lack(function, each[0])]:
         shorter = replace(call, keywords=tuple(each for each in call.keywords if each != keyword), result=None)
@@ -154,7 +154,7 @@ def _segments(path: str, function: object) -> list[str]:
 
 
 def _below(path: str, value: object) -> Iterator[tuple[str, object]]:
-    """Yield a function, or the functions of a namespace; `ptx.inst` is skipped."""
+    """Yield the dotted name and the object of each function in a namespace of `ptx`, except `ptx.inst`."""
     if isinstance(value, Inst):
         return
     if isinstance(value, Wrapper) or inspect.isfunction(value) or inspect.ismethod(value):

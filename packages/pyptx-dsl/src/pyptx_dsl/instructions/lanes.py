@@ -47,12 +47,12 @@ class LaneInstruction(InstructionForms):
         self._cuda = cuda
 
     def misused(self, wrong: str) -> OperandError:
-        """Return the error for wrong operands, with both forms in its hint."""
+        """Return the error for wrong operands; its hint has the call of `ptx` and the equivalent CUDA call."""
         cuda = f" (CUDA: {self._cuda})" if self._cuda else ""
         return OperandError(f"{self._what}: {wrong}", help=f"write {self._what}({self._operands}){cuda}")
 
     def source(self, value: object, dst: object) -> object:
-        """Return the source; raise OperandError unless source and destination are registers (or strings)."""
+        """Return the source `value`; raise OperandError unless it and `dst` are registers or register names."""
         for place, operand in (("destination", dst), ("source, after the destination,", value)):
             if isinstance(operand, PtxType):
                 raise self.misused(f"it has no type argument, got {operand} as the {place.rstrip(',')}")
@@ -70,7 +70,7 @@ def _destination_first(method: Method) -> Method:
     def call(self: LaneInstruction, *operands: object, **keywords: object) -> object:
         missing = [name for name in names[len(operands) :] if name not in keywords]
         if missing:
-            raise self.misused(f"missing operand {' and '.join(missing)}; the destination comes first")
+            raise self.misused(f"missing operand {' and '.join(missing)}; the destination is the first operand")
         return method(self, *operands, **keywords)
 
     return cast("Method", call)

@@ -49,7 +49,7 @@ STEPS: dict[str, tuple[str | int, ...]] = {
     "cvt": (),
     "or": ("const_bits",),
 }
-"""Steps from an address to a descriptor: their operands after the result of the previous step."""
+"""Operands of each step from an address to a descriptor, after the previous result; a string is a named number."""
 
 
 def field_units(name: str, value: object) -> int:

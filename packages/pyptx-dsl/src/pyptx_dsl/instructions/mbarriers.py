@@ -155,7 +155,7 @@ class BarrierSlot:
     __slots__ = ("_base", "_options", "byte_offset")
 
     def __init__(self, base: object, byte_offset: int, options: WaitOptions | None = None) -> None:
-        """Point `byte_offset` bytes past a register or symbol; `options` are the defaults of each `wait`."""
+        """Describe the mbarrier at `base + byte_offset`; `options` are the default keywords of `wait`."""
         self._base = base
         self._options: WaitOptions = {} if options is None else options
         self.byte_offset = byte_offset
@@ -174,7 +174,7 @@ class BarrierSlot:
         return address
 
     def __ptx_operand__(self, trace: Trace) -> tree.Operand:
-        """Return the address without brackets."""
+        """Return the mbarrier's address as an operand without brackets: `symbol+offset`."""
         return _unbracketed(self.address_operand(), trace)
 
     def init(self, count: object, *, pred: Reg | None = None) -> None:

@@ -39,7 +39,7 @@ _BITS = 64
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Values of a directive: the buffer types for 32-bit and 64-bit lengths, and a description."""
+    """Values that a printf directive accepts: buffer type for 32-bit and for 64-bit values, and a description."""
 
     narrow: PtxType | None
     wide: PtxType | None

@@ -43,7 +43,7 @@ def readings(instruction: Instruction) -> Iterator[Reading]:
 
 
 def _named(instruction: Instruction, pattern: Pattern) -> dict[str, Operand] | None:
-    """Return the operands by the names in a row; None if the row takes another number of operands."""
+    """Return the operands by their names in a row; None if the row has another number of operands."""
     places = places_of(pattern, instruction.opcode[1:], len(instruction.operands))
     if places is None:
         return None

@@ -85,7 +85,7 @@ _FLAGS = {
     "sp::ordered_metadata": "ordered",
     "force_unnormalized_coords": "force_unnormalized_coords",
 }
-"""Flags named unlike their word, and words that are flags although a slot could be there; `abs` is `xorsign`'s."""
+"""Word -> flag keyword, if the names differ, or if the word is a flag although another row has a slot there."""
 
 _PREFIXES = {
     "evict_l1": "L1::",
@@ -104,10 +104,10 @@ _PREFIXES = {
     "multicast": "multicast::",
     "scaled": "",
 }
-"""Prefixes of keywords' words that calls omit; a prefix equal to the slot's name needs no entry."""
+"""Keyword -> prefix of its PTX words that calls omit; a prefix equal to the keyword needs no entry."""
 
 _SECOND = {"space": "source_space"}
-"""The keyword for the second occurrence of a keyword in a syntax line."""
+"""Keyword -> name of its second occurrence in a syntax line."""
 
 _SHAPE = re.compile(r"m\d+n\d+(k\d+)?")
 
@@ -115,7 +115,7 @@ _OWN = frozenset({"sem"})
 """Keywords that a call must always specify, even if there is one word only: memory ordering is never implicit."""
 
 _DEFAULTS = ("rn", "lo", "clamp")
-"""Default words, for an instruction that requires one of several words when a call gives none."""
+"""Words emitted by default if an instruction requires one of several words and a call specifies none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,19 +135,19 @@ class FormPart:
 
     @property
     def default(self) -> str:
-        """The word emitted if none is requested."""
+        """The word that is emitted if a call specifies none."""
         return next((word for word in _DEFAULTS if word in self.words), self.words[0])
 
     @property
     def open(self) -> bool:
-        """Whether it requires a word that only a call can choose."""
+        """Whether a call must specify the word: a memory order, or one of several words without a default."""
         several = len(self.words) > 1 and self.default not in _DEFAULTS
         return self.keyword in _OWN or (bool(self.keyword) and several)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowForm:
-    """One row of an instruction as calls select it; `head` are the opcode words common to all its calls.
+    """One table row as calls select it by keywords; `head` is the opcode prefix that the called function fixes.
 
     There is one instance for each row and head. It is a cache key by identity, not by value.
     """
@@ -163,7 +163,7 @@ class RowForm:
 
     @property
     def types(self) -> tuple[tuple[str, ...], ...]:
-        """The permitted words of each type."""
+        """The permitted words of each type in the syntax line, in order."""
         return tuple(part.words for part in self.parts if not part.keyword)
 
     @property
@@ -172,11 +172,11 @@ class RowForm:
         return tuple(dict.fromkeys(part.keyword for part in self.parts if part.keyword))
 
     def choices(self, keyword: str) -> tuple[str, ...]:
-        """Return the words that a keyword takes; empty for a flag."""
+        """Return the words that the row accepts for a keyword; empty for a flag."""
         return tuple(word for part in self.parts if part.keyword == keyword and not part.flag for word in part.words)
 
     def length(self, keyword: str, word: str) -> int:
-        """Return the number of registers for a word of a keyword."""
+        """Return the number of registers that a word of a keyword selects, from the row's `lengths`: 4 for `x4`."""
         lengths = next(each for name, each in self.row.lengths if _CHOICES.get(name, name) == keyword)
         return lengths[self.choices(keyword).index(word)]
 
@@ -188,14 +188,14 @@ class RowForm:
         return len(types) == len(places) and all(word in words for word, words in zip(types, places, strict=True))
 
     def takes(self, given: WordChoice) -> bool:
-        """Return whether each keyword accepts its given value."""
+        """Return whether the row accepts the given value of each keyword."""
         return all(
             value in choices if (choices := self.choices(keyword)) else not isinstance(value, str)
             for keyword, value in given.items()
         )
 
     def unasked(self, given: WordChoice) -> tuple[FormPart, ...]:
-        """Return the parts that are emitted although no keyword requests them."""
+        """Return the words of the syntax line that are emitted although no keyword requests them."""
         groups = self._groups(given)
         return tuple(
             part
@@ -308,7 +308,7 @@ def types_in(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def keywords_in(row: InstructionRow, words: tuple[str, ...]) -> dict[str, str | bool] | None:
-    """Return the words of an opcode, in any order, as keywords; None if they do not match the row."""
+    """Return the modifiers of an opcode, in any order, as keywords of a call; None if they do not match the row."""
     pattern = compile_row(row)
     filled = match_modifiers(pattern, words)
     if filled is None:
@@ -322,7 +322,7 @@ def keywords_in(row: InstructionRow, words: tuple[str, ...]) -> dict[str, str | 
 
 @until_plugins_change(maxsize=4096)
 def in_order(opcode: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Return the words of an opcode in the order of the first row that has them; None if no row has."""
+    """Return an opcode in the word order of the first row with these words; None if no row has all of them."""
     for pattern in patterns_of(opcode[0]):
         taken = places_taken(pattern, opcode[1:])
         if taken is not None:
@@ -332,7 +332,7 @@ def in_order(opcode: tuple[str, ...]) -> tuple[str, ...] | None:
 
 @until_plugins_change()
 def choices_of(head: str, keyword: str) -> tuple[str, ...]:
-    """Return the words that a keyword takes in any form of an instruction."""
+    """Return the words that any form of an instruction accepts for a keyword."""
     return tuple(dict.fromkeys(word for form in forms_of(head) for word in form.choices(keyword)))
 
 

@@ -37,10 +37,10 @@ def sreg(name: str) -> Reg:
 
 
 class Dimensions:
-    """A special register with three components."""
+    """A special register with components `x`, `y` and `z`, each a method."""
 
     def __init__(self, name: str) -> None:
-        """Set the name of the vector."""
+        """Store the name of the special register, without `%` and component: `tid`."""
         self._name = name
 
     def x(self) -> Reg:
@@ -63,7 +63,7 @@ class Single:
     """A special register with one value; a call returns it."""
 
     def __init__(self, name: str) -> None:
-        """Set the name of the register."""
+        """Store the name of the special register, without `%`: `laneid`."""
         self._name = name
 
     def __call__(self) -> Reg:

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = ["BYTES", "LOG2_BYTES", "SHIFTED", "emit_address", "result_type", "steps_of"]
 
-BYTES, LOG2_BYTES = 8, 3  # of an mbarrier
+BYTES, LOG2_BYTES = 8, 3  # size of an mbarrier object
 SHIFTED = "shl.b32 add.s32 add.s32"
-"""Usual steps of Triton and nvcc."""
+"""Steps that Triton and nvcc usually emit."""
 _KINDS = ("shl", "mul", "cvt", "mov", "add")
 
 
@@ -41,7 +41,7 @@ def steps_of(text: str) -> tuple[tuple[str, ...], ...]:
 
 
 def result_type(step: tuple[str, ...]) -> PtxType:
-    """Return the type of a step's result."""
+    """Return the type of the register that a step writes."""
     if step[0] == "cvt":
         return BY_NAME[step[-2]]
     dtype = BY_NAME[step[-1]]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["COMPARED", "ORDERS", "USUAL", "advance_steps", "emit_advance"]
 
 USUAL = "add.s32 setp.eq.s32 selp.b32 selp.b32 xor.b32"
-"""Usual steps of most compilers."""
+"""Steps that most compilers emit."""
 ORDERS = (
     ("add", "setp", "selp", "selp", "xor"),
     ("add", "setp", "selp", "xor", "selp"),
@@ -33,7 +33,7 @@ ORDERS = (
 )
 """Mnemonics of the steps in the supported orders; the last one has no phase."""
 COMPARED = {"eq": 0, "ge": 0, "gt": -1}
-"""Relations of the `setp`, and the addend to the number of stages that it compares with."""
+"""Relation of the `setp` -> number to add to the number of stages, for the constant that `setp` compares with."""
 
 
 def advance_steps(text: str) -> tuple[tuple[str, ...], ...]:

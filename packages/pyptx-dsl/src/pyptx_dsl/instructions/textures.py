@@ -49,7 +49,7 @@ class Texture(Wrapper):
         return operands[0] if operands else None
 
 
-tex = Texture("tex", "Look up a texture; `level` and `grad` choose the level of detail, `base` the first.")
+tex = Texture("tex", "Look up a texture; `level` and `grad` choose the mipmap level, `base` the base level.")
 tld4 = Texture("tld4", "Gather the component `comp` of the four texels that a bilinear lookup reads.")
 txq = Texture("txq", "Query an attribute of a texture or a sampler; `query` names the attribute.")
 suld = Texture(

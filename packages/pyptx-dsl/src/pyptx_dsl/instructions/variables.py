@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 __all__ = ["declarator", "file_", "loc", "pragma", "var"]
 
 Size: TypeAlias = "int | str | None"
-"""The number of elements, or a constant expression; 0 is a dimension of unknown size."""
+"""Number of elements of one dimension, or a constant expression for it; 0 is a dimension of unknown size."""
 Attributes: TypeAlias = "Sequence[str | tuple[int | str, ...]]"
-"""Attributes such as `"managed"`, `("unified", 19, 95)`."""
+"""Entries of a variable's `.attribute(…)`, such as `"managed"` and `("unified", 19, 95)`."""
 
 _SPACES = ("shared", "shared::cta", "local", "global", "const", "param", "tex")
 _OUTSIDE = frozenset({"global", "const"})
@@ -115,7 +115,7 @@ def variable(
     vector: int | None = None,
     attributes: Attributes = (),
 ) -> nodes.Variable:
-    """Return a declaration of the type `word`; raise OperandError for an invalid one."""
+    """Return the declaration of variables of type `word`; raise OperandError for an invalid option."""
     space = to_ptx(state_space)
     if space not in _SPACES and not (space.startswith("const[") and space.endswith("]")):
         raise OperandError(f"invalid state space {state_space!r}", help=f"use one of {', '.join(_SPACES)}")
@@ -154,7 +154,7 @@ def written_type(dtype: PtxType | str) -> str:
 
 
 def vector_word(vector: int | None) -> str | None:
-    """Return `v2`, `v4` or `v8`, or None."""
+    """Return the modifier `v2`, `v4` or `v8` for a number of elements; None for None."""
     if vector not in {None, 2, 4, 8}:
         raise OperandError(
             f"vector must be 2, 4 or 8 elements, got {vector!r}", help="pass the size of an array as size="
@@ -176,7 +176,7 @@ def attribute_nodes(attributes: Attributes) -> tuple[nodes.Attribute, ...]:
 
 
 def constant(value: object) -> tree.Operand:
-    """Return a constant expression for a number or a text."""
+    """Return the operand for an integer, or for a constant expression given as a string."""
     if isinstance(value, str):
         return parse_text(value)
     number = as_integer(value)

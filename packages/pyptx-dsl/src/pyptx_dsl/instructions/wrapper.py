@@ -51,7 +51,7 @@ class Flags(TypedDict, total=False):
 
 
 class Modifiers(Flags, total=False):
-    """Keywords of all wrappers."""
+    """Keywords of all wrappers, for type checkers."""
 
     mode: str | None
 
@@ -60,7 +60,7 @@ class _Documentation:
     """Descriptor of a wrapper's docstring, which lists the forms of its rows; for the class, its own docstring."""
 
     def __init__(self, own: str) -> None:
-        """Keep the docstring of the class."""
+        """Store the class's own docstring."""
         self._own = own
 
     def __get__(self, wrapper: Wrapper | None, owner: type) -> str:
@@ -89,7 +89,7 @@ class Wrapper(InstructionForms):
     """
 
     def __init_subclass__(cls) -> None:
-        """Make instances compose their own docstrings."""
+        """Replace the subclass's docstring by a descriptor, with which each instance composes its own."""
         cls.__doc__ = cast("str", _Documentation(cls.__doc__ or ""))
 
     def __init__(self, name: str, summary: str) -> None:
@@ -103,7 +103,7 @@ class Wrapper(InstructionForms):
     ) -> None:
         what = f"ptx.{self.__name__}"
         checked = dtype if type(dtype) is PtxType else types_of(dtype, what)
-        asked = cast("Mapping[str, str | bool | None]", modifiers)  # a TypedDict guarantees it for each keyword
+        asked = cast("Mapping[str, str | bool | None]", modifiers)  # by the TypedDict of the keywords
         active(what).emit(self.words(checked, **asked), operands, pred)
 
 

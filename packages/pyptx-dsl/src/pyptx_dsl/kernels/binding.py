@@ -28,7 +28,7 @@ class Keywords:
 
 
 def sort_keywords(declaration: Declaration, keywords: Mapping[str, object]) -> Keywords:
-    """Sort keywords; raise KeywordError for an unknown name, an invalid size, or a missing template value."""
+    """Divide keywords by kind; raise KeywordError for an unknown name, an invalid size, or a missing template value."""
     kernel = declaration.name
     raw_names = {parameter.name for parameter in declaration.raw}
     known = (*declaration.dimensions, *declaration.templates, *raw_names)

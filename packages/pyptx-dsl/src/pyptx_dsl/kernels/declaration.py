@@ -93,7 +93,7 @@ class Declaration:
 
     @cached_property
     def dimensions(self) -> tuple[str, ...]:
-        """Names of the tiles' dimensions, in order of appearance."""
+        """Names of the tiles' named dimensions, in order of first appearance."""
         return _dimensions(self.tiles)
 
     @cached_property
@@ -103,7 +103,7 @@ class Declaration:
 
     @cached_property
     def block_arguments(self) -> tuple[int, tuple[str, ...]]:
-        """The same for the block function."""
+        """Number of positional dimensions of the block function, and names of its keywords; none for a fixed block."""
         return self._arguments_of("block", self.block)
 
     def _arguments_of(self, what: str, sizes: Dims | Callable[..., object]) -> tuple[int, tuple[str, ...]]:
@@ -238,7 +238,7 @@ def _version(version: object, target: TargetRow) -> tuple[int, int]:
 
 
 def signature_of(function: Callable[..., object]) -> Signature:
-    """Return the signature of a function: positional parameters are arrays, keyword-only ones template parameters."""
+    """Return the signature of a kernel's function; keyword-only parameters are template parameters, others arrays."""
     name = getattr(function, "__name__", "")
     if not (name.isidentifier() and name.isascii()):
         raise SignatureError(f"invalid entry name {name!r}", help="decorate a def with an ASCII name")
@@ -268,7 +268,7 @@ def signature_of(function: Callable[..., object]) -> Signature:
 
 
 def _tiles(what: str, specs: object) -> tuple[Tile, ...]:
-    """Return the tiles; a single one may be passed without a sequence."""
+    """Return the value of `in_specs` or `out_specs` as a tuple of Tiles; it may be a single Tile, or None."""
     tiles = list[Tile]()
     listed = [specs] if isinstance(specs, Tile) else [] if specs is None else as_items(specs)
     if listed is None:
@@ -283,7 +283,7 @@ def _tiles(what: str, specs: object) -> tuple[Tile, ...]:
 
 
 def _inputs(specs: object) -> tuple[Tile | Scalar, ...]:
-    """Return the specs of the inputs, arrays and numbers."""
+    """Return the value of `in_specs` as a tuple: a Tile for each array, a Scalar for each number."""
     listed = [specs] if isinstance(specs, Scalar) else as_items(specs) if not isinstance(specs, Tile) else None
     if not listed:
         return _tiles("in_specs", specs)

@@ -74,7 +74,7 @@ class DifferentiableKernel(Generic[OutSpecs_co]):
             raise
 
     def _function(self, runtime: Runtime) -> Callable[..., object]:
-        """Return the framework's function, created once."""
+        """Return the runtime's differentiable function for this pair of kernels, created at the first call."""
         known = self._functions.get(runtime.name)
         if known is None and runtime.differentiable is not None:
             made = runtime.differentiable(self.forward_kernel, self.backward_kernel, **self._keywords)

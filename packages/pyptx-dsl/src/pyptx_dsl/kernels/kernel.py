@@ -82,7 +82,7 @@ class Kernel(Generic[OutSpecs_co]):
             raise
 
     def _begin(self, declaration: Declaration) -> None:
-        """Start with a declaration and an empty trace cache."""
+        """Set the attributes of a new kernel: its declaration, and an empty trace cache."""
         self._declaration = declaration
         self._scalars = declaration.scalars
         self._traced: dict[object, Traced] = {}
@@ -176,7 +176,7 @@ class Kernel(Generic[OutSpecs_co]):
         @entry
         def __getattr__(self, name: str) -> object:
             """Raise UnknownNameError (an AttributeError) with the correct name."""
-            if name == "_operator":  # code that torch.compile made for another kernel runs with this one
+            if name == "_operator":  # torch.compile reuses its code for one kernel with another
                 self._ready_to_compile()
                 return vars(self)[name]
             from pyptx_dsl.mistakes.unknown_attributes import unknown_of_kernel
@@ -299,7 +299,7 @@ class Kernel(Generic[OutSpecs_co]):
             arrays, kwargs = apart(self._declaration, arrays, kwargs)
         runtime, result = runtimes.call(self, arrays, kwargs)
         if runtime.launcher is not None and runtime.name not in self._launched_by:
-            with self._lock:  # with several frameworks, each launcher forwards foreign arrays to the previous one
+            with self._lock:  # each launcher passes arrays of other frameworks to the previous launcher
                 self._launcher = runtime.launcher(self, self._launcher or self._run)
                 self._launched_by.add(runtime.name)
         return result
@@ -360,7 +360,7 @@ class Kernel(Generic[OutSpecs_co]):
         return self._traced_for(bind(self._declaration, given.sizes, given.templates), given.templates)
 
     def _traced_for(self, env: Mapping[str, int], templates: Mapping[str, object]) -> Traced:
-        """Return the cached trace for these values; values that cannot be compared are traced again each time."""
+        """Return the cached trace for these sizes and template values; values without a key are traced each time."""
         from pyptx_dsl.kernels.keys import freeze
 
         frozen = freeze(templates)
@@ -379,7 +379,7 @@ class Kernel(Generic[OutSpecs_co]):
             return traced
 
     def _traced_anew(self, env: Mapping[str, int], templates: Mapping[str, object]) -> Traced:
-        """Trace the function for these values."""
+        """Trace the kernel's function for these sizes and template values, without the cache."""
         from pyptx_dsl.kernels.specialize import trace_kernel
 
         return trace_kernel(self._declaration, env, templates)

@@ -54,7 +54,7 @@ def is_immutable(value: object) -> bool:
 
 
 def _freeze_bound(value: partial[object] | MethodType, name: str) -> Hashable | None:
-    """Return the key of a function and its bound arguments."""
+    """Return the key of a `functools.partial` or a bound method: the keys of its function and bound arguments."""
     if isinstance(value, MethodType):
         parts = [freeze(value.__func__, name), freeze(value.__self__, f"{name}.__self__")]
     else:
@@ -81,7 +81,7 @@ def _root(value: object) -> str:
 
 
 def _freeze_number(value: object) -> Hashable | None:
-    """Return the key of a NumPy scalar; None for arrays and tensors, which may change after the key was taken."""
+    """Return the key of a NumPy scalar; None for arrays and tensors, which may change after the key was computed."""
     item = getattr(value, "item", None)
     if item is None or getattr(value, "shape", None) != ():
         return None

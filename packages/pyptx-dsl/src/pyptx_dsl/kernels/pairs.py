@@ -37,7 +37,7 @@ class KernelPair:
     keywords: frozenset[str]
 
     def saved(self, inputs: Sequence[ArrayT], outputs: Sequence[ArrayT]) -> list[ArrayT]:
-        """Return the arrays of a call to save, in the order of the backward kernel's parameters."""
+        """Return the inputs and outputs of a forward call to save, in the order of the backward kernel's parameters."""
         return [*(inputs[at] for at in self.inputs), *(outputs[at] for at in self.outputs)]
 
     def run_backward(self, arrays: Sequence[object], keywords: Mapping[str, object]) -> object:
@@ -56,7 +56,7 @@ class KernelPair:
 
 
 def pair_of(forward: Kernel, backward: Backward, keywords: Mapping[str, object], arrays: str) -> KernelPair:
-    """Return the pair for the keywords of `differentiable_kernel`; `arrays` is the framework's term in messages.
+    """Return the checked pair for keywords of `differentiable_kernel`; `arrays` is the messages' word for arrays.
 
     `save_for_backward` are the indices of the inputs to save, all by default; `save_outputs` those of the outputs, none
     by default; `num_grad_inputs` is the number of inputs with gradients, all by default. Raises KeywordError for

@@ -24,7 +24,7 @@ SIMULATOR: Final = "sim"
 
 
 class Specialized:
-    """A kernel already specialized for a call, which a runtime passes to the simulator."""
+    """Stand-in for a kernel with one specialization, by which a runtime runs that specialization on the simulator."""
 
     __slots__ = ("_special",)
 
@@ -39,10 +39,10 @@ class Specialized:
 
     @property
     def declaration(self) -> None:
-        """None: the specialization replaces the declaration."""
+        """None: the specialization contains all launch data."""
 
     def specialize(self, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:
-        """Return the specialization."""
+        """Return the stored specialization, for any arguments."""
         del arguments, keywords
         return self._special
 
@@ -90,7 +90,7 @@ def _simulated(
 
 
 def witnesses(kernel: Kernel, arrays: Sequence[object], keywords: Mapping[str, object]) -> Sequence[object]:
-    """Return the values that select the runtime: arrays and numbers traced by jax; else `out=`, or `device=`."""
+    """Return the values that select the runtime: the arrays and jax tracers of a call, else `out=`, else `device=`."""
     numbers = [keywords.get(row.name) for row in kernel.declaration.raw]
     arrays = (*arrays, *filter(_is_traced_by_jax, numbers))
     if arrays:
@@ -108,7 +108,7 @@ def _is_traced_by_jax(value: object) -> bool:
 
 
 def _given(out: object) -> Sequence[object]:
-    """Return the arrays of `out=`."""
+    """Return the arrays of `out=` as a sequence; empty for None."""
     if isinstance(out, tuple | list):
         return tuple(cast("Sequence[object]", out))
     return () if out is None else (out,)
@@ -153,7 +153,7 @@ def simulator(kernel: str) -> Runtime:
 
 
 def _runtime_of(kernel: Kernel, arrays: Sequence[object], keywords: Mapping[str, object]) -> Runtime:
-    """Return the runtime for a call.
+    """Return the runtime of highest priority that claims the arrays of a call.
 
     Raises ForeignArrayError for arrays of several frameworks, and RuntimeMissingError, with an install command.
     """
@@ -178,7 +178,7 @@ def _check(kernel: Kernel, arrays: Sequence[object], out: object) -> None:
     declaration = kernel.declaration
     given = _given(out)
     if "out" in {*declaration.templates, *declaration.dimensions} or len(given) != len(declaration.out_specs):
-        given = ()  # no arrays, or a wrong number of them, which is reported elsewhere
+        given = ()  # `out` is another keyword, or has a wrong number of arrays, reported elsewhere
     check_arrays(kernel.name, named_arguments(declaration.tensors, arrays, given))
 
 

@@ -89,7 +89,7 @@ def _refuse_self(declaration: Declaration) -> None:
         if trace.notes.get(_DECLARATION) is declaration:
             raise SelfTraceError(
                 f"the body of kernel {declaration.name!r} uses the PTX of {declaration.name!r} itself",
-                help="use it outside the function; a body only emits",
+                help="request the PTX outside the body",
             )
         outer = trace.notes.get(_OUTER)
         trace = outer if isinstance(outer, Trace) else None
@@ -158,7 +158,7 @@ def _tensors(declaration: Declaration, env: Mapping[str, int]) -> list[TensorSpe
 
 
 def _arguments(declaration: Declaration, env: Mapping[str, int]) -> list[object]:
-    """Return the positional arguments of the function: arrays, and registers for the numbers of the call."""
+    """Return the positional arguments of the function: array placeholders, and registers with the scalar parameters."""
     arguments: list[object] = [*_tensors(declaration, env)]
     types = {parameter.name: parameter.type for parameter in declaration.raw}
     for place, name in declaration.scalars:
@@ -202,7 +202,7 @@ def _assembled(declaration: Declaration, trace: Trace, env: Mapping[str, int]) -
 
 
 def _head(declaration: Declaration, finished: Finished, table: LineTable | None) -> Sequence[nodes.Statement]:
-    """Return the statements before the entry."""
+    """Return the statements before the entry: head, `.file` directives, and variables outside the body."""
     head: list[nodes.Statement] = [
         nodes.Version(major=declaration.version[0], minor=declaration.version[1], leading_trivia=""),
         nodes.Target(names=(declaration.target.name,), leading_trivia="\n"),
@@ -217,14 +217,14 @@ def _head(declaration: Declaration, finished: Finished, table: LineTable | None)
 
 
 def _line_sites(text: str, finished: Finished, tail: Sequence[nodes.Statement]) -> dict[int, Site]:
-    """Return the origins of lines, counted backwards from the end of the text because the header's length varies."""
+    """Return the site of each line of the body, counted from the end of the text: the header's length varies."""
     lines = lines_inside(finished.body, finished.sites)
     behind = emit(nodes.Module(body=tuple(tail))).count("\n") if tail else 1
     return line_sites(text.count("\n") + 1 - behind - height(lines), lines)
 
 
 def inputs_of(declaration: Declaration, env: Mapping[str, int]) -> tuple[Input, ...]:
-    """Return the inputs that the contract requires for these sizes."""
+    """Return shape, strides and alignment that the contract requires of each input for these sizes."""
     shapes = [tile.resolve_shape(env) for tile in declaration.in_specs]
     return tuple(
         Input(name, shape, tile.dtype.name, dense_strides(shape, tile.layout), alignment_of(tile))
@@ -233,7 +233,7 @@ def inputs_of(declaration: Declaration, env: Mapping[str, int]) -> tuple[Input, 
 
 
 def outputs_of(declaration: Declaration, env: Mapping[str, int]) -> tuple[Output, ...]:
-    """Return the outputs that a runtime allocates for these sizes."""
+    """Return shape, strides and alignment of each output that a runtime allocates for these sizes."""
     names = declaration.tensors[len(declaration.in_specs) :]
     shapes = [tile.resolve_shape(env) for tile in declaration.out_specs]
     return tuple(

@@ -33,7 +33,7 @@ _TYPE_FIRST = frozenset({"dtype", "dst_type", "atype", "convert_type"})
 
 
 def mismatched_call(call: ast.Call, place: ExpressionContext, where: str | None) -> CallError | None:
-    """Return the error for arguments that a function of this package does not accept; None if it accepts them."""
+    """Return the error for a call whose arguments a function of this package does not accept; else None."""
     function = place.value(call.func)
     if not callable(function) or not _is_ours(function):
         return None
@@ -138,7 +138,7 @@ def _stray(call: ast.Call, signature: inspect.Signature) -> str:
 
 
 def _ways(text: str, call: ast.Call, function: object) -> list[str]:
-    """Return a chain of attributes of `ptx` as a call of `ptx.inst`, and as a call with keywords."""
+    """Return corrected calls for `ptx.<opcode>.<modifiers>(…)`: of `ptx.inst`, and with the modifiers as keywords."""
     root, _, words = text.partition(".")
     opcode, *modifiers = words.split(".")
     from pyptx_ir.plugins.manager import manager
@@ -154,7 +154,7 @@ def _ways(text: str, call: ast.Call, function: object) -> list[str]:
 
 
 def _as_keywords(function: object, modifiers: list[str]) -> dict[str, str | bool] | None:
-    """Return the modifiers before a type as keywords of a function; None if it lacks one of them."""
+    """Return the modifiers before a type as keywords of a function; None if it has no keyword for one of them."""
     if isinstance(function, Wrapper):
         return keywords_of(function, tuple(map(to_ptx, modifiers)))
     first = next(iter(inspect.signature(cast("Callable[..., object]", function)).parameters), "")

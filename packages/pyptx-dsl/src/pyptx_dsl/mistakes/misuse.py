@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["worded"]
 
 _MARGIN = 100
-"""Distance from the recursion limit that indicates endless recursion, and minimum calls of one function in it."""
+"""Frames below the recursion limit at which a stack counts as endless recursion, and minimum calls of one function."""
 _OURS = (
     "PtxType|SpecialReg|RegArray|NegPred|Reg|TensorSpec|SharedAlloc|SharedSlice|Dimensions|Single|method|function|Inst"
 )
@@ -65,14 +65,14 @@ def worded() -> Generator[None]:
 
 
 def _without_type(error: TypeOperandError) -> DslError:
-    """Return the error for a type among operands, with the corrected call."""
+    """Return the error for a type passed as an operand, with the corrected call of the user's source in its hint."""
     from pyptx_dsl.mistakes.calling import type_as_operand
 
     return type_as_operand(error, _users_place(error))
 
 
 def _of_call(error: TruthValueError) -> TruthValueError:
-    """Return the error for a truth value that a function such as `max` requires, with a replacement."""
+    """Return the error for a function such as `max` that tests a register in Python, with a hint for that function."""
     place = _users_place(error)
     called = place.node if place is not None else None
     help = CALLS.get(ast.unparse(called.func)) if isinstance(called, ast.Call) else None
@@ -80,7 +80,7 @@ def _of_call(error: TruthValueError) -> TruthValueError:
 
 
 def _users_place(error: BaseException) -> ExpressionContext | None:
-    """Return the user's expression in which an error of this package was raised."""
+    """Return the expression in the innermost user frame of an error's traceback; None without source."""
     from pyptx_dsl.mistakes.source_expressions import place_of
 
     users = [step for step in _steps(error) if not is_machinery(step.tb_frame)]
@@ -88,7 +88,7 @@ def _users_place(error: BaseException) -> ExpressionContext | None:
 
 
 def _steps(error: BaseException) -> list[TracebackType]:
-    """Return the traceback of a caught error, outermost frame first."""
+    """Return the traceback entries of a caught error, outermost frame first."""
     steps: list[TracebackType] = []
     step = error.__traceback__
     while step is not None:

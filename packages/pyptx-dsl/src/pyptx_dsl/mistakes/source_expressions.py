@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["UNKNOWN", "ExpressionContext", "place_of"]
 
 UNKNOWN = object()
-"""Value of an expression that cannot be looked up without running code."""
+"""Value returned for an expression that is not a name, attribute or constant, or whose name is unbound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class ExpressionContext:
     frame: FrameType
 
     def value(self, node: ast.AST) -> object:
-        """Return the value of a name or of its attribute without calling anything; UNKNOWN for other expressions."""
+        """Return the value of a name, attribute or constant without evaluating calls; UNKNOWN for other expressions."""
         match node:
             case ast.Name(id=name):
                 return _variable(self.frame, name)
@@ -44,7 +44,7 @@ class ExpressionContext:
                 return UNKNOWN
 
     def call(self) -> ast.Call | None:
-        """Return the call whose function is the expression, or an attribute chain that starts with it."""
+        """Return the call of the expression or of an attribute chain that starts with it; None if it is not called."""
         inner = self.node
         for outer in (self.node, *self.around):
             if isinstance(outer, ast.Call):
@@ -68,7 +68,7 @@ def place_of(frame: FrameType, instruction: int) -> ExpressionContext | None:
 
 
 def _parsed(frame: FrameType) -> ast.AST | None:
-    """Parse the file of a frame; if it is not plain Python, only the frame's function."""
+    """Return the syntax tree of a frame's file; if the file does not parse, of the frame's function only."""
     lines = linecache.getlines(frame.f_code.co_filename, frame.f_globals)
     try:
         return ast.parse("".join(lines))
@@ -79,7 +79,7 @@ def _parsed(frame: FrameType) -> ast.AST | None:
         block = inspect.getblock(lines[first - 1 :])
         head = "if True:\n" if block and block[0][:1].isspace() else "\n"
         return ast.increment_lineno(ast.parse(head + "".join(block)), first - 2)
-    except (SyntaxError, ValueError):  # changed since it was imported
+    except (SyntaxError, ValueError):  # the file has changed since it was imported
         return None
 
 

@@ -53,14 +53,14 @@ def unknown_of_kernel(kernel: object, name: str) -> AttributeError:
     """Return the error for an unknown attribute of a kernel."""
     from pyptx_dsl.errors import UnknownNameError
 
-    if name.startswith("_"):  # looked up by Python and by frameworks
+    if name.startswith("_"):  # names that Python and frameworks look up
         return AttributeError(f"{type(kernel).__name__!r} object has no attribute {name!r}", name=name, obj=kernel)
     known = tuple(each for each in dir(type(kernel)) if not each.startswith("_"))
     return UnknownNameError(f"a kernel has no {name!r}", help=KERNEL_NAMES.get(name) or close(name, known))
 
 
 def _converted(register: Handle, text: str, place: ExpressionContext | None) -> str:
-    """Return a hint with the conversion of a register, to the type in the user's call."""
+    """Return a hint with the `ptx.cvt` call that converts a register to the type in the user's call."""
     call = None if place is None else place.call()
     given = place.value(call.args[0]) if place is not None and call is not None and call.args else None
     wanted = given if isinstance(given, PtxType) else u32 if register.dtype.is_float else f32

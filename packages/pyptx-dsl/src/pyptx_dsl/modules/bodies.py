@@ -78,7 +78,7 @@ def traced(
 
 
 def _arguments(function: Callable[..., object], header: nodes.Function) -> tuple[str, ...]:
-    """Return the arguments of a body: the names of return values and parameters; none if it takes none."""
+    """Return the arguments for a body: names of return values and parameters; none if the body has no parameters."""
     wanted = required_arguments(function)
     names = tuple([each.name for each in (*header.returns, *(header.parameters or ()))])
     if takes_any(function) and wanted <= len(names):
@@ -94,7 +94,7 @@ def _arguments(function: Callable[..., object], header: nodes.Function) -> tuple
 
 
 def _refuse(function: object, name: str) -> None:
-    """Raise CallError for an object that is not a function, and for a function that would not run."""
+    """Raise CallError for a body that is not a plain function: a kernel, a generator, a coroutine, another object."""
     if isinstance(function, Kernel):
         raise CallError(f"the body of {name!r} is a kernel", help="remove @kernel from it")
     code = getattr(function, "__code__", None)

@@ -79,7 +79,7 @@ class ModuleBuilder:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:
-            """Raise UnknownNameError, with the nearest names."""
+            """Raise UnknownNameError for an unknown attribute, with the nearest names."""
             known = [each for each in dir(type(self)) if not each.startswith("_")]
             raise UnknownNameError(f"a module has no {name!r}", help=close(name, known))
 

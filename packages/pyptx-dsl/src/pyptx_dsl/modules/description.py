@@ -58,7 +58,7 @@ def _lines(module: nodes.Module, entries: Mapping[str, Entry]) -> Iterator[str]:
         most = _most_shared(module, first)
         yield from launch_lines(first, pointed, function.__name__, _file(function), dynamic=dynamic, most_shared=most)
     yield ""
-    yield "The simulator runs any kernel of it, with numbers and addresses as arguments:"
+    yield "The simulator runs any kernel of the module, with numbers and addresses as arguments:"
     yield f"    pyptx_sim.run(module.module(), entry={first.name!r}, grid=…, block=…, args=[…])"
 
 
@@ -79,14 +79,14 @@ def _kernel(kernel: nodes.Function, pointed: Mapping[str, Pointer], entry: Entry
 
 
 def _dynamic(module: nodes.Module) -> Iterator[str]:
-    """Yield the variables for dynamic shared memory."""
+    """Yield the names of a module's `extern .shared` variables, which are dynamic shared memory."""
     for node in module.body:
         if isinstance(node, nodes.Variable) and node.space == "shared" and node.linking == "extern":
             yield from (each.name for each in node.declarators)
 
 
 def _most_shared(module: nodes.Module, kernel: nodes.Function) -> int:
-    """Return the target's maximum dynamic shared memory in bytes, less the variables of a module and a kernel."""
+    """Return the bytes of shared memory per CTA that the static variables of a module and a kernel leave free."""
     try:
         (name, *_) = next(node.names for node in module.body if isinstance(node, nodes.Target))
         most = find_target(name).shared_optin
@@ -106,7 +106,7 @@ def _sizes(block: nodes.Block | nodes.Module | None) -> Iterator[int]:
 
 
 def _file(function: Callable[..., object]) -> str:
-    """Return the name under which a function's file is imported; "my_kernel" if it cannot be."""
+    """Return the module name of a function's file; "my_kernel" if the file's name is not an identifier."""
     stem = Path(inspect.unwrap(function).__code__.co_filename).stem
     return stem if stem.isidentifier() else "my_kernel"
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["bytes_reached"]
 
 _MOVES, _SUMS = frozenset({"mov", "cvta"}), frozenset({"add", "or"})
-_ROUNDS = 2  # passes over the body: offsets carried by a loop are known in the second
-_WIDEST = 16  # bytes of an access at the last offset
+_ROUNDS = 2  # passes over the body: the second one sees offsets that a loop's later instructions set
+_WIDEST = 16  # bytes assumed for the access at the highest offset
 
 
 def bytes_reached(kernel: nodes.Function, symbols: Iterable[str]) -> int:
@@ -45,7 +45,7 @@ def _given(offset: tree.Operand | None) -> list[tree.Operand]:
 
 
 def _sum(operands: Iterable[tree.Operand], offsets: dict[tree.Operand, int]) -> int | None:
-    """Return the constant offset of a sum that contains one of the addresses; None for other sums."""
+    """Return the constant offset of a sum of operands, one of them with a known offset; None if none has."""
     total, found = 0, False
     for operand in operands:
         match operand:

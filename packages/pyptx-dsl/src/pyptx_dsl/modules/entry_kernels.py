@@ -66,7 +66,7 @@ class EntryKernel(Kernel):
         outputs: Mapping[str, Tile],
         launch: Launch,
     ) -> None:
-        """Check the options against the header; raise a KernelError for the first error."""
+        """Check the launch options against the header; raise a KernelError for the first contradiction."""
         self._entry = entry
         self._module = module
         arrays = (*inputs, *outputs)
@@ -107,7 +107,7 @@ class EntryKernel(Kernel):
         )
 
     def _described(self, row: EntryParameter, env: Mapping[str, int]) -> EntryParameter:
-        """Return the row of a parameter, with the description of its array if it is a descriptor."""
+        """Return a parameter; for a descriptor, with the description of its array for these sizes."""
         kind = self._kinds[row.name]
         if row.kind != "descriptor" or row.index is None or kind is None:
             return row
@@ -115,7 +115,7 @@ class EntryKernel(Kernel):
 
 
 def _row(name: str, arrays: Sequence[str], each: nodes.Parameter, kernel: str) -> EntryParameter:
-    """Return the row of a parameter; raise SignatureError if a call cannot pass it."""
+    """Return a parameter as array, scalar or descriptor; raise SignatureError if a call cannot pass it."""
     dtype = parameter_types((each,)).get(each.name)
     index = arrays.index(name) if name in arrays else None
     if dtype is None and index is not None and kind_of_size(each) is not None:
@@ -146,7 +146,7 @@ def entry_kernel(
     outputs: Mapping[str, Tile] | None,
     launch: Launch,
 ) -> EntryKernel:
-    """Return a kernel on arrays of a module, which is built when the kernel is used; see `FunctionName.kernel`."""
+    """Return a kernel of a module that is called with arrays; `module` builds the tree at first use."""
     head = entry.head
     if head.kind != "entry":
         raise CallError(
@@ -174,7 +174,7 @@ def parameter_names(head: nodes.Function) -> tuple[str, ...]:
 
 
 def _block(head: nodes.Function, given: Sizes | None) -> Sizes:
-    """Return the threads of a CTA; raise LaunchError if neither the header nor the caller specifies them."""
+    """Return the CTA size; raise LaunchError if neither `.reqntid` nor the caller's `block` specifies it."""
     if given is not None:
         return given
     if directive_sizes(head, "reqntid") is None:
@@ -187,7 +187,7 @@ def _block(head: nodes.Function, given: Sizes | None) -> Sizes:
 
 
 def directive_sizes(head: nodes.Function, name: str) -> tuple[int, ...] | None:
-    """Return the numbers of a directive of a header, if it has them."""
+    """Return the integer arguments of a header's directive; None if it has none."""
     found = next((each.arguments for each in head.directives if each.name == name), ())
     numbers = [int(each.text, 0) for each in found if isinstance(each, tree.Immediate)]
     return tuple(numbers) or None

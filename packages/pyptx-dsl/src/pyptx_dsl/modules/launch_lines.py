@@ -30,13 +30,13 @@ _ARRAYS = {
     "f32": "float32",
     "f64": "float64",
 }
-_ELEMENTS = 1 << 22  # of each array
-_NUMBER = 16  # for each integer: a size that most kernels handle without a remainder
-_THREADS = 128  # per CTA, if the header has no limit
-_SHARED = 49152  # bytes, available on every GPU
+_ELEMENTS = 1 << 22  # elements of each example array
+_NUMBER = 16  # value of each integer argument: a size that most kernels handle without a remainder
+_THREADS = 128  # threads per CTA, if the header has no limit
+_SHARED = 49152  # bytes of shared memory per CTA on every GPU
 _KIB = 1024
-_WIDTH = 100  # columns
-_WIDE = 64  # bits; jax needs jax_enable_x64 for such arrays
+_WIDTH = 100  # columns of a printed line
+_WIDE = 64  # bits of an element for which jax needs jax_enable_x64
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +49,14 @@ class _Array:
     arguments: str = ""
 
     def tile(self, number: str) -> str:
-        """Return the Tile of the array; the names of the dimensions end in `number`."""
+        """Return the source of the array's Tile; the names of its dimensions end in `number`."""
         letters = {1: "N", 2: "MN"}.get(len(self.sizes), "BCDMN")
         names = [f"{letter}{number}" for letter in letters[-len(self.sizes) :]]
         return f"Tile({', '.join(map(repr, names))}, {self.dtype}{self.arguments})".replace("'", '"')
 
     @property
     def shape(self) -> str:
-        """Sizes of the array, as an argument."""
+        """Source of the array's shape as an argument of `torch.zeros` and `jnp.zeros`."""
         return str(self.sizes[0]) if len(self.sizes) == 1 else str(self.sizes)
 
 
@@ -103,7 +103,7 @@ def launch_lines(
 def _lines(
     name: str, file: str, arrays: Mapping[str, _Array], keywords: list[str], values: Sequence[str]
 ) -> Iterator[str]:
-    """Yield the lines for a kernel, starting with the imports."""
+    """Yield the Python lines that describe a kernel's arrays and launch it, starting with the imports."""
     layout = "Layout, " if any("Layout." in each.arguments for each in arrays.values()) else ""
     yield f"To launch {name} on arrays, describe them; torch and jax arrays run on their GPU or the simulator:"
     yield f"    from pyptx import {layout}Tile"
@@ -116,13 +116,13 @@ def _lines(
 
 
 def _fitting(kind: DescriptorKind, kernel: nodes.Function, parameter: str) -> _Array | None:
-    """Return the array of a descriptor, inferred from the kernel's instructions."""
+    """Return the array that a descriptor describes, inferred from the kernel's copies; None if that fails."""
     found = None if kind.fitting is None else kind.fitting(kernel, parameter)
     return None if found is None else _Array(found.sizes, found.dtype, found.written, found.arguments)
 
 
 def _call(opening: str, arguments: list[str]) -> Iterator[str]:
-    """Yield a call; a long one has one argument per line."""
+    """Yield the lines of a call; a call of more than 100 columns has one argument per line."""
     whole = f"{opening}{', '.join(arguments)})"
     if len(whole) <= _WIDTH:
         yield whole
@@ -158,7 +158,7 @@ def _torch(arrays: Mapping[str, _Array], values: Sequence[str]) -> Iterator[str]
     for each, array in arrays.items():
         yield f"    {each} = torch.zeros({array.shape}, dtype=torch.{_ARRAYS[array.dtype]})"
     yield from _call("    run(", [*arrays, *values])
-    yield f"    print({_written(arrays)})  # it has written to that"
+    yield f"    print({_written(arrays)})  # written by the kernel"
 
 
 def _jax(arrays: Mapping[str, _Array], values: Sequence[str]) -> Iterator[str]:

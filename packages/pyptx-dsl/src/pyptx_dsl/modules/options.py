@@ -50,7 +50,7 @@ class VariableOptions(TypedDict, total=False):
 
 
 class FunctionOptions(HeaderDirectives, total=False):
-    """Keywords of a function: directives in the order of emission, and these.
+    """Keywords of a function: its performance directives, which are emitted in the order given, and the following.
 
     `linking` is `visible`, `extern` or `weak`; `visible=True` is the first. `directives` are pairs before the keywords,
     for directives that occur twice: `("pragma", "nounroll")`. `brace` is the whitespace before the `{`.
@@ -66,7 +66,7 @@ class FunctionOptions(HeaderDirectives, total=False):
 def variable_node(
     space: str, name: str, dtype: PtxType | str, size: Size | tuple[Size, ...], options: VariableOptions
 ) -> nodes.Variable:
-    """Return a module's variable; raise KeywordError for an unknown keyword."""
+    """Return the declaration of a module's variable; raise KeywordError for an unknown keyword."""
     known = VariableOptions.__annotations__
     for keyword in options:
         if keyword not in known:
@@ -84,7 +84,7 @@ def variable_node(
 
 
 _OWN = FunctionOptions.__annotations__.keys() - HeaderDirectives.__annotations__.keys()
-"""The options that are not directives."""
+"""Function options that are not performance directives."""
 
 
 def header(
@@ -95,7 +95,7 @@ def header(
     options: FunctionOptions,
     body: nodes.Block | None = None,
 ) -> nodes.Function:
-    """Return a function's header, and `body` for a function to be traced.
+    """Return a function with this header, and with `body` as its body if given.
 
     Raises KeywordError or OperandError for invalid options.
     """

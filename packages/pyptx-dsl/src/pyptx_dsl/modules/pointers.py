@@ -18,12 +18,12 @@ __all__ = ["Pointer", "instructions", "pointers"]
 _CARRY = frozenset({"mov", "cvta", "add", "sub", "mad", "selp"})  # propagate a pointer from an operand to the result
 _ELSEWHERE = frozenset({"param", "shared", "local", "const"})
 _WRITE = frozenset({"st", "red", "atom"})
-_ROUNDS = 2  # passes over the body: pointers carried by a loop are known in the second
+_ROUNDS = 2  # passes over the body: the second one sees pointers that a loop's later instructions set
 
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """A parameter that points to global memory: the type of its elements, `b8` if no instruction has one."""
+    """A parameter that points to global memory: element type (`b8` if unknown), and whether the kernel writes it."""
 
     name: str
     element: str
@@ -40,7 +40,7 @@ class _Accesses:
         self.written: set[str] = set()
 
     def take(self, node: nodes.Instruction) -> None:
-        """Record an instruction's use of parameters."""
+        """Record a register that an instruction sets to a pointer parameter, or accesses through such registers."""
         match node:
             case nodes.Instruction(("ld", "param", "u64" | "b64"), (result, tree.Address(tree.Symbol(name)))):
                 if name in self._names:
@@ -85,7 +85,7 @@ def instructions(block: nodes.Block | None) -> Iterator[nodes.Instruction]:
 
 
 def _element(types: Counter[str]) -> str:
-    """Return the type of most accesses; integers become untyped bits, because the sign is unknown."""
+    """Return the type of most accesses; an integer type becomes untyped bits, because its signedness is unknown."""
     known = [name for name, _ in types.most_common() if name in BY_NAME]
     if not known:
         return "b8"

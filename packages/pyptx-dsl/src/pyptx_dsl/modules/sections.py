@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _TYPES = ("b8", "b16", "b32", "b64")
 _DWARF_TYPES = ("byte", "4byte", "quad")
-_ANYWHERE = 1 << 7  # smaller numbers are in the range of every type
+_ANYWHERE = 1 << 7  # numbers from 0 to below this fit every type
 
 
 class SectionBlock:
@@ -34,7 +34,7 @@ class SectionBlock:
     __slots__ = ("_begun", "_name", "_opening", "_statements", "_unfinished")
 
     def __init__(self, name: str, statements: Statements, unfinished: Unfinished) -> None:
-        """Prepare the section; raise OperandError for an invalid section name."""
+        """Record the section as unfinished; raise OperandError for an invalid section name."""
         if not SECTION_NAME.fullmatch(text("the section name", name)):
             raise OperandError(f"invalid section name {name!r}", help='write it with its dot: ".debug_str"')
         self._name = name
@@ -63,7 +63,7 @@ class SectionBlock:
 
 
 def data_lines(dtype: PtxType, values: Iterable[object], *, unchecked: bool) -> list[nodes.SectionData]:
-    """Return a line for each value, or for each byte of bytes; a list is one line, a type applies to later values.
+    """Return a line for each value; a bytes object is a line per byte, a list one line; a type applies to later values.
 
     Raises like `data_line`, and OperandError for a type without values after it.
     """
@@ -83,7 +83,7 @@ def data_lines(dtype: PtxType, values: Iterable[object], *, unchecked: bool) -> 
 
 @cache
 def _small(kind: str, value: int) -> nodes.SectionData:
-    """Return a line of one small number (the most frequent line)."""
+    """Return a line with one small number, cached because most lines are of this kind."""
     return nodes.SectionData(kind, (whole_number(value),), leading_trivia=usual_trivia(1))
 
 

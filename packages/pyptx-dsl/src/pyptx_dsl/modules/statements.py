@@ -178,7 +178,7 @@ class Statements:
         self._next.comment("".join([f"// {line}".rstrip() + "\n" for line in text.splitlines() or [""]]))
 
     def deviate(self, deviation: Deviation) -> None:
-        """Set the formatting of the next statement."""
+        """Set the formatting of the next statement; raise ControlFlowError if it is already set."""
         self._next.deviate(deviation)
 
     def tail(self, said: str | None) -> str | None:
@@ -203,7 +203,7 @@ class Statements:
             self._declare(name, variable_kind(node), node.linking != "extern")
 
     def append_globals(self, written: Iterable[nodes.Statement]) -> None:
-        """Append the globals of a body before its function: texts of printf, dynamic shared memory."""
+        """Append the variables that a body needs outside of it, before its function: printf formats, dynamic memory."""
         for node in written:
             match node:
                 case nodes.Variable():
@@ -219,7 +219,7 @@ class Statements:
         self._declare(name, f".{kind}", defined)
 
     def forget_names(self) -> None:
-        """Start another module of the text: a listing contains several, each with a `.version`."""
+        """Forget all names at a `.version`, which starts another module of a listing with several modules."""
         self.declared.clear()
         self._defined.clear()
 
@@ -256,7 +256,7 @@ def _section_head(node: nodes.Section, spelling: str) -> str:
 
 
 def parameter_kinds(parameters: Iterable[nodes.Parameter]) -> list[tuple[str, str]]:
-    """Return the kinds of a function's parameters, by name."""
+    """Return name and checker kind of each parameter of a function: `.param`, or the type of a register."""
     return [(each.name, ".param" if each.space == "param" else each.type) for each in parameters]
 
 

@@ -32,7 +32,7 @@ class Unfinished:
     begun: list[Begun] = field(default_factory=_nothing)
 
     def begin(self, message: str, help: str, site: Site) -> Begun:
-        """Record the start of a construct at a site; `message` and `hint` are its error, if it is never finished."""
+        """Record the start of a construct at a site; `message` and `help` are its error, if it is never finished."""
         begun = Begun(message, help, site)
         self.begun.append(begun)
         return begun
@@ -45,6 +45,6 @@ class Unfinished:
         return True
 
     def refuse(self) -> None:
-        """Raise ControlFlowError, at its line, for the first construct that is still open."""
+        """Raise ControlFlowError, at the line of its start, for the first construct that was not finished."""
         for begun in self.begun:
             raise ControlFlowError(begun.message, where=self.recorder.at(begun.site), help=begun.help)

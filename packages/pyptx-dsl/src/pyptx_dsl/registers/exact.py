@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.types import PtxType
 
 EXACT = "ptx.expr.exact"
-"""Key of the open `Exact` in `trace.notes`."""
+"""Key in `trace.notes` of the `Exact` of the innermost open `ptx.expr(temps=…)`."""
 
 _UNPLACED = "%_"
 _OPERATIONS = frozenset(
@@ -158,7 +158,7 @@ class Exact:
             )
 
     def _emit_unplaced(self, words: tuple[str, ...], operands: Sequence[object], dtype: PtxType) -> Reg:
-        """Emit an instruction whose destination must come from an assignment; it is checked then."""
+        """Emit an instruction without a destination; an assignment must supply one, and then checks the instruction."""
         trace = self._trace
         kind = _written(words, dtype)
         trace.checker.declared[_UNPLACED] = kind
@@ -171,7 +171,7 @@ class Exact:
             raise no_temporary(self._trace.recorder.where(self._unplaced))
 
     def _spell_temporary(self) -> None:
-        """Apply pending source text to the last instruction; without an assignment, it keeps its temporary."""
+        """Apply the pending source text to the last instruction, which keeps its temporary: no assignment followed."""
         pending, self._pending = self._pending, None
         if pending is None:
             return
@@ -191,7 +191,7 @@ def _written(words: tuple[str, ...], dtype: PtxType) -> str:
 
 @lru_cache(maxsize=256)
 def _fits(written: str, temporary: PtxType) -> bool:
-    """Return whether a temporary can hold a result; if not, the result must be assigned to a register."""
+    """Return whether a temporary has the width and kind of a result of type `written`."""
     kind = from_name(written)
     if kind.bits != temporary.bits or (kind.kind == "pred") != (temporary.kind == "pred"):
         return False

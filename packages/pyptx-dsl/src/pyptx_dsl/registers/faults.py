@@ -32,7 +32,7 @@ SYMBOLS = {
 
 
 def pointer_hint(name: str) -> str:
-    """Return the hint for access to an element of an array."""
+    """Return the hint for an operator or index on an array: load through the array's pointer."""
     return (
         f"access an array through its pointer: (p,) = ptx.global_ptrs({name}); ptx.ld(f32, d, ptx.addr(p + index * 4))"
     )
@@ -74,7 +74,7 @@ def _advice(operation: str, left: Handle, right: object) -> str:
 def no_temporary(
     where: str | None = None, *, otherwise: str = "assign the result to a register: r[i] = …"
 ) -> OperandError:
-    """Return the error for a result without a free temporary, at the operator's line or the running one."""
+    """Return the error for a result without a free temporary, at `where`, by default at the user's current line."""
     return OperandError(
         "ptx.expr has no temporary of this type left for the result",
         where=where,

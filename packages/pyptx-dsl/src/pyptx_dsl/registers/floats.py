@@ -57,7 +57,7 @@ def comparison(relation: str, left: Handle) -> tuple[str, ...]:
 
 
 def check(operation: str, dtype: PtxType) -> None:
-    """Raise RegisterTypeError if PTX has no such operation for the type."""
+    """Raise RegisterTypeError if PTX has no instruction for the operation on this type."""
     if dtype.name in _SINGLE or operation in _PACKED.get(dtype.name, ()):
         return
     raise RegisterTypeError(

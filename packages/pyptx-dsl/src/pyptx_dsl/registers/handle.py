@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 _LARGE = 1 << 12
-"""Names of register groups up to this size are cached and shared between functions; larger groups are rare."""
+"""Maximum size of a register group whose names are cached and shared between functions; larger groups are rare."""
 MOST_NAMES = 1 << 16
-"""Larger groups do not store their names: PTX may declare a thousand million registers and use one."""
+"""Maximum size of a register group whose names are stored: PTX may declare a billion registers and use one."""
 
 
 class NumberedNames(Sequence[str]):
@@ -29,7 +29,7 @@ class NumberedNames(Sequence[str]):
     __slots__ = ("size", "stem", "suffix")
 
     def __init__(self, stem: str, size: int, suffix: str = "") -> None:
-        """Name `size` registers; a suffix, as in `.x`, names that component of each."""
+        """Name `size` registers; a suffix, such as `.x`, selects that component of each vector register."""
         self.stem = stem
         self.size = size
         self.suffix = suffix
@@ -51,7 +51,7 @@ class NumberedNames(Sequence[str]):
         return f"{self.stem}{range(self.size)[index]}{self.suffix}"
 
     def __contains__(self, name: object) -> bool:
-        """Return whether a name belongs to the group, from the number in it."""
+        """Return whether a name belongs to the group, computed from the number in the name."""
         if not isinstance(name, str) or not (name.startswith(self.stem) and name.endswith(self.suffix)):
             return False
         digits = name[len(self.stem) : len(name) - len(self.suffix)]
@@ -78,7 +78,7 @@ def _bank(stem: str, count: int) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 14)
 def _operand(name: str) -> Operand:
-    """Return the operand of a register name; shared, since most functions have a `%r1`."""
+    """Return the operand of a register name; cached across functions, most of which have a `%r1`."""
     # The tree distinguishes registers from other names by the %, as the parser does.
     return register(name) if name[:1] == "%" else Symbol(name)
 
@@ -93,7 +93,7 @@ class Handle:
     __array_ufunc__ = None
 
     def __init__(self, name: str, dtype: PtxType, trace: Trace, slot: OffsetSlot | None = None) -> None:
-        """Wrap a register that is declared already, or special."""
+        """Wrap a register that is already declared, or a special register."""
         self.raw_name = name
         self.dtype = dtype
         self.trace = trace

@@ -94,7 +94,7 @@ def compare(relation: str, left: Handle, right: object, into: Reg) -> Reg:
 
 
 def _warn_constant(relation: str, left: Handle) -> None:
-    """Warn if the user's own source compares an unsigned register with 0; not for an extent that happens to be 0."""
+    """Warn if the user's source line compares an unsigned register with a literal 0, not with a variable that is 0."""
     frame = sys._getframe(2)  # noqa: SLF001  the documented way to look at the caller's stack
     while str(frame.f_globals.get("__name__")).startswith(_REGISTERS) and frame.f_back is not None:
         frame = frame.f_back
@@ -118,7 +118,7 @@ def typed_words(operation: str, left: Handle, right: object) -> tuple[str, ...]:
 
 
 def comparison(relation: str, left: Handle, right: object) -> tuple[str, ...]:
-    """Return the `setp` of these operands."""
+    """Return the opcode of the `setp` that compares these operands."""
     return ("setp", relation, _common(relation, left.dtype, _type_of(right)))
 
 
@@ -138,7 +138,7 @@ def words(operation: str, dtype: PtxType, common: str | None = None) -> tuple[st
 
 @cache
 def type_word(dtype: PtxType) -> str:
-    """Return the type as `u32` or `s32`; untyped bits are unsigned."""
+    """Return the type modifier of arithmetic on a type, such as `u32` or `s32`; untyped bits are unsigned."""
     return ("s" if dtype.kind == "signed" else "u") + str(dtype.bits)
 
 
@@ -168,7 +168,7 @@ def staged(value: Handle) -> Handle:
 
 
 def extended(value: Handle, bits: int) -> Handle:
-    """Widen by the value's own signedness with one `cvt`; an offset in step returns its exact wider form instead."""
+    """Widen a register by its own signedness with one `cvt`; return the exact wider form of an offset, if not stale."""
     if value.slot is not None and in_step(value):
         return value.slot.need(bits)
     check_width("add", value.dtype)
@@ -238,7 +238,7 @@ def _number(operation: str, value: object, register: Handle) -> int:
 
 
 def _shift_amount(left: Handle, right: object) -> object:
-    """Return a shift amount: a 32-bit register or a number, as PTX requires."""
+    """Return the operand of a shift amount: a number, or a register widened to the 32 bits that PTX requires."""
     if not isinstance(right, Handle):
         number = as_integer(right)
         if number is None:
@@ -275,7 +275,7 @@ def _promoted(operation: str, left: Handle, right: Handle) -> Reg:
 
 
 def in_step(value: object) -> bool:
-    """Return whether a value is an offset whose wider forms still equal its register."""
+    """Return whether a value is an offset whose register has not been rewritten, so that its wider forms equal it."""
     return isinstance(value, Handle) and value.slot is not None and not value.slot.stale
 
 
@@ -286,21 +286,21 @@ def negated(value: Handle) -> Reg:
 
 
 def _is_offset(operation: str, left: Handle, right: object, typed: Handle) -> bool:
-    """Return whether the result is an offset: a 16- or 32-bit product, or a sum with an offset operand."""
+    """Return whether an operator's result is an offset: a 16- or 32-bit product, or a sum with an offset operand."""
     if typed.dtype.bits not in _NARROW or (isinstance(right, Handle) and not right.dtype.is_integer):
         return False
     return operation in _PRODUCTS or (operation in _SUMS and (in_step(left) or in_step(right)))
 
 
 def _term(value: Handle, bits: int) -> Term:
-    """Return the term for a register in an offset of `bits`; only offsets in step may be narrower."""
+    """Return the term for a register in an offset of `bits`; a narrower register is widened, unless it is an offset."""
     if in_step(value):
         return Term(value, 0, value.slot)
     return Term(extended(value, bits) if value.dtype.bits < bits else staged(value))
 
 
 def _offset(operation: str, left: Handle, right: object, typed: Handle) -> Reg:
-    """Emit an offset slot; later uses of the result determine its instructions."""
+    """Append a slot for an offset to the trace; later uses of the result determine the slot's instructions."""
     first = _term(left, typed.dtype.bits)
     if operation == "shl":
         amount = _shift_amount(left, right)

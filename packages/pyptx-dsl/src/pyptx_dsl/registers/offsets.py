@@ -38,7 +38,7 @@ _TYPES = {16: s16, 32: s32, 64: s64}
 
 
 class Term(NamedTuple):
-    """One operand of an offset: a number, or a register with its slot if that is in step."""
+    """One operand of an offset: a number, or a register, with its slot if it is an offset that is not stale."""
 
     register: Handle | None
     number: int = 0
@@ -46,12 +46,12 @@ class Term(NamedTuple):
 
     @property
     def signed(self) -> bool:
-        """Whether extension copies the sign bit; numbers are signed."""
+        """Whether widening copies the sign bit; numbers are signed."""
         return self.register is None or self.register.dtype.kind == "signed"
 
 
 class OperandRegister(NamedTuple):
-    """Register from which a form reads an operand that it cannot read directly; `extend`: fill it in this slot."""
+    """Register with an operand in the width of a form; with `extend`, this slot emits the `cvt` that sets it."""
 
     register: Handle
     extend: bool = False
@@ -114,7 +114,7 @@ class OffsetSlot:
     # --- requests -----------------------------------------------------------------------------------
 
     def read(self, bits: int) -> None:
-        """Record a read of the register of the form of `bits`."""
+        """Record that an instruction reads the register of the form with `bits` bits."""
         if bits not in self._read:
             self._read += (bits,)
 
@@ -125,20 +125,20 @@ class OffsetSlot:
             _ask(self, self.bits, self.labels)
 
     def need(self, bits: int) -> Handle:
-        """Return the register of the form of `bits`, and record a read of it here."""
+        """Return the register of the form with `bits` bits, and record that the next instruction reads it."""
         self.read(bits)
         _ask(self, bits, self.narrow.trace.label_count)
         return self._forms[bits].register
 
     def form(self, bits: int) -> OffsetForm:
-        """Return a form, declaring its register at the first call."""
+        """Return the form with `bits` bits; the first call declares its register."""
         found = self._forms.get(bits)
         if found is None:
             found = self._forms[bits] = OffsetForm(self.narrow.trace.fresh(_TYPES[bits]))
         return found
 
     def note(self, bits: int, labels: int) -> list[tuple[OffsetSlot, int, int]]:
-        """Record a read after `labels` labels; at the first read, return the forms of other slots that it needs."""
+        """Record a read of a form after `labels` labels; the first time, return the forms of other slots to compute."""
         form = self.form(bits)
         form.labels = max(form.labels, labels)
         if form.parts is not None:
@@ -168,7 +168,7 @@ class OffsetSlot:
         return term.slot is not None and not (term.slot.stale and term.slot.labels != self.labels)
 
     def _staging(self, form: OffsetForm, before: list[OperandRegister | None], bits: int) -> Handle:
-        """Return the register to extend an operand into: the form's own, unless another operand occupies it."""
+        """Return the register for a widened operand: the form's own, unless it already holds another operand."""
         taken = any(part is not None and part.register is form.register for part in before)
         return self.narrow.trace.fresh(_TYPES[bits]) if taken else form.register
 
@@ -180,11 +180,11 @@ class OffsetSlot:
         return {bits: form for bits, form in self._forms.items() if bits > self.bits and form.labels != self.labels}
 
     def detach(self, forms: Mapping[int, OffsetForm]) -> None:
-        """Remove forms before a write that refreshes them."""
+        """Remove wider forms before a write to the register; the caller recomputes them after the write."""
         self._forms = {bits: form for bits, form in self._forms.items() if bits not in forms}
 
     def attach(self, forms: Mapping[int, OffsetForm]) -> None:
-        """Put refreshed forms back."""
+        """Restore the forms that the caller has recomputed."""
         self._forms |= forms
 
     def written(self) -> None:
@@ -200,7 +200,7 @@ class OffsetSlot:
     # --- emission -----------------------------------------------------------------------------------
 
     def _has_wide_product(self) -> bool:
-        """Return whether one `mul.wide` gives the exact product."""
+        """Return whether one `mul.wide` of the terms computes the exact product of twice the width."""
         if self.operation not in {"mul", "shl"} or any(self._holds(term) for term in self.terms):
             return False
         left, right = self.terms
@@ -233,7 +233,7 @@ class OffsetSlot:
         return [self.bits, widest] if both else [widest]
 
     def instructions(self) -> Iterator[Instruction]:
-        """Yield the instructions of the slot: the computed forms, then the others as low bits of the widest."""
+        """Yield the instructions of the slot: the computed forms, then one `cvt` of the widest for each other form."""
         computed = self._computed()
         for bits in computed:
             form = self._forms[bits]

@@ -94,7 +94,7 @@ class AddressOperand(Unique):
 
 
 def _offset(value: object | None, trace: Trace) -> Operand | None:
-    """Return the operand of an address's offset: an integer, a constant expression, or a symbol."""
+    """Return the operand for the offset of an address: an integer, a constant expression, or a symbol."""
     if value is None:
         return None
     lowered = lower(value, trace)
@@ -107,7 +107,7 @@ def _offset(value: object | None, trace: Trace) -> Operand | None:
 
 
 def _sum(first: Operand | None, second: Operand | None) -> Operand | None:
-    """Add two offsets, as numbers if both are."""
+    """Return the sum of two offsets: a number if both are numbers, None if it is 0."""
     if first is None or second is None:
         total = second if first is None else first
         return None if isinstance(total, tree.Immediate) and total.text == "0" else total
@@ -118,7 +118,7 @@ def _sum(first: Operand | None, second: Operand | None) -> Operand | None:
 
 
 def as_integer(value: object) -> int | None:
-    """Return a value as an integer (Python's, NumPy's, a bool), or None."""
+    """Return an integer of Python or NumPy, or a bool, as an int; None for any other value."""
     if isinstance(value, int):
         return int(value)
     try:
@@ -128,7 +128,7 @@ def as_integer(value: object) -> int | None:
 
 
 def as_count(value: object) -> int | None:
-    """Return a size or an index as an integer, or None; a bool is a mistake there."""
+    """Return a size or an index as an int; None for a bool, which is a mistake there, and for any other value."""
     return None if isinstance(value, bool) else as_integer(value)
 
 
@@ -151,7 +151,7 @@ def as_items(value: object) -> list[object] | None:
 
 
 def as_float(value: object) -> float | None:
-    """Return a value as a float (float, NumPy's floats, integers), or None."""
+    """Return a number of Python or NumPy as a float; None for any other value."""
     if isinstance(value, float):
         return float(value)
     whole = as_integer(value)
@@ -224,13 +224,13 @@ _TYPE_WORD = re.compile(r"[busf]\d+(x\d)?\Z|bf16(x2)?\Z|tf32\Z|pred\Z|e\dm\d(x\d
 
 @lru_cache(maxsize=8192)
 def whole_number(value: int) -> tree.Immediate:
-    """Return the literal of an integer."""
+    """Return the decimal literal of an integer."""
     return immediate(str(value))
 
 
 @lru_cache(maxsize=4096)
 def parse_text(text: str) -> Operand:
-    """Return the operand that a string contains."""
+    """Return the operand that a string contains; raise OperandError unless it is exactly one."""
     if text == "_":
         return tree.Sink()
     if _REGISTER.match(text):
@@ -329,7 +329,7 @@ class TypeOperandError(OperandError):
     """A type among the operands of an instruction; `mistakes.calling` suggests the correct call."""
 
     def __init__(self, dtype: PtxType, opcode: tuple[str, ...]) -> None:
-        """Keep the type and the opcode of the wrong call."""
+        """Store the type and the opcode of the wrong call."""
         name = ".".join(opcode)
         super().__init__(f"{name}: expected an operand, got the type {dtype}", help="the type is part of the opcode")
         self.dtype, self.opcode = dtype, opcode

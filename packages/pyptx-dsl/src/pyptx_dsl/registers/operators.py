@@ -178,7 +178,7 @@ def _exact(exact: object, operation: str, typed: Reg, operands: tuple[object, ..
 
 
 def _exact_words(operation: str, typed: Handle, other: object) -> tuple[str, ...]:
-    """Return the opcode of an operator by its operands' types."""
+    """Return the opcode of an operator for the types of its operands, without conversion of either."""
     if typed.dtype.kind == "pred":
         if operation not in {"and", "or", "xor"}:
             raise refusal(operation, typed, other)
@@ -195,7 +195,7 @@ def _exact_words(operation: str, typed: Handle, other: object) -> tuple[str, ...
 
 
 def _refuse_staging(operation: str, typed: Handle, other: object, *, spelled: bool) -> None:
-    """Raise RegisterTypeError for operands that would need another instruction first."""
+    """Raise RegisterTypeError for operands that would need a `mov`, `cvt` or `not` before the instruction."""
     for value in (typed, other):
         if isinstance(value, Handle) and (value.readonly or hasattr(value, "reg")):
             raise RegisterTypeError(
@@ -230,7 +230,7 @@ def _logic(operation: str, left: Handle, right: object, into: Reg | None) -> Reg
 
 
 def _positive(value: Handle) -> Handle:
-    """Return a predicate; for a negated one, a fresh register set by `not.pred`."""
+    """Return a predicate register; for a negated one `~p`, a fresh register set by `not.pred`."""
     positive = getattr(value, "reg", None)
     if positive is None:
         return value

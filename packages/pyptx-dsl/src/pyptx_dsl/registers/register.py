@@ -294,7 +294,7 @@ class RegArray:
     __slots__ = ("_regs", "base", "count", "dtype", "trace")
 
     def __init__(self, base: str, count: int, dtype: PtxType, trace: Trace) -> None:
-        """Wrap registers that are declared already."""
+        """Wrap registers that are already declared."""
         self.base = base
         self.count = count
         self.dtype = dtype
@@ -323,7 +323,7 @@ class RegArray:
 
     def __getitem__(self, index: int | slice) -> Reg | list[Reg]:
         """Return one register (negative indices count from the end) or, for a slice, a list of them."""
-        if type(index) is int and 0 <= index < self.count:  # the common case, in loops of thousands
+        if type(index) is int and 0 <= index < self.count:  # fast path: loops access thousands of registers
             register = self._regs[index]
             return self._made(index) if register is None else register
         if isinstance(index, slice):
@@ -331,7 +331,7 @@ class RegArray:
         return self._made(self._checked(index))
 
     def made(self) -> list[Reg]:
-        """Return the registers accessed so far."""
+        """Return the registers whose objects exist because they were accessed."""
         regs = self._regs if isinstance(self._regs, list) else self._regs.values()
         return [register for register in regs if register is not None]
 
@@ -366,11 +366,11 @@ class RegArray:
         return number % self.count
 
     def regs(self) -> list[Reg]:
-        """Return the registers as a list."""
+        """Return all registers in order of declaration."""
         return [self._made(number) for number in range(self.count)]
 
     def hw_order(self, *, reverse: bool = False) -> list[Reg]:
-        """Return the registers in order of declaration, or reversed as some fragments list them."""
+        """Return all registers in order of declaration, or reversed, for fragments listed in that order."""
         return self.regs()[::-1] if reverse else self.regs()
 
     def __ptx_operand__(self, trace: Trace) -> tree.Operand:

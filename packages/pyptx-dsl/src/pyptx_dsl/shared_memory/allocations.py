@@ -66,7 +66,7 @@ class SharedAlloc:
     def __init__(
         self, region: MemoryRegion, dtype: PtxType, shape: tuple[int, ...], swizzle: str | None, trace: Trace
     ) -> None:
-        """Wrap a region that is allocated already."""
+        """Wrap a region that is already allocated."""
         self.region = region
         self.dtype = dtype
         self.shape = shape
@@ -78,12 +78,12 @@ class SharedAlloc:
 
     @property
     def name(self) -> str:
-        """Symbol of the allocation in the static layout."""
+        """Symbol of the allocation, if the kernel's allocations are static variables."""
         return self.region.name
 
     @property
     def byte_offset(self) -> int:
-        """Offset in bytes from the start of all allocations."""
+        """Offset in bytes from the start of the kernel's shared allocations."""
         return self.region.offset
 
     def __repr__(self) -> str:
@@ -136,7 +136,7 @@ class SharedAlloc:
         return self._at(indices)
 
     def _at(self, indices: Sequence[object]) -> SharedAddress:
-        """Return the address that leading indices select."""
+        """Return the address of the part or element that leading indices select."""
         constant, terms = 0, list[tuple[Handle, int]]()
         for dimension, index in enumerate(indices):
             stride = self._stride(dimension)
@@ -168,7 +168,7 @@ class SharedAlloc:
         return SharedAddress(self.name, 0, trace, address)
 
     def _stride(self, dimension: int) -> int:
-        """Return the distance in bytes between adjacent elements of a dimension."""
+        """Return the stride of a dimension in bytes."""
         bits = math.prod(self.shape[dimension + 1 :]) * self.dtype.bits
         if bits % 8:
             raise RegisterTypeError(
@@ -195,7 +195,7 @@ class SharedAlloc:
         return here
 
     def __ptx_operand__(self, trace: Trace) -> tree.Operand:
-        """Return the symbol."""
+        """Return the symbol: the address of the first element."""
         return SharedAddress(self.name, 0, self._trace).__ptx_operand__(trace)
 
 
@@ -243,7 +243,7 @@ class SharedStages(SharedAlloc):
 
 
 OF_RANK: dict[int, type[SharedAlloc]] = {1: SharedVector, 2: SharedMatrix, 3: SharedStages}
-"""Class of an allocation by rank; SharedAlloc for any other rank."""
+"""Rank -> class of an allocation; other ranks have SharedAlloc."""
 
 
 class SharedSlice(SharedAddress):
@@ -263,7 +263,7 @@ class SharedSlice(SharedAddress):
 
     @property
     def stage(self) -> object:
-        """The first index."""
+        """The first index, which usually selects a pipeline stage."""
         return self.indices[0]
 
     @property
@@ -273,12 +273,12 @@ class SharedSlice(SharedAddress):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The remaining dimensions."""
+        """The sizes of the dimensions without an index."""
         return self.alloc.shape[len(self.indices) :]
 
     @property
     def swizzle(self) -> str | None:
-        """The swizzle of the allocation."""
+        """The name of the allocation's swizzle, or None."""
         return self.alloc.swizzle
 
     def __repr__(self) -> str:
@@ -293,7 +293,7 @@ class SharedSlice(SharedAddress):
         return SharedSlice(self.alloc, indices)
 
     def __setitem__(self, index: object, value: object) -> None:
-        """Store an element of the remaining dimensions."""
+        """Store into an element, with an index for each remaining dimension."""
         self.alloc.store(value, *self.indices, *_indices(index))
 
 
@@ -305,7 +305,7 @@ def refuse_plain_offset(base: object, offset: int) -> None:
         place, swizzle = base.byte_offset, base.layout
     else:
         return
-    # A swizzle is its own inverse.
+    # Applying a swizzle twice gives the original offset.
     if swizzle is not None and swizzle.apply(swizzle.apply(place) + offset) != place + offset:
         raise OperandError(
             f"an offset of {offset} bytes from an address of {base.name} reaches other elements: its swizzle "
@@ -327,7 +327,7 @@ def refuse_element(value: Handle) -> None:
 
 
 def _elements(trace: Trace) -> dict[str, str]:
-    """Return the registers loaded from shared memory with one index, and the names of their allocations."""
+    """Return a dict from each register loaded from shared memory by one index to the name of its allocation."""
     found = trace.notes.get(_ELEMENTS)
     if found is None:
         found = trace.notes[_ELEMENTS] = dict[str, str]()
@@ -368,7 +368,7 @@ def _indices(index: object) -> tuple[object, ...]:
 
 
 def index_register(index: Handle) -> Handle:
-    """Check that a register can be an index; copy a special register."""
+    """Return an index register, copied if special; raise RegisterTypeError unless it is a 32-bit integer."""
     if not index.dtype.is_integer or index.dtype.bits != u32.bits:
         raise RegisterTypeError(
             f"a {index.dtype} register cannot index shared memory",

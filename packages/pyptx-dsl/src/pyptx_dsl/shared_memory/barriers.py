@@ -27,19 +27,19 @@ class MbarrierArray:
     __slots__ = ("count", "region", "trace")
 
     def __init__(self, region: MemoryRegion, count: int, trace: Trace) -> None:
-        """Wrap mbarriers that are allocated already."""
+        """Wrap mbarriers that are already allocated."""
         self.region = region
         self.count = count
         self.trace = trace
 
     @property
     def name(self) -> str:
-        """Symbol of the array in the static layout."""
+        """Symbol of the mbarriers, if they are static shared variables."""
         return self.region.name
 
     @property
     def byte_offset(self) -> int:
-        """Offset in bytes from the start of all allocations."""
+        """Offset in bytes from the start of the kernel's shared allocations."""
         return self.region.offset
 
     def __len__(self) -> int:

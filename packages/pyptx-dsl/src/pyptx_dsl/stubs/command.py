@@ -40,7 +40,7 @@ def stubs(argv: Sequence[str]) -> int:
 
 
 def _chosen(parser: argparse.ArgumentParser, package: str | None) -> dict[str, str]:
-    """Return the texts to write, by module: that of `package`, or the core's and all that packages do not ship."""
+    """Return stub texts by module: the stub of `package`, or the core's and all that differ from installed ones."""
     from pyptx_ir.plugins.manager import manager
 
     texts = write_stubs(by_stub(manager().instructions_by_package()))
@@ -52,7 +52,7 @@ def _chosen(parser: argparse.ArgumentParser, package: str | None) -> dict[str, s
 
 
 def _shipped(module: str) -> str:
-    """Return the text of an installed stub; empty if it is not installed."""
+    """Return the text of the stub of a module in its installed package; empty if there is none."""
     spec = find_spec(module.partition(".")[0])
     folders = (spec.submodule_search_locations or ()) if spec else ()
     files = [path for folder in folders if (path := Path(folder).parent / file_of(module)).is_file()]

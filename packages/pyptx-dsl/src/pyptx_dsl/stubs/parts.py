@@ -63,7 +63,7 @@ def file_of(module: str) -> Path:
 
 
 def by_stub(rows: Mapping[str, Iterable[InstructionRow]]) -> dict[str, tuple[InstructionRow, ...]]:
-    """Return the rows of packages by stub: the core's first, then this project's, then those of third parties."""
+    """Return instruction rows by stub: the core's, then those of this project's packages, then of third parties."""
     found: dict[str, tuple[InstructionRow, ...]] = {CORE: ()}
     for package in sorted(rows, key=lambda name: (_ORDER.get(name, len(_ORDER)), name)):
         module = stub_of(package)

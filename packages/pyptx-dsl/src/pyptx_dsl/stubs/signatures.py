@@ -30,7 +30,7 @@ _KINDS: dict[str, str] = {
 }
 READ: dict[str, str] = {kind: type_name for type_name, kinds in _KINDS.items() for kind in kinds.split()}
 
-# Types that a parameter of one type also accepts: all operands of the other type.
+# Type of a parameter -> other types whose operands it accepts.
 _SINGLE = frozenset(("Reg", "NoResult", "Reg | NoResult"))
 WIDER: dict[str, frozenset[str]] = {
     "object": frozenset((*READ.values(), *_SINGLE, "TwoResults", "Reg | TwoResults")),
@@ -82,7 +82,7 @@ def _covers(wide: Signature, narrow: Signature) -> bool:
 
 
 def way_types(way: Signature) -> tuple[str, ...]:
-    """Return the types of the parameters."""
+    """Return the Python types of a signature's parameters."""
     return tuple(parameter.type for parameter in way)
 
 
@@ -101,7 +101,7 @@ def _ways(thread: Thread) -> Iterable[Signature]:
 
 
 def _distinct(parameters: Iterable[Parameter]) -> Signature:
-    """Return the parameters with a number appended to repeated names."""
+    """Return the parameters, with a number from 2 appended to the name of a repeated one."""
     found: dict[str, Parameter] = {}
     for each in parameters:
         spare = (f"{each.name}{number}" for number in itertools.count(2))

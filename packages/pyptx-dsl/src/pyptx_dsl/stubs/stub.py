@@ -59,7 +59,7 @@ _RESULTS = frozenset(("Reg | TwoResults", "Reg | NoResult"))
 
 @dataclass(frozen=True, slots=True)
 class Stub:
-    """Lookup tables of the writer: each instruction's summary, each state's class, and the imports of that class."""
+    """Lookup tables: summary of each instruction, class name of each state, and imports of each state's class."""
 
     summaries: Mapping[str, str]
     classes: Mapping[int, str]
@@ -87,7 +87,7 @@ def _text(part: StubContents) -> str:
 
 
 def _imports(classes: str) -> Iterator[str]:
-    """Yield the imports of the names that the methods of these classes use."""
+    """Yield the import lines for the names in the method signatures of these classes."""
     used = set(re.findall(r"\w+", " ".join(re.findall(r"^    (?:def .*|@.*)$", classes, re.MULTILINE))))
     for module, names in IMPORTS.items():
         if used.intersection(names):
@@ -96,7 +96,7 @@ def _imports(classes: str) -> Iterator[str]:
 
 
 def _variable(stub: Stub, words: Words, state: State) -> Iterator[str]:
-    """Yield the variable that other stubs import for these words, and its docstring."""
+    """Yield the variable for an opcode prefix, which other stubs import, and its docstring."""
     yield f"{variable(words)}: {stub.class_of(state)}"
     text = _documentation(stub, NOWHERE, state) if words else INST
     if text:
@@ -104,7 +104,7 @@ def _variable(stub: Stub, words: Words, state: State) -> Iterator[str]:
 
 
 def variable(words: Words) -> str:
-    """Return the variable name for these words in a stub."""
+    """Return the name of the variable for an opcode prefix in a stub."""
     return to_python("_".join(words)) if words else "inst"
 
 

@@ -26,14 +26,14 @@ class Bank:
     __slots__ = ("count", "free", "prefix", "register")
 
     def __init__(self, prefix: str, register: str) -> None:
-        """Start empty."""
+        """Start without registers; `register` is the type of the `.reg` declaration."""
         self.prefix = prefix
         self.register = register
         self.count = 0
         self.free: set[int] = set()
 
     def take(self) -> str:
-        """Return the next name after all others."""
+        """Add a register to the end of the group and return its name."""
         name = f"{self.prefix}{self.count}"
         self.count += 1
         return name
@@ -81,7 +81,7 @@ class Banks:
         self._names[name] = RegisterDeclaration(type=dtype.register, names=(RegisterName(name),))
 
     def array(self, dtype: PtxType, count: int, name: str | None = None) -> str:
-        """Declare `count` registers in one group of their own; return their prefix.
+        """Declare `count` registers in one group of their own; return the group's prefix.
 
         The first array of a type, if it precedes every scalar of it, is the start of the type's group (`%f<8>`); later
         ones are groups of their own (`%farr0_<8>`).
@@ -128,7 +128,7 @@ class Banks:
         return banks + singles
 
     def _bank(self, prefix: str, register: str) -> Bank:
-        """Return the register group of a prefix; a prefix in use by another type gets an underscore."""
+        """Return the register group of a prefix; a prefix of another type or of a user's `.reg` gets an underscore."""
         while True:
             if prefix in self._reserved:
                 prefix += "_"

@@ -29,12 +29,12 @@ Choices: TypeAlias = "tuple[tuple[tuple[int, Limits], ...], ...]"
 
 
 class AcceptedForm:
-    """An accepted form: the limits of its constants, and the numbers (decimal texts) found within them."""
+    """An accepted form: limits of its constants, and the constants (decimal texts) already checked against them."""
 
     __slots__ = ("inside", "limits")
 
     def __init__(self, limits: Choices) -> None:
-        """Create a form without checked numbers."""
+        """Store the limits; no constants are checked yet."""
         self.limits = limits
         self.inside: set[str] = set()
 
@@ -43,7 +43,7 @@ Shape: TypeAlias = "tuple[object, ...]"
 Forms: TypeAlias = "dict[Shape, AcceptedForm]"
 
 _MOST_NUMBERS = 1 << 12
-"""Maximum number of cached numbers per form, which lives as long as the process."""
+"""Maximum number of cached constants per form; forms are kept until the process ends."""
 
 
 @until_plugins_change()
@@ -62,14 +62,14 @@ class Declared(dict[str, "str | None"]):
     __slots__ = ("around", "banks")
 
     def __init__(self) -> None:
-        """Create an empty table without surrounding names."""
+        """Create an empty table, without the names of a module."""
         super().__init__()
         self.around: Mapping[str, str] = {}
         self.banks: list[tuple[NumberedNames, str]] = []
         """Register groups whose names are not stored individually, and their kinds; innermost last."""
 
     def __missing__(self, name: str) -> str | None:
-        """Return the kind of a name in a large register group or in the module."""
+        """Return the kind of a name in a large register group or in the module; None for an unknown name."""
         for names, kind in reversed(self.banks):
             if name in names:
                 return kind
@@ -149,11 +149,11 @@ class Checker:
 
 
 def unchecked(_: Instruction) -> None:
-    """Accept any instruction; replaces `Checker.check`."""
+    """Accept any instruction; replaces `Checker.check` while checks are disabled."""
 
 
 def _vector_key(vector: Vector, declared: Callable[[str], str | None]) -> tuple[object, ...]:
-    """Return the kinds of a vector's elements: for registers the type or, if undeclared, the name."""
+    """Return the kind of each element of a vector; for a register its type or, if undeclared, its name."""
     return tuple(
         [
             declared(each.name) or each.name if type(each) is Register else shape_of(each, declared)

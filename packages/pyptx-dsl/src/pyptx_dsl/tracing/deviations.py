@@ -12,7 +12,7 @@ from pyptx_ir.values import Value, value
 
 @value
 class Deviation(Value):
-    """`leading_trivia` is the leading whitespace of a statement, `spelling` its text; None is the canonical one."""
+    """Formatting of a statement: `leading_trivia` before it, `spelling` as its source text; None is the usual one."""
 
     leading_trivia: str | None = None
     spelling: str | None = None
@@ -50,7 +50,7 @@ class NextStatement:
         self._deviation = AS_USUAL
 
     def comment(self, text: str) -> None:
-        """Add lines of comment, with their whitespace."""
+        """Append comment lines, with their leading whitespace, to those before the next statement."""
         self._comment += text
         self.waiting = True
 
@@ -69,7 +69,7 @@ class NextStatement:
         return self._deviation.unchecked
 
     def take_spelling(self) -> str | None:
-        """Return and reset only the text, for a statement that is completed later."""
+        """Return and reset only the source text of the next statement, for a statement that is completed later."""
         spelling = self._deviation.spelling
         if spelling is not None:
             self._deviation = Deviation(self._deviation.leading_trivia, None, self._deviation.unchecked)
@@ -96,7 +96,7 @@ def spelled(node: nodes.Statement, spelling: str, behind: str = "") -> str:
     from pyptx_ir.syntax import PtxSyntaxError, parse_statements, spell
 
     if _GAP.sub(" ", spelling) == spell(node) and '"' not in spelling:
-        return spelling  # differs from canonical text only in gaps between the same tokens: most texts
+        return spelling  # fast path: the tokens of the canonical text with other spaces between them
     try:
         statements = parse_statements(spelling + behind, "<spelling>")
     except PtxSyntaxError as error:

@@ -67,7 +67,7 @@ def refuse_unopened(trace: Trace) -> None:
 
 
 def _escapes_of(code: CodeType) -> Iterator[ast.stmt]:
-    """Yield the jumps out of a function's blocks; nothing if the source is unknown."""
+    """Yield the `return`, `break` and `continue` that leave a function's blocks; none if its source is unknown."""
     lines = {line for _, _, line in code.co_lines() if line is not None}
     if not any(_LEAVES.search(linecache.getline(code.co_filename, line)) for line in lines):
         return
@@ -85,7 +85,7 @@ def _escapes_of(code: CodeType) -> Iterator[ast.stmt]:
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """Context of statements: inside a block, inside one within the innermost Python loop, and followed by others."""
+    """Context of statements: in a block, in a block of the innermost loop, before others, before others in the loop."""
 
     in_block: bool = False
     in_block_of_loop: bool = False
@@ -120,7 +120,7 @@ def _escapes(body: Sequence[ast.stmt], place: _Context) -> Iterator[ast.stmt]:
 
 
 def _bodies(node: ast.AST) -> Iterator[list[ast.stmt]]:
-    """Yield the lists of statements directly inside a statement, a handler or a case."""
+    """Yield the statement lists directly inside a statement, including those of its `except` and `case` clauses."""
     for _, value in ast.iter_fields(node):
         if not isinstance(value, list):
             continue

@@ -37,7 +37,7 @@ _BRANCHES = frozenset({"bra", "brx"})
 _COMPOSED = frozenset({OffsetSlot, Scope})
 """Nodes in a scope that expand to several statements."""
 _NAMING = (nodes.Instruction, nodes.BranchTargets)
-"""Statements with labels as targets."""
+"""Statements that may name labels: branches and target lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def _let_go(trace: Trace) -> None:
 def _statements(
     scope: Scope, places: Places, sites: list[Site | None], table: LineTable | None
 ) -> Iterable[nodes.Statement]:
-    """Return the statements of a scope, and append their sites."""
+    """Return the statements of a scope, and append the site of each to `sites`."""
     if table is None and not places and _COMPOSED.isdisjoint([node.__class__ for node in scope.nodes]):
         sites += scope.sites
         return cast("list[nodes.Statement]", scope.nodes)
@@ -183,7 +183,7 @@ class _Shared:
 
 
 def _place_shared(trace: Trace) -> _Shared:
-    """Choose between static variables and one dynamic symbol."""
+    """Place shared allocations as static variables or, above the target's static limit, in one dynamic symbol."""
     layout = trace.memories.shared
     symbol = layout.base_symbol
     declared = () if symbol is None else (_extern(symbol, layout.alignment),)
@@ -199,7 +199,7 @@ def _place_shared(trace: Trace) -> _Shared:
 
 
 def _variables(layout: MemoryLayout) -> tuple[nodes.Variable, ...]:
-    """Return a declaration for each allocation in a memory."""
+    """Return a variable declaration for each allocation in a memory."""
     return tuple(
         nodes.Variable(
             space=layout.space,

@@ -31,18 +31,18 @@ _ENDS = frozenset({"bra", "brx", "ret"})
 
 @dataclass(frozen=True, slots=True)
 class LabelNames:
-    """Pattern of a function's label names: a number between two texts, of the basic block or of the label."""
+    """Pattern of a function's label names: the number of a basic block or of a label, between two texts."""
 
     before: str
     behind: str
     of_blocks: bool
 
     def name(self, number: int) -> str:
-        """Return the name with a number."""
+        """Return the label name that contains `number`."""
         return f"{self.before}{number}{self.behind}"
 
     def number(self, name: str) -> int | None:
-        """Return the number in a name; None for a name of another pattern."""
+        """Return the number in a label name; None for a name of another pattern."""
         digits = name[len(self.before) : len(name) - len(self.behind)]
         if not digits.isdecimal() or self.name(int(digits)) != name:
             return None
@@ -135,7 +135,7 @@ def name_labels(trace: Trace, names: LabelNames) -> None:
 
 
 def _take(trace: Trace, name: str, site: Site) -> None:
-    """Reserve a label name."""
+    """Reserve the name generated for a label; raise DuplicateNameError if another label has it."""
     if name in trace.names.labels:
         raise DuplicateNameError(
             f"an unnamed label gets the name {name!r}, which is already used",

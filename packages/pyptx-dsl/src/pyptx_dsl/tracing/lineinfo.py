@@ -27,7 +27,7 @@ class LineTable:
     __slots__ = ("_files", "_frames", "_functions", "_last", "_recorder", "_size")
 
     def __init__(self, recorder: Recorder) -> None:
-        """Start with no file."""
+        """Start without files and functions."""
         self._recorder = recorder
         self._files: dict[str, int] = {}
         self._functions: dict[str, int] = {}
@@ -51,7 +51,7 @@ class LineTable:
             outer = (number, frame.line)
 
     def _offset(self, frame: Frame) -> int:
-        """Return the offset of a frame's function name in the section of strings."""
+        """Return the offset in bytes of a frame's function name in `.debug_str`."""
         known = self._functions.get(frame.function)
         if known is None:
             known = self._functions[frame.function] = self._size
@@ -59,11 +59,11 @@ class LineTable:
         return known
 
     def files(self) -> tuple[nodes.File, ...]:
-        """Return the `.file` lines."""
+        """Return the `.file` directives of the files used so far."""
         return tuple(nodes.File(index=number, name=name, leading_trivia="\n") for name, number in self._files.items())
 
     def sections(self) -> tuple[nodes.Section, ...]:
-        """Return the section of function names, if helpers were inlined."""
+        """Return the `.debug_str` section with the function names; none if no helper was inlined."""
         if not self._functions:
             return ()
         rows: list[nodes.SectionData | nodes.Label] = [nodes.Label(name=_STRINGS, leading_trivia="\n")]

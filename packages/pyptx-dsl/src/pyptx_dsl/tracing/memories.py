@@ -70,7 +70,7 @@ class MemoryLayout:
         return region
 
     def beside(self) -> int:
-        """Return the bytes that the kernel uses in addition to the allocations."""
+        """Return the bytes in this memory that the kernel uses in addition to the allocations."""
         return 0
 
     def _refuse_more(self, trace: Trace, allocated: int) -> None:

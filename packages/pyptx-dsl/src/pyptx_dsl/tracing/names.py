@@ -31,7 +31,7 @@ class Hiding:
     __slots__ = ("_help", "_register", "_why")
 
     def __init__(self, register: str, why: str, help: str) -> None:
-        """Store the parts of the error message."""
+        """Store the register's name, the reason and the hint for the error."""
         self._register = register
         self._why = why
         self._help = help
@@ -65,11 +65,11 @@ class NameScope:
         self._held.extend(registers)
 
     def let_go(self) -> None:
-        """Remove the registers."""
+        """Remove the references to the scope's registers."""
         self._held.clear()
 
     def first_taken(self, names: Collection[str]) -> str | None:
-        """Return one of `names` that the scope declares, or None."""
+        """Return a name in `names` that the scope declares; None if it declares none of them."""
         if isinstance(names, NumberedNames):
             found = (name for name in (*self.taken, *(bank[0] for bank in self.banks)) if name in names)
             return next(found, None) or next((names[0] for bank in self.banks if names[0] in bank), None)
@@ -78,7 +78,7 @@ class NameScope:
         return next((name for bank in self.banks for name in names if name in bank), None)
 
     def registers(self, names: Collection[str] | None = None) -> Iterator[Handle | RegArray]:
-        """Yield the registers, including the elements of arrays; with `names` only these.
+        """Yield the scope's registers and the elements of its arrays; with `names`, only those with one of these names.
 
         For a large array, these are its existing register objects and the array itself, which creates the others.
         """
@@ -133,11 +133,11 @@ class Names:
         """Start with the name of the entry; `declared` is the checker's table."""
         self.labels: set[str] = set()
         self.scheme: LabelNames | None = None
-        """Pattern of unnamed labels when the trace ends; None keeps their numbers."""
+        """Pattern by which unnamed labels are renamed when the trace ends; None keeps their generated names."""
         self.unnamed_labels: set[str] = set()
         self._kernel = kernel
         self._declared = declared
-        self._taken: set[str] = {kernel}  # besides the outermost scope's: names of all scopes so far
+        self._taken: set[str] = {kernel}  # names of all inner scopes so far, labels, and generated names
         self._banks: list[NumberedNames] = []  # register groups of all scopes so far, too large for `_taken`
         self._hints: dict[str, int] = {}
         self._scopes = [NameScope()]
@@ -202,7 +202,7 @@ class Names:
         self._scopes[-1].hold(registers)
 
     def let_go(self) -> None:
-        """Remove the registers of a finished trace."""
+        """Remove the references to the registers of a finished trace."""
         self._scopes[0].let_go()
 
     def _cover(self, scope: NameScope, names: Collection[str]) -> None:
@@ -226,14 +226,14 @@ class Names:
         self.labels.add(name)
 
     def fresh(self, stem: str) -> str:
-        """Reserve the next free `stem_N`."""
+        """Reserve and return the next free name `stem_N`."""
         name, number = self._free(f"{stem}_", self._hints.get(stem, 0))
         self._hints[stem] = number + 1
         self._taken.add(name)
         return name
 
     def fresh_label(self, stem: str) -> str:
-        """Return an unused label; it is reserved when it is defined."""
+        """Return an unused label name; the name is reserved only when the label is defined."""
         name, number = self._free(f"$L_{stem}_", self._hints.get(stem, 0))
         self._hints[stem] = number + 1
         self.unnamed_labels.add(name)
@@ -246,15 +246,15 @@ class Names:
         return any(name in bank for bank in self._banks)
 
     def enter(self) -> None:
-        """Open a scope."""
+        """Open a scope for the names of a `{ … }`."""
         self._scopes.append(NameScope())
 
     def enter_body(self) -> None:
-        """Declare in the outermost scope until `leave_body`."""
+        """Declare names in the outermost scope until `leave_body`."""
         self._scopes.append(self._scopes[0])
 
     def leave_body(self) -> None:
-        """Declare in the previous scope again."""
+        """Declare names in the scope that was innermost before `enter_body` again."""
         self._scopes.pop()
 
     def leave(self) -> None:

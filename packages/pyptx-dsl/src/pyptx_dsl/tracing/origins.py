@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import Frame
 
 Line: TypeAlias = "tuple[int, int, Site | None]"
-"""One statement (or brace) in the order of the text: the newlines before and in it, and its site."""
+"""One statement or brace: the number of newlines in the text before it, the number inside it, and its site."""
 
 
 class Origins(Mapping[int, "tuple[Frame, ...]"]):
@@ -73,5 +73,5 @@ def line_sites(first: int, lines: Iterable[Line]) -> dict[int, Site]:
 
 
 def height(lines: Iterable[Line]) -> int:
-    """Return the number of newlines before and in the statements."""
+    """Return the number of newlines before and inside consecutive statements."""
     return sum([before + within for before, within, _ in lines])

@@ -10,7 +10,7 @@ from pyptx_ir.syntax import operands as tree
 
 Places = Mapping[str, tuple[str, int]]
 
-_PLAIN: frozenset[type] = frozenset({tree.Register, tree.Immediate})  # most operands: without symbols
+_PLAIN: frozenset[type] = frozenset({tree.Register, tree.Immediate})  # no symbols; most operands
 
 
 def rebase(instruction: nodes.Instruction, places: Places) -> nodes.Instruction:

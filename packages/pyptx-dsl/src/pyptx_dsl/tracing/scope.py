@@ -27,6 +27,6 @@ class Scope:
         self.closing_trivia = leading_trivia
 
     def spell(self, node: nodes.Instruction, spelling: str) -> None:
-        """Set the text of one of the last instructions; raise SpellingError if it parses to another statement."""
+        """Set the source text of an instruction; raise SpellingError if the text parses to another statement."""
         index = next(index for index in range(len(self.nodes) - 1, -1, -1) if self.nodes[index] is node)
         self.nodes[index] = rewritten(node, node.leading_trivia, spelled(node, spelling))

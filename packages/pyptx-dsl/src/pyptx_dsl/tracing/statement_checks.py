@@ -53,7 +53,7 @@ class StatementChecker:
 
 @until_plugins_change(maxsize=1 << 10)
 def _fault_of_head(head: tuple[nodes.Statement, ...]) -> Finding | None:
-    """Return the first error in a head; most modules of a process have the same head."""
+    """Return the first error in a head; cached because most modules of a process have the same head."""
     from pyptx_ir.isa.modules.one_by_one import OneByOne
 
     return OneByOne(head).of_head()

@@ -69,15 +69,15 @@ class Trace:
         self.declarations: StatementChecker | None = None  # set by a module, or created at the first check
         self.names = Names(name, self.checker.declared)
         self.globals: list[nodes.Statement] = []
-        self.descriptors: dict[tuple[str, str], Reg] = {}  # by tensor and kind
-        self.parameter_types: Mapping[str, PtxType | None] = {}  # as declared in the function; None for an array
+        self.descriptors: dict[tuple[str, str], Reg] = {}  # register of each descriptor, by tensor name and kind
+        self.parameter_types: Mapping[str, PtxType | None] = {}  # types in the function's header; None for an array
         self.faults: list[TraceError] = []
         """Errors detected where they could not be raised; the first is raised when the trace ends."""
         self.tma_slots = "value"
         self.unopened: dict[int, tuple[str, Site]] = {}
-        """Blocks created but not entered yet (`ptx.if_` without its `with`), by the number of the promise."""
+        """Blocks that no `with` has entered yet, such as a bare `ptx.if_(p)`, by the number that `promise` returned."""
         self.notes: dict[object, object] = {}
-        """State that a namespace keeps during one trace (the open `if_` of `else_`, …), by a key of its own."""
+        """State of namespaces during one trace, such as the `if_` of an `else_`, by a key of each namespace."""
         self.label_count = 0
         self.statement_count = 0
         self.prologue = Scope(1, usual_trivia(0))
@@ -150,7 +150,7 @@ class Trace:
         return register
 
     def promise(self, what: str) -> int:
-        """Record a block that a `with` must enter; return the number with which it is marked as entered."""
+        """Record a block that a `with` must enter; return its key in `unopened`, from which entering removes it."""
         self._promises += 1
         self.unopened[self._promises] = (what, self.recorder.capture(sys._getframe(1)))  # noqa: SLF001  as above
         return self._promises
@@ -344,7 +344,7 @@ class Trace:
 
     @contextmanager
     def in_prologue(self) -> Generator[None]:
-        """Put the statements of a `with` block at the start of the body, where they dominate all others."""
+        """Put the statements of a `with` block at the start of the body, which executes before all other statements."""
         outside, self._next = self._next, NextStatement()
         self._scopes.append(self.prologue)
         self.names.enter_body()
@@ -381,7 +381,7 @@ def _plain_guard(predicate: str) -> nodes.Guard:
 
 
 def _placed(node: nodes.Statement, leading_trivia: str) -> nodes.Statement:
-    """Return a node with other leading whitespace."""
+    """Return a node with this leading whitespace, and with its own source text."""
     return node if node.leading_trivia is leading_trivia else rewritten(node, leading_trivia, node.raw)
 
 

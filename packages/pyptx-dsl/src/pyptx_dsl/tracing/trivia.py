@@ -26,7 +26,7 @@ def usual_trivia(indent: int) -> UsualLead:
 
 
 def left_open(module: nodes.Module) -> nodes.Module:
-    """Return a traced module in which usual whitespace is None, to be formatted by a style."""
+    """Return a traced module with None in place of usual whitespace, so that a style formats these places."""
     return replace(module, body=_left_open(module.body))
 
 
@@ -41,7 +41,7 @@ def _opened(node: nodes.Statement) -> nodes.Statement:
         case nodes.Function(body=nodes.Block() as body):
             return replace(node, leading_trivia=_said(node.leading_trivia), body=_block(body))
         case nodes.Section():
-            # Lines of data and labels keep their types.
+            # `_left_open` returns statements of the same types.
             lines = cast("tuple[nodes.SectionData | nodes.Label | nodes.Invalid, ...]", _left_open(node.body))
             return replace(
                 node, leading_trivia=_said(node.leading_trivia), body=lines, closing_trivia=_said(node.closing_trivia)

@@ -89,14 +89,14 @@ def _shortest(left: Sequence[int], right: Sequence[int], steps: int) -> Pairs | 
 
 
 def _goes_down(furthest: dict[int, int], diagonal: int, distance: int) -> bool:
-    """Return whether an insertion reaches the diagonal furthest."""
+    """Return whether the furthest path to a diagonal ends with an insertion, not with a deletion (Myers 1986)."""
     if diagonal in (-distance, distance):
         return diagonal == -distance
     return furthest[diagonal - 1] < furthest[diagonal + 1]
 
 
 def _run(left: Sequence[int], right: Sequence[int], at: int, other: int) -> int:
-    """Return the position in `left` after the run of equal entries that starts at the two positions."""
+    """Return the position in `left` after the equal entries from `at` in `left` and from `other` in `right`."""
     end = min(len(left), len(right) + at - other)
     shift = other - at
     while at < end and left[at] == right[at + shift]:

@@ -34,8 +34,8 @@ class _Operand(NamedTuple):
 class ChangeReasons(NamedTuple):
     """Declarations of both modules, and the renaming from the first to the second.
 
-    `kinds` contains, for each token, the kind of declaration that each of its names refers to. An undeclared name is
-    there itself, in a tuple.
+    `kinds` contains, for each token, the kind of declaration that each of its names refers to. For an undeclared name
+    it contains a tuple with the name.
     """
 
     before: Declarations

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Places:
-    """Lines of a module's text, which is emitted at the first query."""
+    """Line numbers of items in a module's text, which is emitted at the first query."""
 
     def __init__(self, module: Module) -> None:
         self._module = module

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pyptx_ir.diff.result import Change, Comparison, FunctionDifference, StatementLine
 
 _MARKS: Final = {"same": " ", "removed": "-", "added": "+"}
-_COLOURS: Final = {"-": "31", "+": "32", "@": "36", "!": "33", "*": "1"}  # colors of git
+_COLOURS: Final = {"-": "31", "+": "32", "@": "36", "!": "33", "*": "1"}  # ANSI colors, as in `git diff`
 _WIDEST: Final = 120  # maximum characters shown of a statement; initializers can have megabytes
 
 

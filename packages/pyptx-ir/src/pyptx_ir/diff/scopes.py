@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
 _DIGITS: Final = "0123456789"
-_MOST_DIGITS: Final = 18  # a longer number is not a register's
+_MOST_DIGITS: Final = 18  # a name with more trailing digits is not a numbered register
 
 
 class Declaration(NamedTuple):

@@ -20,7 +20,7 @@ _GIB: Final = 1 << 30
 
 
 class Device(Protocol):
-    """Attributes used of `pyptx_launch.driver.Device`."""
+    """Attributes of `pyptx_launch.driver.Device` that the doctor reads."""
 
     @property
     def ordinal(self) -> int:
@@ -49,7 +49,7 @@ class Device(Protocol):
 
 
 class Driver(Protocol):
-    """Functions used of `pyptx_launch.driver`."""
+    """Functions of `pyptx_launch.driver` that the doctor calls."""
 
     def reason(self) -> str | None:
         """Return the reason why launches are impossible, or None."""

@@ -20,7 +20,8 @@ def distributed(
 ) -> Fragment:
     """Return the layout of a matrix distributed by rows, `beside` consecutive elements per lane of a group.
 
-    `repeated`: how often each element is held. `warps`: number of warps, each with a consecutive share of the rows.
+    `repeated`: number of copies of each element within its lane. `warps`: number of warps, each with a consecutive
+    share of the rows.
     """
     along = _steps(columns, beside)
     lane_columns, tile_columns = along[1], along[2]

@@ -38,7 +38,7 @@ N = TypeVar("N", bound=Number)
 class Stride(NamedTuple):
     """Step in the matrix for one bit of lane or element; `product` distinguishes matrices that a warp holds at once.
 
-    If all three are 0, both places hold the same element.
+    If all three are 0, the bit distinguishes two copies of the same element.
     """
 
     row: int = 0
@@ -46,11 +46,11 @@ class Stride(NamedTuple):
     product: int = 0
 
 
-_ROW, _COLUMN, _PRODUCT = range(3)  # indices of the fields of a Step
+_ROW, _COLUMN, _PRODUCT = range(3)  # indices of the fields of a Stride
 
 
 class ElementPosition(NamedTuple):
-    """Location of an element: number `element` of `lane`, at bit `shift` of register `register`."""
+    """Location of a matrix element: index `element` within `lane`, at bit `shift` of register `register`."""
 
     lane: int
     element: int
@@ -112,7 +112,7 @@ class Fragment:
         return _sum(lane, tuple([step[axis] for step in self.lanes]), start)
 
     def places(self, row: int, column: int, product: int = 0) -> tuple[ElementPosition, ...]:
-        """Return all places of an element, by lane; several if the layout repeats elements."""
+        """Return all locations of a matrix element, by lane; several if the layout repeats elements."""
         found = _places(self).get((row, column, product))
         if found is None:
             raise ValueError(f"element ({row}, {column}) is outside {self.title} ({self.rows} x {self.columns})")

@@ -1,7 +1,7 @@
 """Fragments of MMA with sparse A. Manual: "Sparse matrix storage", "… fragments … with sparse matrix A".
 
-Only the nonzero half of the elements of A is stored. The metadata contains their positions in 2-bit fields. It is
-distributed to some of the four lanes of a group; a selector chooses them.
+Only the nonzero half of the elements of A is stored. The metadata contains their positions in 2-bit fields. Some of the
+four lanes of a group hold the metadata; the instruction's sparsity selector chooses these lanes.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _HALF_ROWS = 8
 
 @dataclass(frozen=True, slots=True)
 class Sparsity:
-    """Sparsity of A: of each `chunk` consecutive elements `kept` are stored, in units of `together`.
+    """Sparsity of A: of each `chunk` consecutive elements `kept` are stored, in units of `together` elements.
 
-    Each unit has `fields` fields of metadata. A lane that stores metadata serves 16 rows if `both_halves`, otherwise 8.
+    Each unit has `fields` fields of metadata. The metadata of a lane covers 16 rows if `both_halves`, otherwise 8.
     """
 
     chunk: int
@@ -34,7 +34,8 @@ class Sparsity:
     both_halves: bool
 
 
-# 2 of 4 elements; 1 of 2, given by two fields that read 0b1110 or 0b0100; 2 pairs of 4.
+# Stored: of 16- or 8-bit elements 2 of 4; of 32-bit ones 1 of 2, by two fields with 0b1110 or 0b0100; of 4-bit ones 2
+# of 4 pairs.
 _HALVES = Sparsity(4, 2, 1, 1, both_halves=True)
 _WORDS = Sparsity(2, 1, 1, 2, both_halves=True)
 _BYTES = Sparsity(4, 2, 1, 1, both_halves=False)
@@ -54,9 +55,9 @@ def sparse_fragment(shape: str, element: str) -> Fragment:
 def metadata_fragment(shape: str, element: str) -> Fragment:
     """Return the layout of the 2-bit metadata fields, as held by the lanes of selector 0.
 
-    Lanes without metadata repeat lanes that have it; `selected_lanes` returns the lanes that are read. The fields of a
-    lane follow its row. With 16-bit or wider elements, a lane has the fields of row g in its lower half and of row g +
-    8 in its upper half.
+    Lanes without metadata repeat the fields of other lanes; `selected_lanes` returns the lanes that the MMA reads. The
+    fields of a lane are consecutive along its row. With 16-bit or wider elements, the lower half of a lane's register
+    has the fields of row g and the upper half those of row g + 8.
     """
     m, _, k = sizes(shape)
     kind = SPARSITY[BITS[element]]

@@ -111,7 +111,8 @@ def _read(pattern: Pattern, words: Mapping[str, str], count: int) -> _Form:
 def nearest(instruction: Instruction) -> Bound | None:
     """Return an instruction bound to the closest form; None if there is none. For experiments.
 
-    The fewest possible modifiers are left out. The number of operands must match the row; their types are not checked.
+    As few of the instruction's modifiers as possible are ignored. The number of operands must match the row; the types
+    of operands are not checked.
     """
     name, *modifiers = instruction.opcode
     count = len(instruction.operands)

@@ -133,7 +133,7 @@ def judgement_on(
 
 
 def out_of_range(instruction: Instruction, choices: tuple[tuple[tuple[int, Limits], ...], ...]) -> Verdict | None:
-    """Return the verdict if the constants satisfy no set of limits; the form that fails last is assumed."""
+    """Return an error if each set of limits excludes a constant; the form with the last excluded operand is assumed."""
     outside: list[tuple[int, Limits, str]] = []
     for limits in choices:
         for index, limit in limits:
@@ -258,5 +258,5 @@ def _fitting(
 
 
 def _progress(fault: OperandFault) -> int:
-    """Return the rank of a fault: the form whose operands match the longest is assumed to be intended."""
+    """Return the rank of a fault: the form with the most matching operands before the fault is assumed to be meant."""
     return -1 if fault.operand is None else fault.operand

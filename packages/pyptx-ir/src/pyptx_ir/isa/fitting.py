@@ -73,7 +73,7 @@ def _counted(count: int) -> str:
 
 
 def placed(places: list[OperandSlot], count: int) -> list[OperandSlot]:
-    """Return the descriptions that apply to `count` operands: optional ones are dropped, the last first."""
+    """Return the descriptions of `count` operands: surplus optional operands are dropped, the last first."""
     surplus = len(places) - count
     kept: list[OperandSlot] = []
     for place in reversed(places):

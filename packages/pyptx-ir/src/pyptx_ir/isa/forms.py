@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def register_type(name: str) -> str | None:
-    """Return the type in the name of a form's register."""
+    """Return the type in the name of a form's register, `u32` of `%u32_1`; None for any other name."""
     stem, _, number = name.removeprefix("%").rpartition("_")
     return stem if name.startswith("%") and number.isdigit() else None
 
@@ -86,7 +86,7 @@ def _variants(
 
 
 def _with(pattern: Pattern, choices: list[list[str]], base: list[str], *changes: tuple[int, str]) -> tuple[str, ...]:
-    """Return `base` with some modifiers replaced, and with the rest of their optional groups."""
+    """Return `base` with the modifiers in `changes`, and with the other modifiers of their optional groups."""
     words = list(base)
     for place, word in changes:
         group = pattern.items[place].group

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pyptx_ir.isa.constant_values import constant_value, fault_of_integer
 from pyptx_ir.isa.scalar_types import SIZES, is_bits, is_integer
 
-__all__ = ["Limits", "constant_value", "fault_of_integer", "limits_of_type", "parse_limits"]  # two for others
+__all__ = ["Limits", "constant_value", "fault_of_integer", "limits_of_type", "parse_limits"]  # with two re-exports
 
 _SPAN = re.compile(r"(-?\d+)\.\.(-?\d+)(?: by (\d+))?")
 _WORDS = 1 << SIZES["b64"]
@@ -29,7 +29,7 @@ class Limits:
     elements: tuple[Limits, ...] = ()
 
     def allow(self, value: int) -> bool:
-        """Return whether a constant may have this value; the sign of the 64 bits does not matter."""
+        """Return whether a constant may have this value, read as a signed or as an unsigned 64-bit integer."""
         return self._allows(value) or self._allows(value - _WORDS) or self._allows(value + _WORDS)
 
     def _allows(self, value: int) -> bool:
@@ -38,7 +38,7 @@ class Limits:
         return self.least <= value <= self.most and (value - self.least) % self.step == 0
 
     def __str__(self) -> str:
-        """Return the words for an error message."""
+        """Return the allowed values, as text for an error message."""
         if self.choices:
             return " or ".join(map(str, self.choices))
         return f"{self.least} to {self.most}" + (f" in steps of {self.step}" if self.step > 1 else "")

@@ -44,7 +44,7 @@ def pyptx_instructions() -> Sequence[InstructionRow]:
 
 @hookimpl
 def pyptx_operand_kinds() -> Sequence[Kind]:
-    """Return the operand kinds of these rows."""
+    """Return the operand kinds of NVIDIA's rows."""
     from pyptx_ir.isa.kinds.table import KINDS
 
     return KINDS
@@ -108,7 +108,7 @@ def pyptx_commands() -> Sequence[Command]:
 
 @hookimpl
 def pyptx_sources() -> Sequence[SourceFormat]:
-    """Return the formats: PTX, listings, images, and other languages, which are rejected with an error."""
+    """Return the input formats: PTX, listings, images, and other languages, which are rejected with an error."""
     from pyptx_ir.sources.texts import FORMATS
     from pyptx_ir.toolchain.images import FORMAT
 

@@ -52,7 +52,7 @@ _ELEMENTS: dict[str, int] = {
 }
 
 WIDTHS: dict[str, int] = SIZES | _ELEMENTS | {name: SIZES.get(held[-1], 1) for name, held in HELD_BY.items()}
-"""Bits of every type; a packed type has those of its register, a predicate one."""
+"""Bits of every type; a packed type has the bits of its register, a predicate has one bit."""
 
 TYPES: frozenset[str] = frozenset(WIDTHS)
 

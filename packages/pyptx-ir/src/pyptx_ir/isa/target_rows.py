@@ -16,7 +16,7 @@ KIB = 1024
 
 
 class TargetError(PyptxError):
-    """A target that is unknown, or that does not support the request."""
+    """An unknown target, or a target that does not support a requested feature."""
 
 
 @value

@@ -14,8 +14,8 @@ from pyptx_ir.plugins.targets import find_target
 if TYPE_CHECKING:
     from pyptx_ir.isa.target_rows import TargetRow
 
-# Default versions of kernels before this table existed, for devices of compute capability 10.x and 12.x, and for all
-# others. Newer than `since`, so that more instructions (256-bit loads, …) are available.
+# Default PTX versions, by major compute capability and for all other devices; those of kernels before this table
+# existed. Newer than `since`, so that more instructions (256-bit loads, …) are available.
 _HABITUAL: dict[int, tuple[int, int]] = {10: (8, 8), 12: (8, 7)}
 _HABITUAL_OTHERWISE = (8, 5)
 

@@ -53,7 +53,7 @@ def _installed() -> dict[tuple[str, str], Candidate]:
 
     found = {
         (point.name, point.value): Candidate(point.name, point.dist.name if point.dist else "unknown", point.load)
-        for point in reversed(list(entry_points(group=GROUP)))  # the dict keeps the first of two equal ones
+        for point in reversed(list(entry_points(group=GROUP)))  # reversed: of two equal ones, the first wins
         if point.value != BASELINE
     }
     return dict(sorted(found.items()))

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @value
 class Explanation(Value):
-    """What `pyptx explain NAME` prints about a rule of the simulator or of another tool.
+    """Output of `pyptx explain NAME` for a rule of the simulator or of another tool.
 
     `tool` is the tool that reports it. `summary` is the fault in a few words, `help` the change that removes it. `page`
     is a Markdown file: why it is a fault, an example with its output, and the example without the fault.

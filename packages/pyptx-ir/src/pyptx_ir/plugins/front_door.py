@@ -1,4 +1,4 @@
-"""Modules that show a plugin's names without importing it: each is looked up at its first use (PEP 562)."""
+"""Modules that show a plugin's names without importing it: each name is looked up at its first use (PEP 562)."""
 
 from __future__ import annotations
 

@@ -116,12 +116,12 @@ class HookSpecs:
 
     @hookspec
     def pyptx_simulator_extensions(self) -> Sequence[SimulatorExtension]:
-        """Return further simulator extensions: steps, memories, engines, rules."""
+        """Return simulator extensions: instruction semantics, rules, mutations, descriptors."""
         raise NotImplementedError
 
     @hookspec
     def pyptx_explanations(self) -> Sequence[Explanation]:
-        """Return explanations of what a tool reports, for `pyptx explain`; codes of `pyptx check` have their own."""
+        """Return explanations of a tool's findings, for `pyptx explain`, except codes of `pyptx check`."""
         raise NotImplementedError
 
     @hookspec
@@ -131,7 +131,7 @@ class HookSpecs:
 
     @hookspec
     def pyptx_runtimes(self) -> Sequence[Runtime]:
-        """Return runtimes, which run kernels."""
+        """Return runtimes, which run kernels on arrays of a framework."""
         raise NotImplementedError
 
     @hookspec
@@ -146,7 +146,7 @@ class HookSpecs:
 
     @hookspec
     def pyptx_sugar_rules(self) -> Sequence[SugarRule]:
-        """Return rules for more idiomatic transpiled Python; they apply in this order, after the transpiler's own."""
+        """Return rules for more idiomatic transpiled Python; they apply in this order, before the transpiler's own."""
         raise NotImplementedError
 
     @hookspec

@@ -93,7 +93,7 @@ class Plugins:
         return found
 
     def instructions_by_package(self) -> Mapping[str, tuple[InstructionRow, ...]]:
-        """Return the rows of the instruction table by the import package of their plugin, "" for none."""
+        """Return the rows of the instruction table by their plugin's import package; "" for one outside packages."""
         self._require_all(INSTRUCTIONS)
         found: dict[str, list[InstructionRow]] = {}
         for owned in self._collect(INSTRUCTIONS).values():
@@ -177,7 +177,7 @@ class Plugins:
         return cast("tuple[CheckCode, ...]", self._loaded_rows("pyptx_check_codes"))
 
     def check_rules(self) -> tuple[CheckRule, ...]:
-        """Return the rules of `pyptx check` of the loaded plugins. Unknown instructions raise errors of the others."""
+        """Return `pyptx check` rules of loaded plugins; an unknown instruction raises the error of a failed plugin."""
         return cast("tuple[CheckRule, ...]", self._loaded_rows("pyptx_check_rules"))
 
     def semantics(self) -> tuple[Semantics, ...]:
@@ -189,7 +189,7 @@ class Plugins:
         return cast("tuple[SimulatorExtension, ...]", self._rows("pyptx_simulator_extensions"))
 
     def explanations(self) -> tuple[Explanation, ...]:
-        """Return what `pyptx explain` prints besides the codes of `pyptx check`, of the loaded plugins."""
+        """Return the explanations of the loaded plugins for `pyptx explain`, except codes of `pyptx check`."""
         return cast("tuple[Explanation, ...]", self._loaded_rows("pyptx_explanations"))
 
     def launch_attributes(self) -> tuple[LaunchAttribute, ...]:

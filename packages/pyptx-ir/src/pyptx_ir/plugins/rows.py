@@ -355,15 +355,15 @@ class SugarRule(Value):
     `plan` has those of earlier rules. Rewrites of one place are alternatives. `before` and `after` are an example: PTX
     and its Python. Every use is verified by running the printed Python; it is rejected if it does not emit its source.
 
-    Rules of plugins apply before those of the transpiler, except a rule that comes `behind` another. After `function`,
-    for example, it sees repeated code and finds its sites in each iteration.
+    Rules of plugins apply before those of the transpiler, except a rule with `behind`: it applies directly after the
+    rule of that name. After `repeat`, for example, it rewrites inside the iterations that `repeat` has found.
     """
 
     name: str
     summary: str
     before: str
     after: str
-    find: Callable[[Any, Any], Iterable[Any]]  # Any: Body, Plan and Claim of pyptx_transpile, which the core lacks
+    find: Callable[[Any, Any], Iterable[Any]]  # Any: classes of pyptx_transpile, which the core lacks
     behind: str | None = None
 
 

@@ -35,7 +35,7 @@ class Semantics(Value):
     manual: str = ""
 
     def __post_init__(self) -> None:
-        """Raise TypeError unless exactly one of the two is given."""
+        """Raise TypeError unless exactly one of `bind` and `compute` is given."""
         if (self.bind is None) == (self.compute is None):
             raise TypeError(f"semantics of {self.opcode} take either bind= or compute=")
 

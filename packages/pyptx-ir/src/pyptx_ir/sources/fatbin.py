@@ -133,7 +133,7 @@ def _entries(data: Bytes, at: int, end: int) -> Iterator[Image]:
 def _lz4(payload: bytes, image: Image) -> bytes:
     if image.size > min(LONGEST_TEXT, _LZ4_RATIO * len(payload)):
         raise _too_long(image)
-    block = importlib.import_module("lz4.block")  # by name, because it has no type information
+    block = importlib.import_module("lz4.block")  # by name: lz4 has no type information
     try:
         text: bytes = block.decompress(payload, uncompressed_size=image.size)
     except block.LZ4BlockError as error:

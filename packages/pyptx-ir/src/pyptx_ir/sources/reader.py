@@ -1,4 +1,4 @@
-"""From the name of an input to its PTX modules."""
+"""Read the PTX modules of an input, given its name."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def opened(name: str) -> CommandInput:
         with path.open("rb") as file:
             return CommandInput(name, file.read(_HEAD), path)
     if not path.exists():
-        return CommandInput(name, path=path)  # a format may use only the name; otherwise reading raises the error
+        return CommandInput(name, path=path)  # a format may need only the name; others fail to read it
     data = path.read_bytes()
     return CommandInput(name, data[:_HEAD], held=data)
 

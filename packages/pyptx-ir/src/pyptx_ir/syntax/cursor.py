@@ -105,7 +105,7 @@ class Cursor:
         return self.refuse("a string") if found is None else found[1]
 
     def refuse(self, expected: str, help: str | None = None) -> NoReturn:
-        """Raise a fault at the next lexeme, in place of `expected`."""
+        """Raise a fault at the next lexeme, which is not the `expected` one."""
         at = self.skip()
         rest = self.text[at : at + _SHOWN]
         if not rest:

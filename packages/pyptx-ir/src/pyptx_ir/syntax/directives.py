@@ -41,7 +41,7 @@ def directive(cursor: Cursor) -> Statement:
     read = _READERS.get(word[1])
     if read is not None:
         return read(cursor)
-    if word[1] in PERFORMANCE:  # as in bodies of early PTX
+    if word[1] in PERFORMANCE:  # early PTX has these in bodies, too
         return _plain(cursor, word[1])
     if word[1] in FUNCTIONS:
         return function(cursor, word[1], Qualifiers())

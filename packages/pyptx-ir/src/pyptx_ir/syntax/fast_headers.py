@@ -23,7 +23,7 @@ _HEAD = re.compile(
     rf"(?:{_LISTED}[ \t]*+)?+({NAME_TEXT})\s*+{_LISTED}",
     re.ASCII,
 )
-# Groups: a name with numbers; the numbers; a name without numbers. Anything else takes the slow path.
+# Groups: a name with numbers; the numbers; a name without numbers. The full parser reads any other text.
 _DIRECTIVE = re.compile(
     r"\s*+\.(?:(maxntid|reqntid|minnctapersm|maxnctapersm|maxnreg|maxclusterrank|reqnctapercluster)"
     rf"[ \t]++({DIGITS_TEXT}(?:,[ \t]*+{DIGITS_TEXT})*+)|(noreturn|explicitcluster|blocksareclusters))(?=\s*+[.{{;/])",

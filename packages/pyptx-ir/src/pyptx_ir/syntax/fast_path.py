@@ -69,14 +69,14 @@ _ORDINARY = re.compile(
     re.ASCII,
 )
 _VALUE = rf"[{WORD}$+\-.]++"
-# Groups: leading trivia; source text, type and values of a data line; source text and name of a label. A list ends at
-# the end of its commas, so that statements that share a line are each scanned once.
+# Groups: leading trivia; source text, type and values of a data line; source text and name of a label. A list ends
+# after its last value, so that each of several statements on a line is scanned once.
 _LINE = re.compile(
     rf"(\n|{TRIVIA_TEXT})(?:(\.(b8|b16|b32|b64)[ \t]++({_VALUE}(?:[ \t]*+,[ \t]*+{_VALUE})*+){END_OF_LINE_TEXT})"
     rf"|({_LABEL}))|",
     re.ASCII,
 )
-# `lastindex` of their matches: the group that closes last is the source text.
+# `lastindex` of a match for an instruction and for `{`: the group that closes last contains the source text.
 _INSTRUCTION, _OPEN = 2, 30
 
 _LocDraft, _DataDraft = draft(Loc), draft(SectionData)

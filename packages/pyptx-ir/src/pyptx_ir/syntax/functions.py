@@ -56,7 +56,7 @@ def function(cursor: Cursor, kind: str, qualifiers: Qualifiers) -> Function:
     if cursor.eat("("):
         at = cursor.end
         returns = parameters(cursor)
-        if kind == "entry" and not returns:  # the tree does not distinguish this from no list
+        if kind == "entry" and not returns:  # the tree can't represent an empty list of return values
             raise SyntaxFault(
                 "expected a function's name, found '('", at - 1, at, "remove the list: an entry returns nothing"
             )

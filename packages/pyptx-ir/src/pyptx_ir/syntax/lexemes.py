@@ -19,7 +19,7 @@ _LISTING = (
     r"|(?m:^)member [^\n\0]*+:(?=\r?\n)"
 )
 TRIVIA_TEXT = rf"(?:{_SPACE}|{COMMENT_TEXT}|{_LINE_MARKER}|{_LISTING})*+"
-# Frequent patterns list their characters: these are bitmaps, whereas `\w` costs a call per character.
+# Frequent patterns list their characters: `re` tests a list with a bitmap, but `\w` with a call per character.
 WORD, BLANK = "A-Za-z0-9_", r" \t\r\n\f"
 NAME_TEXT = rf"(?:[A-Za-z][{WORD}$]*+|[_$%][{WORD}$]++)"
 _FIRST = r"[.@A-Za-z_$%{}]"

@@ -49,7 +49,7 @@ def _collect(operand: Operand, found: list[str]) -> None:
                 _collect(offset, found)
         case Vector(elements) | CallList(elements) | TensorAddress(elements):
             for element in elements:
-                if element.__class__ is not Immediate:  # initializers may have thousands of them
+                if element.__class__ is not Immediate:  # initializers may have thousands of literals
                     _collect(element, found)
         case Pair(first, second) | Index(first, second):
             _collect(first, found)

@@ -204,7 +204,7 @@ class OperandParser:
             offset = self._expression(_ADDITIVE)
             if cursor.eat("]"):
                 return self._attributed(Address(base, offset))
-            # In a list the sum is an ordinary expression.
+            # Inside a bracketed list, `base+offset` is an ordinary expression.
             base = _sum(base, offset)
         base = self._continued(base, _TERNARY)
         if cursor.eat("]"):

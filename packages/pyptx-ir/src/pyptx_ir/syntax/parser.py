@@ -217,7 +217,7 @@ class _Parser:
         if header is None and isinstance(self.frames[-1].header, Section):
             cursor.refuse("a line of a section")
         if isinstance(header, Function) or isinstance(self.frames[-1].header, Section):
-            # Neither may be nested, so a missing brace is reported, not an error for the rest of the text.
+            # Functions and sections cannot be nested: report a missing brace once, not errors for the rest of the text.
             while len(self.frames) > 1:
                 self.give_up("'{' is not closed before the next function or section")
         if len(self.frames) > DEEPEST_BLOCK:

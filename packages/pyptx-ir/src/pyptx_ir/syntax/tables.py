@@ -66,7 +66,7 @@ class OperandTable(dict[str, Operand]):
         return CallList(self.split(inner))
 
     def _read(self, text: str) -> Operand:
-        """Read by the first character; operands that are not plain go to the full parser."""
+        """Read an operand by its first character; the full parser reads operands that are not plain."""
         first = text[:1]
         if first == "[":
             return self._address(text)

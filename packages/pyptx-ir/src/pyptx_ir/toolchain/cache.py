@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-# Changes with the layout of an entry or of the key.
+# First bytes of an entry; they change with the layout of entries or keys.
 _MAGIC = b"pyptx-cubin-1\n"
 _CHECKSUM_BYTES = 32
 _SUFFIX = ".cubin"

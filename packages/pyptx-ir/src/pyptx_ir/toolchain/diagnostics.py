@@ -12,7 +12,7 @@ from dataclasses import dataclass
 _LINE = re.compile(
     r"^ptxas(?: (?P<file>.*), line (?P<line>\d+);)? (?P<severity>error|fatal|warning|info) *: (?P<text>.*)$"
 )
-# Messages that contain their line in the text; line 0 means none.
+# Messages with their line number in the text; line 0 means no line.
 _ON_LINE = re.compile(
     r" (?:encountered on|in the function '[^']*' in|injected in around) line ([1-9]\d*)(?: by compiler .*)?$"
 )

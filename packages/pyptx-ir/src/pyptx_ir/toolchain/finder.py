@@ -58,7 +58,7 @@ class Tool:
 
     @property
     def identity(self) -> str:
-        """Return the properties that determine its results, for cache keys."""
+        """Name, version and build of the tool, for cache keys."""
         return f"{self.name} {self.version} {self.build}".rstrip()
 
     @property

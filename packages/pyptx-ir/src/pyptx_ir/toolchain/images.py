@@ -105,7 +105,7 @@ def _named(source: CommandInput) -> Iterator[None]:
 
 @contextmanager
 def _contents(source: CommandInput) -> Iterator[fatbin.Bytes]:
-    """Map a file, so that only the accessed pages take memory."""
+    """Open the bytes of an input; a file is mapped, so that only the accessed pages take memory."""
     if source.path is None:
         yield source.held
         return

@@ -41,7 +41,7 @@ class Versions(Observer):
     """Versions of the words of each memory; loads of one version of a word return the same value."""
 
     def __init__(self, machine: Machine) -> None:
-        """Watch a machine."""
+        """Start without versions; `machine` has the sizes of the memories."""
         self._machine = machine
         self._words: dict[Space, NDArray[np.int32]] = {}
         self._count = 0
@@ -57,13 +57,13 @@ class Versions(Observer):
     def access(
         self, space: Space, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
     ) -> None:
-        """Give written words a new version."""
+        """Assign a new version to the words that warps write."""
         del warps, lanes, pc
         if kind in {"write", "atomic"}:
             self._written(space, offsets, size)
 
     def issued(self, work: AsyncOperations) -> None:
-        """Give words that asynchronous operations write a new version."""
+        """Assign a new version to the words that asynchronous operations write."""
         for touch in work.touches:
             if touch.writes and len(touch.offsets):
                 self._written(touch.space, touch.offsets, touch.size)
@@ -94,7 +94,7 @@ class Versions(Observer):
 
 
 def loader(operands: Operands, versions: Versions) -> Callable[[Wave, Lanes], list[Number]] | None:
-    """Return a function that numbers the results of a load before it executes; None if it cannot be numbered."""
+    """Return a function that computes the value numbers of a load before it executes; None for a strong load."""
     operand, types = operands.named("a"), operands.types("d")
     if order_of(operands, reads=True, writes=False) is not None:
         return None
@@ -120,7 +120,7 @@ def loader(operands: Operands, versions: Versions) -> Callable[[Wave, Lanes], li
 
 
 def _base(operands: Operands, operand: Operand) -> Source | None:
-    """Return the base register of an address, None for another base."""
+    """Return the base register of an address; None if the base is a variable or an immediate."""
     if not isinstance(operand, Address):
         return None
     register = operands.register(operand.base)
@@ -130,7 +130,7 @@ def _base(operands: Operands, operand: Operand) -> Source | None:
 def _loaded(
     memory: SpaceMemory, lanes: Lanes, addresses: Offsets, size: int, count: int, versions: Versions
 ) -> list[Number] | None:
-    """Return the numbers of consecutive elements; None for memory that is private to a thread."""
+    """Return the value numbers of consecutive elements; None for memory that is private to a thread."""
     if memory.space not in {"global", "shared", "const", "param"}:
         return None
     offsets = memory.flat(np.broadcast_to(addresses, (lanes.height, 32)), lanes)
@@ -146,7 +146,7 @@ def _loaded(
 
 
 def _from(number: Number, base: Number | None) -> Number:
-    """Return the number of a loaded value, combined with that of its address if the address depends on data."""
+    """Return a loaded value's number, combined with the number of its address if the address depends on data."""
     if base is None or not (base.level >= DATA).any():
         return number
     depends = base.level >= DATA

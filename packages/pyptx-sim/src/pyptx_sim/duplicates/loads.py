@@ -48,7 +48,7 @@ class RacingLoads:
     lanes: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
 
     def race(self, race: Race) -> None:
-        """Record the loads of a race."""
+        """Record the racing lanes of a race's loads, if the loads are in `pcs`."""
         step, last, own = race.step, race.last, race.step.entries[race.bad]
         if step.pc in self.pcs and step.kind in {"read", "strong-read"}:
             self._add(step.pc, own[:, WARP], own[:, MASK])
@@ -75,7 +75,7 @@ class Uses(FindingLog):
 
     @classmethod
     def like(cls, log: FindingLog) -> Uses:
-        """Return an empty log with the places, origins and rules of another one."""
+        """Return an empty log with the source locations, origins and rules of `log`."""
         made = cls(log.place_of, log.opcode_of, log.origins, log.rules)
         made.used = False
         return made
@@ -83,7 +83,7 @@ class Uses(FindingLog):
     def report(
         self, rule: str, message: str, pc: int, *, other_pc: int | None = None, **details: Unpack[FindingDetails]
     ) -> None:
-        """Record the use of an undefined value."""
+        """Set `used` if the finding is the use of an undefined value."""
         del message, pc, other_pc
         cause = details.get("cause")
         self.used = self.used or rule in _RULES or (isinstance(cause, tuple) and rule in cause)
@@ -167,7 +167,7 @@ class _Needs:
 
     @classmethod
     def of(cls, operands: Operands) -> _Needs:
-        """Return the needs of an instruction."""
+        """Return the registers that an instruction needs."""
         form, guard = operands.program.forms[operands.pc], operands.instruction.guard
         places: Iterable[Operand] = operands.operands
         if form is not None:

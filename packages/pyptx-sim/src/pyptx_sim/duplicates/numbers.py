@@ -60,7 +60,7 @@ def mix(*parts: Numbers | np.uint64) -> Numbers:
 
 
 def name_number(*words: object) -> np.uint64:
-    """Return the number of some words, which is the same in every process."""
+    """Return a hash of the texts of `words`, which is the same in every process."""
     digest = blake2b("\0".join(map(str, words)).encode(), digest_size=8).digest()
     return np.uint64(int.from_bytes(digest, "little"))
 
@@ -93,12 +93,12 @@ def reduced(numbers: Numbers) -> Numbers:
 
 
 def sums(a: Numbers, b: Numbers, *, negated: bool = False) -> Numbers:
-    """Return a + b, or a - b."""
+    """Return a + b, or a - b if `negated`, modulo the prime."""
     return reduced(a + (_P - b if negated else b))
 
 
 def products(a: Numbers, b: Numbers) -> Numbers:
-    """Return a * b from the products of 31-bit halves."""
+    """Return a * b modulo the prime, from the products of 31-bit halves."""
     a_high, a_low, b_high, b_low = a >> _HALF, a & _LOW, b >> _HALF, b & _LOW
     cross = a_high * b_low + a_low * b_high
     high = ((a_high * b_high) << np.uint64(1)) + (cross >> _THIRTY)
@@ -106,7 +106,7 @@ def products(a: Numbers, b: Numbers) -> Numbers:
 
 
 def inverse(a: Numbers) -> Numbers:
-    """Return 1 / a; 0 for 0."""
+    """Return 1 / a modulo the prime; 0 for 0."""
     result = np.ones_like(a)
     for bit in f"{PRIME - 2:b}":
         result = products(result, result)
@@ -120,7 +120,7 @@ def constants(values: Array) -> Numbers:
     wide = values.astype(np.float64)
     fraction, exponent = np.frexp(np.where(np.isfinite(wide), wide, 0.0))
     mantissa = np.abs(np.ldexp(fraction, 53)).astype(np.uint64)
-    power = (exponent.astype(np.int64) - 53) % 61  # 2^61 is 1
+    power = (exponent.astype(np.int64) - 53) % 61  # 2^61 = 1 modulo the prime
     residue = products(reduced(mantissa), np.left_shift(np.uint64(1), power.astype(np.uint64)))
     signed = np.where(fraction < 0, sums(np.zeros_like(residue), residue, negated=True), residue)
     result: Numbers = np.where(np.isfinite(wide), signed, reduced(mix(value_bits(wide))))

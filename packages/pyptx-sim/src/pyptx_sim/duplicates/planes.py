@@ -37,7 +37,7 @@ _CHOSEN: Final = name_number("chosen")
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """Number of a value in each lane: `[rows|1, 32|1]` arrays. That of a `FIXED` value is a hash of the value.
+    """Value number in each lane: `[rows|1, 32|1]` arrays. The number of a `FIXED` value is a hash of the value.
 
     `leaves` are the bits (`leaf_bits`) of all loads and fixed values that the value depends on.
     """
@@ -55,25 +55,25 @@ class Number:
 
 
 def fixed(values: Array) -> Number:
-    """Return the number of `FIXED` values."""
+    """Return the value numbers of `FIXED` values."""
     strict = mix(_VALUE, value_bits(values))
     return Number(strict, reduced(strict), np.full((1, 1), FIXED), leaf_bits(strict))
 
 
 def opaque(strict: Numbers) -> Number:
-    """Return the number of a value with unknown inputs."""
+    """Return the `OPAQUE` value number with this strict number: its inputs are unknown."""
     return Number(strict, reduced(strict), np.full((1, 1), OPAQUE), leaf_bits(strict))
 
 
 def where(condition: Mask, one: Number, other: Number) -> Number:
-    """Return, per lane, the number of `one` if the condition holds, else that of `other`."""
+    """Return, per lane, the value number `one` if the condition holds, else `other`."""
     strict, exact = np.where(condition, one.strict, other.strict), np.where(condition, one.exact, other.exact)
     level = np.where(condition, one.level, other.level)
     return Number(strict, exact, level, np.where(condition, one.leaves, other.leaves))
 
 
 def highest(numbers: Sequence[Number]) -> NDArray[np.uint8]:
-    """Return the level of a value that is computed from these."""
+    """Return the level of a value that is computed from values with these numbers: their highest level."""
     level = np.full((1, 1), FIXED)
     for each in numbers:
         level = np.maximum(level, each.level)
@@ -81,7 +81,7 @@ def highest(numbers: Sequence[Number]) -> NDArray[np.uint8]:
 
 
 def chosen(condition: Mask, by: Number, one: Number, other: Number) -> Number:
-    """Return the number of `condition ? one : other`, which includes the condition's if that depends on data."""
+    """Return the value number of `condition ? one : other`; it includes `by`, the condition's, if data-dependent."""
     taken, depends = where(condition, one, other), by.level >= DATA
     if not depends.any():
         return taken
@@ -92,7 +92,7 @@ def chosen(condition: Mask, by: Number, one: Number, other: Number) -> Number:
 
 
 class Planes:
-    """Numbers of a wave's registers by slot, and the numbers of branch conditions whose lanes have not reconverged."""
+    """Value numbers of a wave's registers by slot, and of branch conditions whose lanes have not reconverged."""
 
     def __init__(self, wave: Wave) -> None:
         """Start with registers that no instruction has written."""
@@ -102,14 +102,14 @@ class Planes:
         self._count = 0
 
     def read(self, slot: int, lanes: Lanes) -> Number:
-        """Return the numbers of a register for the rows of `lanes`."""
+        """Return the value numbers of a register for the rows of `lanes`."""
         known = self._known.get(slot)
         if known is None:
             return opaque(mix(_UNKNOWN, np.full((1, 1), slot, np.uint64)))
         return _rows(known, lanes)
 
     def write(self, slot: int, lanes: Lanes, number: Number) -> None:
-        """Set the numbers of a register in the active lanes."""
+        """Set the value numbers of a register in the active lanes."""
         self._known[slot] = self._merged(self._known.get(slot), lanes, number)
 
     def _merged(self, old: Number | None, lanes: Lanes, number: Number) -> Number:
@@ -121,7 +121,7 @@ class Planes:
         return Number(strict, exact, level, merged(old.leaves, number.leaves, lanes, self._height))
 
     def fresh(self, lanes: Lanes) -> Number:
-        """Return new numbers, different in every lane."""
+        """Return new value numbers, different in every lane."""
         self._count += 1
         rows = lanes.row_numbers().astype(np.uint64)[:, None]
         lane = np.arange(32, dtype=np.uint64)[None]
@@ -165,6 +165,6 @@ class Planes:
 
 
 def _rows(number: Number, lanes: Lanes) -> Number:
-    """Return the rows of a wave's numbers for `lanes`."""
+    """Return the rows of `lanes` from a wave's value numbers."""
     strict, exact, level = lanes.select(number.strict), lanes.select(number.exact), lanes.select(number.level)
     return Number(strict, exact, level, lanes.select(number.leaves))

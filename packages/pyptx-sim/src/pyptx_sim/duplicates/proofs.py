@@ -80,7 +80,7 @@ class _Case:
 
     @classmethod
     def of(cls, watched: Watched) -> _Case:
-        """Return the case of a launch."""
+        """Return the possibly benign races among the findings of a launch."""
         case, program = cls(watched, Slice(watched.program)), watched.program
         for key in watched.machine.log.pairs():
             rule, *pcs = key
@@ -95,7 +95,7 @@ class _Case:
         stores = [key for key in watched.checker.reports.equal_stores if stores_values(program, key[1])]
         case.equal = [key for key in stores if stored_constants(program, key[1]) is None]
         if any(layout.body for layout in program.functions.values() if layout is not program.entry):
-            case.stores, case.equal = [], []  # calls are not numbered
+            case.stores, case.equal = [], []  # values passed in calls are not numbered
         case.racing = RacingLoads(frozenset(case.load_of(key) for key in case.loads))
         return case
 
@@ -106,12 +106,12 @@ class _Case:
             self.stores.append(key)
 
     def load_of(self, key: Key) -> int:
-        """Return the instruction of a race that is a load."""
+        """Return the pc of the load of a race between a load and another access."""
         return next(pc for pc in key[1:] if self.watched.program.sites[pc].instruction.opcode[0] == "ld")
 
     @property
     def store_pcs(self) -> frozenset[int]:
-        """The stores to compare."""
+        """Pcs of the racing stores whose values are compared."""
         return frozenset(pc for key in (*self.stores, *self.equal) for pc in key[1:])
 
     def number(self, machine: Machine, checker: RaceChecker) -> None:

@@ -46,7 +46,7 @@ class Selection:
 
 
 def selections(program: Program, branches: Iterable[Branch]) -> list[Selection]:
-    """Return the branches of a program that only select."""
+    """Return the branches of a program that only select register values."""
     return [_selection(program, branch) for branch in branches if branch.certain and _only_selects(program, branch)]
 
 
@@ -88,13 +88,13 @@ class _Parted:
     """The lanes of a wave that took branches by undefined conditions and have not reconverged."""
 
     def __init__(self, wave: Wave) -> None:
-        """Start without lanes."""
+        """Start without diverged lanes."""
         self._height = wave.height
         self._lanes: dict[int, Mask] = {}
         self._origins: dict[int, Origin] = {}
 
     def branch(self, wave: Wave, lanes: Lanes, selection: Selection) -> None:
-        """Record lanes whose condition is undefined."""
+        """Record the lanes whose branch condition is undefined."""
         bits = selection.condition.read(wave, lanes)
         if bits is not None:
             parted = self._lanes.setdefault(selection.pc, np.zeros((self._height, WARP), np.bool_))
@@ -102,7 +102,7 @@ class _Parted:
             self._origins[selection.pc] = selection.condition.origin(wave)
 
     def meet(self, wave: Wave, lanes: Lanes, selection: Selection) -> None:
-        """Mark the registers that these lanes have written since the branch as undefined."""
+        """Mark the registers that the recorded lanes have written since the branch as undefined."""
         parted = self._lanes.get(selection.pc)
         if parted is None:
             return
@@ -114,7 +114,7 @@ class _Parted:
 
 
 def branching(operands: Operands, following: int, selection: Selection) -> Terminator:
-    """Return the branch of a selection, which records the lanes with an undefined condition."""
+    """Return the terminator of a selecting branch that also records the lanes with an undefined condition."""
     terminator = compile_bra(operands.unchecked(), following)
 
     def end(wave: Wave, group: Group) -> int | None:
@@ -126,7 +126,7 @@ def branching(operands: Operands, following: int, selection: Selection) -> Termi
 
 
 def meeting(action: Action, met: Sequence[Selection]) -> Action:
-    """Return the first step of the block in which lanes reconverge."""
+    """Return the first step of the block in which the lanes of the selections `met` reconverge."""
 
     def step(wave: Wave, lanes: Lanes) -> None:
         for each in met:
@@ -137,7 +137,7 @@ def meeting(action: Action, met: Sequence[Selection]) -> Action:
 
 
 def meeting_end(terminator: Terminator, met: Sequence[Selection]) -> Terminator:
-    """Return the terminator of such a block, for a block without other steps."""
+    """Return the terminator of a block in which lanes reconverge, for a block without other steps."""
 
     def end(wave: Wave, group: Group) -> int | None:
         for each in met:

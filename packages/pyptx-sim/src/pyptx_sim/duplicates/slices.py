@@ -33,11 +33,11 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A branch at `pc` that may diverge, the blocks where its lanes reconverge, and the registers written before those.
+    """A branch at `pc` that may diverge, the blocks where its lanes reconverge, and the registers written before.
 
-    `between` are the blocks in between. `certain`: the lanes reconverge in one block, the immediate postdominator.
-    Otherwise some lanes exit first. Then `joins` are all blocks that every successor reaches, and `written` are the
-    registers of all following blocks.
+    `between` are the blocks before reconvergence. `certain`: the lanes reconverge in one block, the immediate
+    postdominator. Otherwise some lanes exit first. Then `joins` are all blocks that every successor reaches, and
+    `written` are the registers that all following blocks write.
     """
 
     pc: int
@@ -52,7 +52,7 @@ class Slice:
     """The backward slice of a program."""
 
     def __init__(self, program: Program) -> None:
-        """Slice a program."""
+        """Prepare slices of `program`."""
         self._program = program
 
     @cached_property
@@ -66,7 +66,7 @@ class Slice:
         return tuple(_branches(self._program, self.uses))
 
     def of(self, slots: Iterable[int]) -> frozenset[int]:
-        """Return the registers that these depend on, themselves included: sources, addresses, guards and branches."""
+        """Return `slots` and all registers that they depend on: in sources, addresses, guards and branches."""
         needed = set(slots)
         while True:
             known = len(needed)

@@ -40,7 +40,7 @@ class SourceValue:
 
     @property
     def residue(self) -> Numbers:
-        """The exact number of a float; for a constant, its value as a residue."""
+        """Exact number of a float; for a constant, its value as a residue."""
         number, values = self.number, self.values
         if self.ptx_type not in FLOATS or number.level.min() != FIXED:
             return number.exact
@@ -53,7 +53,7 @@ class SourceValue:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A source operand of type `ptx_type`; `other` is a number for the part of the register, None for all of it."""
+    """Source operand of type `ptx_type`; `other` is a hash of the part of `register` read, None for all of it."""
 
     read: Reader
     ptx_type: str

@@ -52,7 +52,7 @@ class StoreSite:
 
     @classmethod
     def of(cls, program: Program, pc: int) -> StoreSite:
-        """Return the site of an instruction."""
+        """Return the store site of the instruction at `pc`."""
         operands = Operands(program, program.sites[pc], checked=False)
         if program.sites[pc].instruction.opcode[0] == "stmatrix":
             return cls._of_matrices(operands)
@@ -71,7 +71,7 @@ class StoreSite:
         return cls(given, -(-move.stored // 8), ROW, parts, lambda held: held[registers, :, holders].swapaxes(1, 2))
 
     def numbers(self, wave: Wave, lanes: Lanes) -> tuple[NDArray[Any], ...]:
-        """Return strict and exact number, whether inputs are unknown, and leaves of each store, `[height, 32]` each."""
+        """Return, `[height, 32]` each, a store's strict and exact numbers, whether inputs are unknown, and leaves."""
         given = [each(wave, lanes).number for each in self.sources]
         size = np.full((1, 1), self.size, np.uint64)
 

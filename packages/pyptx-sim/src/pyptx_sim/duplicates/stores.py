@@ -35,11 +35,11 @@ class Relation(IntEnum):
     EQUAL = 0
     """The same instructions compute both from the same inputs."""
     ROUNDED = 1
-    """Both are equal in exact arithmetic."""
+    """Both values are equal in exact arithmetic."""
     UNKNOWN = 2
-    """One has unknown inputs, or both depend on the same inputs in different ways."""
+    """One value has unknown inputs, or both values depend on the same inputs in different ways."""
     DIFFERENT = 3
-    """They depend on different inputs."""
+    """The values depend on different inputs."""
 
 
 @dataclass(slots=True)
@@ -62,13 +62,13 @@ class _Units:
 
     @classmethod
     def fresh(cls, count: int) -> _Units:
-        """Return units without a store."""
+        """Return `count` units without a store."""
         strict, exact, leaves = (zeros(count, np.uint64) for _ in range(3))
         return cls(strict, exact, zeros(count, np.bool_), leaves, zeros(count, np.int32))
 
 
 class StoredNumbers(Observer):
-    """Compares the numbers of racing stores; must observe accesses after the race checker."""
+    """Observer that compares the value numbers of racing stores; it must observe accesses after the race checker."""
 
     def __init__(self, machine: Machine, sites: Mapping[int, StoreSite]) -> None:
         """Observe the stores of a machine at `sites`, by pc."""
@@ -78,10 +78,10 @@ class StoredNumbers(Observer):
         self._memories: dict[Space, _Units] = {}
         self._now: tuple[NDArray[Any], ...] | None = None
 
-    # --- code -----------------------------------------------------------------------------------
+    # --- instrumented code ----------------------------------------------------------------------
 
     def around(self, block: Block) -> Block:
-        """Return a block that numbers its stores."""
+        """Return a block whose steps also number the values of its stores."""
         return replace(block, steps=tuple((pc, self._numbered(pc, action)) for pc, action in block.steps))
 
     def _numbered(self, pc: int, action: Action) -> Action:
@@ -136,7 +136,7 @@ class StoredNumbers(Observer):
     # --- races ----------------------------------------------------------------------------------
 
     def race(self, race: Race) -> None:
-        """Compare the values of racing entries with those of the stores that they race with."""
+        """Compare the values of the racing stores of this instruction with those of the earlier stores."""
         step, last, now = race.step, race.last, self._now
         for other_pc in np.unique(last[:, PC]).tolist():
             key = (race.rule, step.pc, int(other_pc))

@@ -41,7 +41,7 @@ __all__ = ["tracked"]
 
 @dataclass(frozen=True, slots=True)
 class Tracker:
-    """Instruments the instructions of a program that write registers in `slots`."""
+    """Instrumentation of the instructions of a program that write registers in `slots`."""
 
     program: Program
     slice: Slice
@@ -98,7 +98,7 @@ def _block(tracker: Tracker, block: Block, branches: Mapping[int, Branch], joine
 
 @dataclass(frozen=True, slots=True)
 class _Numbered:
-    """Numbering of an instruction's results under its guard; `keeps`: fixed results keep their exact numbers."""
+    """Numbering of an instruction's results under its guard; `keeps`: `FIXED` results keep their exact numbers."""
 
     numbering: Numbering
     results: Sequence[RegisterBinding | None]
@@ -125,7 +125,7 @@ def _numbered(action: Action, how: _Numbered) -> Action:
 
 
 def _by_value(wave: Wave, lanes: Lanes, register: RegisterBinding, number: Number, *, keeps: bool) -> Number:
-    """Return the number of a register; in lanes with a fixed value, the number of that value."""
+    """Return the value number of a register; in lanes where it is `FIXED`, the hash of the register's contents."""
     held = wave.registers[register.slot]
     if number.level.min() != FIXED or held is None:
         return number

@@ -61,7 +61,7 @@ class Meaning:
 
     @property
     def number(self) -> np.uint64:
-        """Number of the function."""
+        """Hash of the function's opcode and types."""
         return name_number(*self.words)
 
 
@@ -98,7 +98,7 @@ def _exact(meaning: Meaning, given: Sequence[SourceValue]) -> Numbers:
 
 
 def _leaves(numbers: Sequence[Number]) -> Numbers:
-    """Return the leaves of a value that is computed from these."""
+    """Return the leaves of a value that is computed from values with these numbers."""
     leaves: Numbers = np.zeros((1, 1), np.uint64)
     for each in numbers:
         leaves = leaves | each.leaves
@@ -113,7 +113,7 @@ def _part(index: int) -> np.uint64:
 
 
 def unpacked(count: int, whole: SourceValue) -> list[Number]:
-    """Return the numbers of the `count` parts of a value; `packed` gives the number of the value again."""
+    """Return the numbers of the `count` parts of a value; `packed` of these parts returns the number of the value."""
     number = whole.number
     strict = [number.strict ^ _part(index) for index in range(count)]
     exact = [sums(number.exact, reduced(np.full((1, 1), _part(index)))) for index in range(count)]
@@ -121,7 +121,7 @@ def unpacked(count: int, whole: SourceValue) -> list[Number]:
 
 
 def packed(given: Sequence[SourceValue]) -> Number:
-    """Return the number of a value with these parts."""
+    """Return the number of the value that consists of these parts."""
     parts, level = [each.number for each in given], highest([each.number for each in given])
     whole = parts[0].strict ^ _part(0)
     together = np.logical_and.reduce([whole == each.strict ^ _part(index) for index, each in enumerate(parts)])
@@ -148,7 +148,7 @@ def among_lanes(meaning: Meaning, given: Sequence[SourceValue], lanes: Lanes) ->
     together = each_lane.sum(axis=1, keepdims=True, dtype=np.uint64)
     level = np.broadcast_to(highest([each.number for each in given]), mask.shape)
     level = np.where(mask, level, FIXED).max(axis=1, keepdims=True)
-    level = np.maximum(level, LAUNCH)  # the simulator may execute several such instructions together, later
+    level = np.maximum(level, LAUNCH)  # several warp-wide instructions may be executed together, later
     by_lane = np.where(mask, _leaves([each.number for each in given]), np.uint64(0))
     leaves = np.bitwise_or.reduce(by_lane, axis=1, keepdims=True)
     members = given[-1].number.strict if given else np.zeros((1, 1), np.uint64)

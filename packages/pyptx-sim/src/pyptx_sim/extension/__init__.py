@@ -100,5 +100,5 @@ __all__ = [
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """Raise AttributeError with the present name of a renamed one."""
+        """Raise AttributeError; for the old name of a renamed attribute, the error states the present name."""
         raise missing_attribute(__name__, name)

@@ -1,4 +1,4 @@
-"""Matrices in registers that the simulator keeps as matrices until operations have completed (`Wave.deferred`)."""
+"""Register fragments that the simulator keeps as whole matrices until operations complete (`Wave.deferred`)."""
 
 from __future__ import annotations
 

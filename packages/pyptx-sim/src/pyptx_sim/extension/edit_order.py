@@ -28,7 +28,7 @@ def nothing(node: Statement) -> Empty:
 
 
 def beside(node: Instruction) -> Instruction:
-    """Return a copy that follows another statement on the same line."""
+    """Return a copy of an instruction, formatted to follow another statement on the same line."""
     return evolve(node, leading_trivia=" ")
 
 

@@ -69,7 +69,7 @@ def drop(site: MutationSite) -> Iterator[Change]:
 
 
 def drop_with(distance: int, *opcode: str) -> Edit:
-    """Remove the instruction and the one at `distance`, if the latter's opcode starts with `opcode`."""
+    """Remove the instruction and the one `distance` statements later, if the latter's opcode starts with `opcode`."""
 
     def edit(site: MutationSite) -> Iterator[Change]:
         other = site.neighbour(distance)
@@ -313,7 +313,7 @@ def shrink_mask(index: int) -> Edit:
 
 
 def one_more_rank(site: MutationSite) -> Iterator[Change]:
-    """Copy a tile of one more dimension, at coordinate 0 of that dimension."""
+    """Increase the rank of a tensor copy by one: the opcode's dimension, and a coordinate 0."""
     node = site.instruction
     ranks = [word for word in node.opcode if word in {"1d", "2d", "3d", "4d"}]
     for index, operand in enumerate(node.operands):
@@ -327,7 +327,7 @@ def one_more_rank(site: MutationSite) -> Iterator[Change]:
 
 
 def elect_all(site: MutationSite) -> Iterator[Change]:
-    """Elect every lane."""
+    """Replace `elect.sync` by a `setp` that is true in every lane."""
     node = site.instruction
     if isinstance(node.operands[0], Pair):
         zero = Immediate("0")

@@ -126,7 +126,7 @@ def _semantics() -> Mapping[tuple[str, ...], tuple[Semantics, ...]]:
 
 @until_plugins_change(maxsize=1 << 12)
 def meaning_of(opcode: tuple[str, ...]) -> InstructionSemantics | tuple[Semantics, ...] | None:
-    """Return the step or the semantics with the longest matching opcode prefix; None if there is none."""
+    """Return the step or the semantics rows with the longest matching opcode prefix; None if no prefix matches."""
     steps, semantics = _steps(), _semantics()
     for length in range(len(opcode), 0, -1):
         words = opcode[:length]
@@ -138,6 +138,6 @@ def meaning_of(opcode: tuple[str, ...]) -> InstructionSemantics | tuple[Semantic
 
 
 def step_of(opcode: tuple[str, ...]) -> InstructionSemantics | None:
-    """Return the step for an opcode; None if there is none."""
+    """Return the step with the longest matching opcode prefix; None if no plugin defines one."""
     found = meaning_of(opcode)
     return found if isinstance(found, InstructionSemantics) else None

@@ -19,9 +19,9 @@ Severity: TypeAlias = Literal["error", "warning", "note"]
 class FindingDetails(TypedDict, total=False):
     """Optional arguments of `report`.
 
-    `label` states what the instruction did: the kind of access and its thread (default: the opcode); `other_label` is
-    that of the second instruction. `notes` are facts that explain the fault. `help` and `severity` override the rule's.
-    `count` is the number of lanes (1).
+    `label` states what the instruction did: the kind of access and its thread (default: the opcode); `other_label`
+    states it for the second instruction. `notes` are facts that explain the fault. `help` and `severity` override the
+    rule's. `count` is the number of lanes at fault (default: 1).
 
     Reports with equal rule and `cause` are merged into one finding, and their counts add up. The default cause is the
     pair of instructions.

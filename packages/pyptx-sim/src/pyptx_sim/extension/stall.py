@@ -1,4 +1,4 @@
-"""Waits of lanes that are not barriers of the machine."""
+"""Waits of lanes for objects of an extension, other than barriers and mbarriers."""
 
 from __future__ import annotations
 

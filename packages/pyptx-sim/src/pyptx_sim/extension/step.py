@@ -61,7 +61,7 @@ class InstructionSemantics:
       `warp`, all warps of a `warpgroup`, or none (`""`). With None the modifiers `.sync` and `.aligned` decide: they
       require the lanes of a `membermask` if the instruction has one, else the whole warp.
     - `synchronizes_warp`: the instruction synchronizes the lanes, as `bar.warp.sync` does: earlier accesses of each
-      happen before later ones of all.
+      lane happen before later accesses of all lanes.
     - `blocks`: the instruction may block or be re-executed; it gets a basic block of its own.
     - `signals_mbarrier`: the instruction may complete an mbarrier phase: always (True), or with the given modifier.
     - `async_registers`: registers that its asynchronous operations use after issue.

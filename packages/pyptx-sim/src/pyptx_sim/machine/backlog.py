@@ -16,7 +16,7 @@ class Backlog:
     `most`: maximum number of clusters that are resident together. If the launch does not specify a number (`said`),
     fewer clusters of a `cancellable` grid are resident, so that some remain to be canceled: a quarter of all, or a
     number that a random schedule draws for each wave. A random schedule also refuses some requests although clusters
-    remain, as a device does that needs the space for another grid.
+    remain, like a device that needs the space for another grid.
     """
 
     def __init__(

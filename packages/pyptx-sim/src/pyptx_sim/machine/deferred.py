@@ -34,7 +34,7 @@ class DeferredRegisters:
         wave.engine.when_completed(self.flush)
 
     def matrix(self, slots: tuple[int, ...], distribution: Distribution, warps: IntArray) -> DeferredMatrix:
-        """Return the matrices in registers `slots` of each unit; the rows of `warps` are the warps of each unit."""
+        """Return the matrices in registers `slots`, one per unit; row i of `warps` are the warps with matrix i."""
         known = self._known.get(slots)
         if known is None or known.distribution is not distribution:
             self.flush()
@@ -42,7 +42,7 @@ class DeferredRegisters:
         return known
 
     def set(self, matrix: DeferredMatrix, units: IntArray, values: Array) -> None:
-        """Set the matrices of some units; `flush` writes them to the registers."""
+        """Set the matrices of the units with indices `units`; `flush` writes them to the registers."""
         matrix.put(units, values)
         if not any(each is matrix for each in self._changed):
             self._changed.append(matrix)
@@ -55,7 +55,7 @@ class DeferredRegisters:
 
 
 class DeferredMatrix:
-    """Matrices in one set of registers: one for each unit of warps of the wave."""
+    """Matrices in one set of registers: one for each unit (group of warps that hold one matrix) of the wave."""
 
     def __init__(self, wave: Wave, slots: tuple[int, ...], distribution: Distribution, warps: IntArray) -> None:
         """Start with unknown register contents."""
@@ -90,7 +90,7 @@ class DeferredMatrix:
         self._changed[:] = False
         starts = np.arange(len(units)) * self.distribution.size
         index = self.distribution.elements[:, None, :, :] + starts[:, None, None]
-        taken = self._values[units].reshape(-1).take(index, mode="clip")  # all are in range; "raise" would check first
+        taken = self._values[units].reshape(-1).take(index, mode="clip")  # indices are in range; "raise" would check
         registers = self._current()
         put_rows(registers.reshape(-1, WARP), self._rows(units), taken.view(np.uint32).reshape(-1, WARP))
         self._registers = registers
@@ -119,7 +119,7 @@ class DeferredMatrix:
         return registers
 
     def _rows(self, units: IntArray) -> IntArray:
-        """Return the rows of the units' warps in the stack of all registers, register by register."""
+        """Return the rows of the units' warps in the registers as `[registers * warps, 32]`, register by register."""
         first = np.arange(len(self._slots)) * self._wave.height
         return (first[:, None] + self._warps[units].reshape(-1)).reshape(-1)
 

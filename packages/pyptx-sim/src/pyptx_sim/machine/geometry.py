@@ -52,7 +52,7 @@ def _is_count(value: object, least: int = 1) -> bool:
 
 
 def volume(extent: Extent) -> int:
-    """Return the number of elements of an extent."""
+    """Return the volume of an extent: its x, y and z counts multiplied."""
     return extent[0] * extent[1] * extent[2]
 
 

@@ -44,7 +44,7 @@ class Grids:
         self._seen = self._foreign = self._before = 0
 
     def launched_behind(self, before: Machine) -> None:
-        """Make `before` the prerequisite grid; this grid may start as soon as its CTAs allow."""
+        """Make `before` the prerequisite grid; this grid may start once every CTA of `before` has released it."""
         self.before = before
         self._machine.observers.launched_behind(before.observers)
 
@@ -111,7 +111,7 @@ class Grids:
         wave.machine.observers.grids_complete(*wave.splits.lanes(ids))
 
     def describe(self, warp: int) -> str:
-        """Return the description of a warp's wait."""
+        """Return why a warp waits, for the report of a deadlock."""
         del warp
         return "waiting for the prerequisite grid (griddepcontrol.wait)"
 
@@ -133,8 +133,8 @@ class Grids:
 def run_in_order(machines: Sequence[Machine], seed: int) -> bool:
     """Run grids in stream order; dependent grids may overlap prerequisite grids. Return False after a deadlock report.
 
-    Overlapping grids take steps in turn with seed 0, in random order with any other seed. A late schedule runs a
-    prerequisite grid only when its dependent grids cannot continue.
+    Overlapping grids take steps in turn with seed 0, in random order with any other seed. With `delay_async`, a
+    prerequisite grid runs only when its dependent grids cannot continue.
     """
     with np.errstate(all="ignore"):
         if not _Stream(machines, seed).run():

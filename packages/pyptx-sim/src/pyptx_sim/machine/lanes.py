@@ -84,7 +84,7 @@ class Lanes:
 
     @classmethod
     def of_thread(cls, warp: int, lane: int) -> Lanes:
-        """Return one lane of a warp."""
+        """Return active lanes that consist of one lane of a warp."""
         mask, active = _one_lane(lane)
         one = cls(np.array([warp], np.int64), mask, 1, whole=False)
         one._active = active

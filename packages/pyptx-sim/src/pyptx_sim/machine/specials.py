@@ -44,7 +44,7 @@ def _tid(geometry: Geometry, axis: int) -> Array:
     return index[:1] if geometry.launch.warps_per_cta == 1 else index
 
 
-# Functions of a geometry and an axis.
+# Special registers with components: value from the wave's geometry and an axis (0 for x).
 _VECTORS: dict[str, Callable[[Geometry, int], Array]] = {
     "tid": _tid,
     "ntid": lambda g, axis: _one(g.launch.block[axis]),
@@ -75,7 +75,7 @@ _SCALARS: dict[str, Callable[[Geometry], Array]] = {
     "current_graph_exec": lambda _: _one(0),
 }
 
-# Shared memory reserved for system software, before the program's: its ends, its size and two parts.
+# Shared memory reserved for system software, before the program's shared memory: its bounds, size and two parts.
 _RESERVED = {
     "reserved_smem_offset_begin": 0,
     "reserved_smem_offset_end": SHARED_BASE,
@@ -84,9 +84,9 @@ _RESERVED = {
     "reserved_smem_offset_1": SHARED_BASE // 2,
 }
 _CLOCKS = frozenset({"clock", "clock64", "clock_hi", "globaltimer", "globaltimer_lo", "globaltimer_hi"})
-# Manual: "%total_smem_size": allocation granularity of shared memory; (first target, from it on, before it).
+# Manual: "%total_smem_size". (first target of a new granularity, bytes from this target on, bytes before it).
 _UNITS = (80, 128, 256)
-# Bytes that each register adds to the CTA's own shared memory.
+# Bytes that the value of each special register includes besides the CTA's own shared memory.
 _OWN = {"total_smem_size": 0, "aggr_smem_size": SHARED_BASE}
 
 
@@ -164,7 +164,7 @@ class Specials:
         return aligned(machine.shared_end - SHARED_BASE, unit if number >= first else before)
 
     def _clock(self, base: str) -> int:
-        # Time also advances between waves.
+        # The clock also counts the steps of earlier waves.
         cycles = (self._wave.machine.steps + self._wave.steps) * _CYCLES_PER_STEP
         if base in {"clock_hi", "globaltimer_hi"}:
             return cycles >> 32

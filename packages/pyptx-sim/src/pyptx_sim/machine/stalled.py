@@ -23,7 +23,7 @@ class Stalled:
     __slots__ = ("_ids", "_wave")
 
     def __init__(self, wave: Wave, ids: IntArray) -> None:
-        """Wrap splits by their numbers."""
+        """Refer to the splits `ids` of `wave`."""
         self._wave = wave
         self._ids = ids
 
@@ -54,7 +54,7 @@ class Stalled:
         self._wave.resume(self._ids)
 
     def acquire(self, owner: KeyOwner, key: Hashable = None, phase: int = 0) -> None:
-        """Acquire, for all splits, the release at an owner's `key` in a phase (`ExecutionContext.release`)."""
+        """Acquire, in all lanes, the releases at an owner's `key` in a phase (`ExecutionContext.release`)."""
         wave, splits = self._wave, self._wave.splits
         if wave.machine.observers.active and len(self._ids):
             pc = int(splits.site[self._ids[0]])

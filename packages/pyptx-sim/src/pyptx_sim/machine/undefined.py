@@ -63,7 +63,7 @@ class UndefinedRegisters(dict[int, Undefined]):
         """Start with the registers that the program may read before it has written them."""
         super().__init__()
         self._wave = wave
-        self._missed: dict[tuple[tuple[int, ...], bytes | None], bool] = {}  # results of `misses` since the last change
+        self._missed: dict[tuple[tuple[int, ...], bytes | None], bool] = {}  # cached `misses`; cleared on change
         kinds = {slot: shadow_dtype(register.width) for slot, register in registers.items()}
         unknown = {
             kind: Undefined(np.broadcast_to(~np.zeros((1, 1), kind), (wave.height, 32)), None)

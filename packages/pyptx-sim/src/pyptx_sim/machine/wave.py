@@ -37,7 +37,7 @@ T = TypeVar("T")
 KeyOwner: TypeAlias = "Space | type[object]"
 """Owner of keys at which lanes release and acquire: a memory space or a class of an extension."""
 _BLANK = np.zeros((1, 1), np.uint32)  # contents of registers until the asynchronous write completes
-_FIRST_PLACE = -(1 << 40)  # below the places of barriers
+_FIRST_PLACE = -(1 << 40)  # places from here down are keys; barriers are above
 
 
 class Wave:
@@ -115,7 +115,7 @@ class Wave:
         self.splits = WarpSplits(self.live, program.entry_block(program.entry.name))
         self.specials = Specials(self)
         self.rank: IntArray = geometry.rank
-        # Contribution of the CTA's rank to a shared address.
+        # Bits of the CTA's rank in a shared address, per warp.
         clustered = machine.launch.cluster_size > 1
         self.rank_base: IntArray = (self.rank if clustered else np.zeros(1, np.int64))[:, None] << RANK_SHIFT
         self.pc = self.steps = self.version = self.progress = 0
@@ -172,7 +172,7 @@ class Wave:
         return known
 
     def place(self, owner: KeyOwner, key: Hashable) -> int:
-        """Return the place (not an mbarrier) by which observers identify an owner's key for release and acquire."""
+        """Return the negative number that observers receive instead of an mbarrier offset, for an owner's key."""
         return _FIRST_PLACE - self._places.setdefault((owner, key), len(self._places))
 
     def memory(self, space: Space | str) -> SpaceMemory:

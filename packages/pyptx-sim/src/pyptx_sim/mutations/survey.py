@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyptx_sim.workers import Workers
 
 Outcome: TypeAlias = Literal["found", "wrong", "refused", "survived"]
-"""`found`: findings. `wrong`: none, but the trial's assertion failed. `refused`: an error ended the run."""
+"""`found`: findings. `wrong`: no findings, but the trial's assertion failed. `refused`: an error ended the run."""
 
 
 class Trial(Protocol):
@@ -50,8 +50,8 @@ def survey(mutants: Iterable[Mutant], trial: Callable[[Module], Trial], *, worke
     """Run each mutant through `trial` and return the outcomes.
 
     The trial runs the given module with all checks, raises AssertionError if the numbers are wrong, and returns an
-    object with the findings. It must let a clean kernel pass. It may run several schedules and return the findings of
-    one. Findings take precedence over numbers: a trial that returns findings need not compare results.
+    object with the findings. For a correct kernel it must return no findings. It may run several schedules and return
+    the findings of one. Findings take precedence over numbers: a trial that returns findings need not compare results.
 
     `workers` is a number of processes (1: this one, 0: one per processor), or an executor of `concurrent.futures`.
     Except with 1, the trial must be picklable, like a function of a module. Verdicts are the same, in the order of the

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from pyptx_sim.numerics.sparse_operands import SparseSelection
 
 Sum: TypeAlias = Callable[[Array, Array, Array], Array]
-"""From a, b and the addend c to the elements of d."""
+"""Function from a, b and the addend c to the elements of d."""
 
 SparseSum: TypeAlias = Callable[[Array, Array, Array, Array], Array]
-"""From the metadata register, a, b and the addend c to the elements of d."""
+"""Function from the metadata register, a, b and the addend c to the elements of d."""
 
 _I64 = np.int64
 _LIMITS: Final = (-(1 << 31), (1 << 31) - 1)

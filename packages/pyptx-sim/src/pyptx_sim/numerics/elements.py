@@ -112,7 +112,7 @@ def _elements_in(fragment: Fragment, grid: tuple[int, int]) -> Array:
 
 
 def _along(steps: Sequence[int]) -> Array:
-    """Return, for each number with `len(steps)` bits, the sum of the steps of its set bits."""
+    """Return, for each number below `2 ** len(steps)`, the sum of `steps[bit]` over its set bits."""
     numbers = np.arange(1 << len(steps), dtype=np.int64)
     return np.asarray(sum((numbers >> bit & 1) * step for bit, step in enumerate(steps)) + np.zeros_like(numbers))
 

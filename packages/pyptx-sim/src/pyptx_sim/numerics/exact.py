@@ -18,12 +18,12 @@ def _parts(value: float) -> tuple[int, int]:
 def round_quotient(numerator: int, denominator: int, exponent: int, mode: str) -> float:
     """Return `numerator / denominator * 2**exponent`, not 0, rounded in direction `mode`; `denominator > 0`."""
     negative, size = numerator < 0, abs(numerator)
-    length = size.bit_length() - denominator.bit_length() + exponent  # of the integral part, or one more
+    length = size.bit_length() - denominator.bit_length() + exponent  # bits of the integral part, or one more
     unit = max(length - _PRECISION - 2, _LEAST - 2)
     shift = exponent - unit
     scaled, base = (size << shift, denominator) if shift >= 0 else (size, denominator << -shift)
     quotient, rest = divmod(scaled, base)
-    quotient |= bool(rest)  # two spare bits and a sticky one: enough for every mode
+    quotient |= bool(rest)  # two guard bits and a sticky bit: enough for every mode
     drop = max(quotient.bit_length() - _PRECISION, _LEAST - unit)
     kept, lost, half = quotient >> drop, quotient & ((1 << drop) - 1), 1 << (drop - 1)
     away = {

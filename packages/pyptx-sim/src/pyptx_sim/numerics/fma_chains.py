@@ -4,8 +4,8 @@ A dot product starts with s = +0 and computes s = fma(a[k], b[k], s) for k = 0, 
 is +0. The order of BLAS depends on the CPU, the size, and the position in the matrix. The AVX-512 kernels of OpenBLAS
 0.3.31 compute such chains. Its AVX2 kernels do so inside a float32 matrix, and split its edges into two chains, of even
 and of odd k. Rows and columns of zeros around the matrix make the edges irrelevant; zeros at every odd k make one of
-the two chains zero. Tests at the first MMA of a type choose between these. A BLAS without FMA is used if all products
-are exact. Otherwise NumPy computes one FMA at a time for all dot products.
+the two chains zero. Tests at the first MMA of a type choose between these methods. A BLAS without FMA is used if all
+products are exact. Otherwise NumPy computes one FMA at a time for all dot products.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def one_by_one(a: Array, b: Array) -> Array:
 
 
 def prefixes(a: Array, b: Array) -> Iterator[Array]:
-    """Yield the dot products over the first k, the first two, and so on."""
+    """Yield the dot products over the first element along K, the first two elements, and so on."""
     fma = _multiply_add if _exact_products(a, b) else _FMA[a.dtype.name]
     right = b if b.ndim > a.ndim else b[..., None, :, :]
     zero = a.dtype.type(0)
@@ -104,7 +104,7 @@ def framed(a: Array, b: Array) -> Array:
 
 
 def _placed(values: Array, first: int, count: int) -> Array:
-    """Return `count` vectors of zeros with `values` at position `first`."""
+    """Return `count` vectors: `values` from index `first` on, and zeros elsewhere."""
     given = values.shape[-2]
     if count == given:
         return values

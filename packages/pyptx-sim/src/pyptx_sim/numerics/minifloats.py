@@ -70,7 +70,7 @@ def _nearest_code(size: Array, layout: Minifloat) -> Array:
     # Half of the dropped part, minus one, plus the last bit kept: the carry then rounds to nearest even.
     carry = ((bits >> np.uint32(drop)) & np.uint32(1)) + np.uint32((1 << (drop - 1)) - 1)
     normal = ((bits + carry) >> np.uint32(drop)) - np.uint32((127 - bias) << layout.mantissa_bits)
-    # Adding a number whose last bit is the smallest subnormal rounds the others to a multiple of that subnormal.
+    # Adding `anchor`, whose last bit is the smallest subnormal, rounds each magnitude to a multiple of that subnormal.
     anchor = np.float32(2.0 ** (1 - bias + drop))
     subnormal = (size + anchor).view(np.uint32) - anchor.view(np.uint32)
     return np.where(size < np.float32(2.0 ** (1 - bias)), subnormal, normal).astype(np.uint8)

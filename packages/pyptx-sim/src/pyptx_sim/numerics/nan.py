@@ -14,7 +14,7 @@ F16_NAN = 0x7FFF
 # Out-of-bounds value of tensor copies, which fma.oob recognizes; measured on an H200 (`tests/golden`). The manual ("Out
 # of Boundary Access") does not specify the bits of this NaN.
 OUT_OF_BOUNDS = 0x7FF7
-F64_HIGH_NAN = 0x7FFFFFFF00000000  # of rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64
+F64_HIGH_NAN = 0x7FFFFFFF00000000  # NaN of rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64
 
 
 def has_nan(values: Array) -> bool:

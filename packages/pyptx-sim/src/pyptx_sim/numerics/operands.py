@@ -14,7 +14,7 @@ from pyptx_sim.operation import Array
 
 Widen: TypeAlias = Callable[[Array], Array]
 
-_TF32_BITS = np.uint32(0xFFFFE000)  # sign, 8 exponent bits, 10 mantissa bits; the others are ignored
+_TF32_BITS = np.uint32(0xFFFFE000)  # sign, 8 exponent and 10 mantissa bits; the 13 low bits are ignored
 _F32 = np.float32
 
 
@@ -26,7 +26,7 @@ def _tf32(bits: Array) -> Array:
 def _table(element: str) -> Array:
     """Return the value of every code of a format of at most 8 bits."""
     codes = np.arange(256, dtype=np.uint8)
-    if element == "e2m1":  # in the middle of its byte
+    if element == "e2m1":  # the code is in bits 2 to 5 of its byte
         codes = codes >> np.uint8(2)
     if element == "b4":  # packed
         return decode(codes, MINIFLOATS["e2m1"]).view(np.float16).astype(_F32)

@@ -31,7 +31,7 @@ COMPARISONS: Final = {
     "==": np.equal,
     "!=": np.not_equal,
 }
-_STEPS: Final = 256  # per weight, or per distance between two levels
+_STEPS: Final = 256  # steps of a weight, and between two levels of detail
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ class Sampler:
         asked += [] if self.compare is None else [(self.compare, tuple(COMPARISONS))]
         for word, known in asked:
             if word not in known:
-                raise LaunchError(f"a sampler knows no {word!r}", help=f"it is one of {', '.join(known)}")
+                raise LaunchError(f"unknown sampler option {word!r}", help=f"use one of: {', '.join(known)}")
 
     def mode(self, axis: int) -> str:
         """Return the address mode of an axis, 0 for x."""

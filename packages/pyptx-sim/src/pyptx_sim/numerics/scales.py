@@ -15,7 +15,7 @@ from pyptx_sim.numerics.minifloats import E4M3, decode
 if TYPE_CHECKING:
     from pyptx_sim.operation import Array
 
-_BIAS = 127  # of the exponents of ue8m0
+_BIAS = 127  # exponent bias of ue8m0
 _NAN_CODE = 0xFF
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 _SIGN = np.uint32(0x80000000)
 _EXPONENT = np.uint32(0x7F800000)
 _ONE = np.uint32(1)
-_SMALLEST_NORMAL = 0x00FFFFFF  # of the bits shifted left by one, less one
+_SMALLEST_NORMAL = 0x00FFFFFF  # least normal number: its bits, shifted left by one, minus one
 
 _HALF_SIGN = np.uint16(0x8000)
 _HALF_EXPONENT = np.uint16(0x7C00)

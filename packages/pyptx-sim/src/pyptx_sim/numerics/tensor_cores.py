@@ -26,7 +26,7 @@ _F64 = np.float64
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """Tensor cores of targets from `since` on: `fraction` bits below the largest term, `bytes` of a row at once."""
+    """Tensor cores of targets from `since` on: `fraction` bits below the largest term, `bytes` of a row per sum."""
 
     since: int
     fraction: int
@@ -53,7 +53,7 @@ _ADA, _ADA_FP8 = 89, Model(13, 16, 13)
 # The warpgroup MMA of Hopper has the same precision, over all of K.
 _WARPGROUP_FP8 = Model(13, 32, 13)
 _BYTES: Final = {"f16": 2, "bf16": 2, "tf32": 4, **dict.fromkeys(("e4m3", "e5m2", "e3m2", "e2m3", "e2m1"), 1)}
-_SCALED_LENGTH: Final = 128  # the maximum K
+_SCALED_LENGTH: Final = 128  # terms: the maximum K
 _SCALED_FOUR_BITS: Final = Model(35, _SCALED_LENGTH, group=16)
 # Exponent of the smallest normal number, used for the alignment of subnormal operands and addends.
 _LEAST: Final = {

@@ -82,7 +82,7 @@ def _precise(function: Callable[[Decimal], Decimal]) -> Callable[[float], Decima
 
 
 def _exp2(x: Decimal) -> Decimal:
-    if x == x.to_integral_value():  # 2^-150 is the midpoint of 0 and the least float32
+    if x == x.to_integral_value():  # exactly: 2^-150 is the midpoint of 0 and the least float32
         return Decimal(math.ldexp(1.0, int(x)))
     return (x * Decimal(2).ln()).exp()
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.program.program import Program, Site
 
-# Control flow is not followed past these instructions; the code that they reach may read the predicate.
+# The analysis does not follow control flow past these instructions; the code that they reach may read the predicate.
 _AWAY = frozenset({"call", "brx"})
 _ENDS = frozenset({"exit", "trap", "ret"})
 

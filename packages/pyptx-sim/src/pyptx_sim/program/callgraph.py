@@ -73,7 +73,7 @@ class CallGraph:
         return tuple(order)
 
     def is_recursive(self, name: str) -> bool:
-        """Return whether `name` may be entered again while it runs."""
+        """Return whether a call of `name` may lead to another call of `name` before it returns."""
         seen: set[str] = set()
         rest = list(self.callees(name))
         while rest:

@@ -76,7 +76,7 @@ def shape_of(
 
 
 def variable_shape(variable: Variable, declarator: Declarator) -> Shape:
-    """Return the shape of one variable of a declaration; an initializer gives the length of an open array."""
+    """Return the shape of one variable of a declaration; an initializer determines an omitted first extent."""
     initializer = declarator.initializer
     count = len(initializer.elements) if isinstance(initializer, Vector) else None
     return shape_of(variable.type, variable.vector, declarator.dimensions, variable.alignment, count)

@@ -28,7 +28,7 @@ def innermost_loops(successors: Edges, first: int) -> Iterator[tuple[int, ...]]:
             within = {block: () if block in entries else predecessors[block] & part for block in part}
             order = _flow_order(within)
             if order is None:
-                pending.append(part - entries if entries else frozenset())  # without an entry, it is unreachable
+                pending.append(part - entries if entries else frozenset())  # a part without an entry is unreachable
             elif len(entries) == 1:
                 yield order
 

@@ -38,7 +38,7 @@ ALL_BYTES = 0xFFFFFFFF
 class Site:
     """Instruction at `pc`; `ordinal` numbers the modules' instructions in reading order (-1: not in a module).
 
-    `used_bytes`: mask of the loaded bytes that matter. Manual: "Pragma Strings: used_bytes_mask".
+    `used_bytes`: mask of the loaded bytes that are used. Manual: "Pragma Strings: used_bytes_mask".
     """
 
     pc: int

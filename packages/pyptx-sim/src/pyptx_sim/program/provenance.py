@@ -55,7 +55,7 @@ _UNKNOWN: Final = "unknown"
 _NUMBER: Final = "number"
 BOUNDED: Final = frozenset({"shared", "global", "const"})
 _POINTER_BYTES: Final = 4  # a narrower value cannot be an address
-# Operands that may be an address if all others are numbers.
+# Instructions whose result is an address if one of these operands is an address and all others are numbers.
 _SUMS: Final = {
     **dict.fromkeys(("add", "and", "or", "xor"), ("a", "b")),
     **dict.fromkeys(("sub", "mov", "cvt", "cvta", "shfl"), ("a",)),

@@ -2,7 +2,7 @@
 
 Verified with nvidia-cutlass-dsl 4.8, which compiles without a GPU for a `CUTE_DSL_ARCH`. With `CUTE_DSL_KEEP=ptx,ir` in
 the environment, `cute.compile(host, …)` keeps the PTX and the MLIR, which has the types of the kernel's parameters and
-the known launch properties. The shared memory size per CTA is in the lowered host function.
+the launch properties that are compile-time constants. The shared memory size per CTA is in the lowered host function.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ class CompiledFunction(Protocol):
 def from_cute(compiled: CompiledFunction, grid: Count | None, args: Sequence[object], *, entry: str = "") -> Launch:
     """Return the launch of a kernel of a compiled host function, for `run(compiled.artifacts.PTX, launch)`.
 
-    `grid` counts CTAs; None if the compiler knows it. `args` are the arguments that the host function passes to the
-    kernel, without layouts, copy atoms and MMA atoms:
+    `grid` counts CTAs; None if it is a compile-time constant. `args` are the arguments that the host function passes to
+    the kernel, without layouts, copy atoms and MMA atoms:
 
-    - for a tensor, an array: its address is passed with the extents and strides that the compiler did not know;
-    - for a tensor view with nested modes that were partly unknown, the tuple of the values passed;
+    - for a tensor, an array: its address is passed with its dynamic extents and strides;
+    - for a tensor view with nested modes, some of them dynamic, the tuple of the values passed;
     - for a TMA atom, a `WithDescriptor` array;
     - numbers.
 
@@ -178,7 +178,7 @@ def _argument(kind: str, value: object) -> Argument:
 
 
 def _structure(kind: str, layout: str, value: object) -> Argument:
-    """Return the address of an array, followed by the extents and strides that the compiler did not know."""
+    """Return the address of an array, followed by its dynamic extents and strides (unknown at compile time)."""
     inner: Any = value.array if isinstance(value, DeviceArray | Uninitialized) else value
     if not is_cpu_array(inner):
         raise LaunchError(f"expected an array for {kind}, got {type(value).__name__}")
@@ -192,7 +192,7 @@ def _structure(kind: str, layout: str, value: object) -> Argument:
 
 
 def _unknown(kind: str, text: str, numbers: Sequence[int], extents: Sequence[int] = ()) -> Iterator[np.integer[Any]]:
-    """Yield the extents or strides of an array that a layout leaves open, as passed to the kernel."""
+    """Yield the extents or strides of an array that a layout leaves dynamic (`?`), as passed to the kernel."""
     modes = list(_split(text.removeprefix("(").removesuffix(")")))
     plain = len(modes) == len(numbers) and all(map(_LEAF.fullmatch, modes))
     if not plain and "?" in text:

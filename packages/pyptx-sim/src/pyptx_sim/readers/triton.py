@@ -42,7 +42,7 @@ _ELEMENTS: Final = {
 _HALVES: Final = {"fp16": "f16", "bf16": "bf16"}
 _DESCRIPTOR = re.compile(r"tensordesc(?:_im2col)?<(\w+)\[")
 _WARP: Final = 32
-# Memory that Triton allocates for all CTAs: 3.2 passes neither, 3.4 the first, later releases both.
+# Scratch memory that Triton allocates for all CTAs: 3.2 passes no pointer, 3.4 the first, later releases both.
 _SCRATCH: Final = ("global_scratch", "profile_scratch")
 
 
@@ -183,7 +183,7 @@ class _Reader:
 def _tensor(name: str, value: object) -> tuple[Array | DeviceArray, tuple[int, ...], tuple[int, ...], bool, bool]:
     """Return the base, the shape and the strides (in elements) of the tensor of a descriptor.
 
-    Then whether out-of-bounds elements are NaN, and whether f32 is rounded to tf32.
+    The last two results are whether out-of-bounds elements are NaN, and whether f32 is rounded to tf32.
     """
     described: Any = value
     if isinstance(value, DeviceArray) or is_cpu_array(value):

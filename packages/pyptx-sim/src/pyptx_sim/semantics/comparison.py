@@ -42,7 +42,7 @@ def _ordered(a: Array, b: Array) -> Array:
     return result
 
 
-# Ordered comparisons except `!=` are false for NaN, as NumPy's are. Unordered ones are complements of the opposite.
+# Ordered comparisons are false for NaN, like NumPy's except `!=`. Unordered ones are complements of the opposite.
 _FLOAT_OPERATORS: dict[str, Compare] = {
     "eq": np.equal,
     "ne": lambda a, b: (a < b) | (a > b),

@@ -112,7 +112,7 @@ def _to_tf32(form: Bound) -> Operation:
 
 
 def _pack(form: Bound) -> Operation:
-    """Bind cvt.pack: `a` above `b`, and the lower bits of `c` above both."""
+    """Bind cvt.pack: `b` in the low bits, `a` above it, and the low bits of `c` above `a`."""
     kind = form.word("dtype")
     size = int(kind[1:])
     low, high = (-(1 << (size - 1)), (1 << (size - 1)) - 1) if kind.startswith("s") else (0, (1 << size) - 1)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _U8, _U32, _U64 = np.dtype(np.uint8), np.dtype(np.uint32), np.dtype(np.uint64)
 
-# Mode -> for each value of c[1:0], the selectors as one number, lowest byte in the lowest digit.
+# Mode of prmt -> for each value of c[1:0], the four byte selectors as hex digits, lowest byte last.
 _MODES: dict[str, tuple[int, int, int, int]] = {
     "f4e": (0x3210, 0x4321, 0x5432, 0x6543),
     "b4e": (0x5670, 0x6701, 0x7012, 0x0123),

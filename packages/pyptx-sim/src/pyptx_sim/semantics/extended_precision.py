@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.binding import Bound
 
 Step: TypeAlias = Callable[..., tuple[Array, Array]]
-"""From the operands, and the carry if it is read, to the result and the new flag."""
+"""Function from the operands, and the carry flag if it is read, to the result and the new flag."""
 
 
 def _sum(a: Array, b: Array) -> tuple[Array, Array]:

@@ -1,4 +1,4 @@
-"""Instructions without an effect here. Manual: "Miscellaneous Instructions" (9.7.19); the engine has the others."""
+"""`pmevent`, which has no effect. Manual: "Miscellaneous Instructions" (9.7.19); the engine executes the others."""
 
 from __future__ import annotations
 

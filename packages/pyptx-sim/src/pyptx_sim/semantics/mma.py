@@ -162,7 +162,7 @@ def _sums(form: Bound, types: Types) -> tuple[Sum, Callable[[str], Sum] | None]:
 
 
 def _dense(form: Bound) -> Operation:
-    # Only the oldest shape has different fragments for each layout.
+    # Only the oldest shape, m8n8k4, has fragments that depend on the layouts.
     either = form.word("alayout") and {"a": form.word("alayout"), "b": form.word("blayout")}
     return _product(form, _shares(form, "mma", either or {}))
 

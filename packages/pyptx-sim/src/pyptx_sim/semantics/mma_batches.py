@@ -27,9 +27,9 @@ _KEPT = 2
 
 
 def batching(shares: Shares, total: Sum, one: _One) -> Batch | None:
-    """Return the function that computes consecutive MMAs with `total`; each with `one` if they do not form a grid.
+    """Return the function that computes consecutive MMAs as one product with `total`.
 
-    None for instructions with several matrices.
+    MMAs that do not form a grid are computed one at a time with `one`. None for instructions with several matrices.
     """
     if any(fragment.products > 1 for fragment in (shares.a, shares.b, shares.c, shares.d)):
         return None

@@ -25,8 +25,8 @@ __all__ = ["shadow_of", "spread_of"]
 
 _Bits: TypeAlias = Sequence["Array | None"]
 
-# Operands whose bits move, or are combined per position; an undefined bit of any other operand affects the whole
-# result.
+# Operands whose bits the instruction moves, or combines per bit position. An undefined bit of any other operand
+# makes the whole result undefined.
 _MOVED: Final[dict[str, str]] = {
     **dict.fromkeys(("and", "or", "xor"), "ab"),
     **dict.fromkeys(("not", "shl", "shr", "bfe", "brev", "szext", "shfl", "movmatrix", "vote"), "a"),

@@ -33,7 +33,7 @@ def _absolute_difference(a: Array, b: Array) -> Array:
 
 
 def _average(a: Array, b: Array) -> Array:
-    """Return half the sum, rounded away from zero."""
+    """Return the average of a and b, with halves rounded away from zero."""
     total = a + b
     return (total + (total >= 0)) >> 1
 

@@ -62,7 +62,7 @@ class Flights:
         self._places = places
         self._flights: dict[int, _Flight] = {}
         self._busy: set[Track] = set()
-        self._completed: dict[GroupKind, list[tuple[_Part, Point]]] = {}  # by kind, until a thread waits
+        self._completed: dict[GroupKind, list[tuple[_Part, Point]]] = {}  # operations that no wait has observed
 
     # --- issue --------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pyptx_sim.timeline.model import Arrow, Mark, Point, Span, Timeline, Track
     from pyptx_sim.timeline.source_lines import SourceLines
 
-# All in pixels. The width of the drawing is proportional to the number of ticks, within bounds.
+# Lengths in pixels. The width of the drawing is proportional to the number of ticks, within bounds.
 _TICK, _NARROWEST, _WIDEST = 2.5, 900, 2400
 _GUTTER, _MARGIN, _ROW, _BAR, _TOP, _BOTTOM = 150, 12, 20, 15, 48, 34
 _MANY, _THIN = 8, 5  # above this number of rows per engine, bars are thin

@@ -30,7 +30,7 @@ class Track(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Name for readers."""
+        """Name of the track, as the timeline shows it: `warp 3, from lane 16`."""
         if self.engine is not None:
             return f"{self.engine} #{self.part + 1}" if self.part else self.engine
         return f"warp {self.number}, from lane {self.part}" if self.part else f"warp {self.number}"
@@ -45,7 +45,7 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Activity on a track from tick `start` up to `end`; `ended` False: it would have lasted forever."""
+    """Activity on a track from tick `start` up to `end`; `ended` False: it never ends."""
 
     track: Track
     kind: Kind
@@ -78,7 +78,7 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """Pending count and tx-count of an mbarrier from a tick on."""
+    """Phase, pending count and tx-count of an mbarrier from tick `tick` on."""
 
     cta: int
     name: str

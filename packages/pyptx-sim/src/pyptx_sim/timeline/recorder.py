@@ -79,7 +79,7 @@ class Recorder(Observer):
             return tracks
         self._close()
         geometry = wave.geometry
-        recorded = int(np.count_nonzero(geometry.numbers < self._ctas))  # a prefix, since CTAs launch in order
+        recorded = int(np.count_nonzero(geometry.numbers < self._ctas))  # the first slots: CTAs launch in order
         tracks = WarpTracks(wave, recorded * geometry.launch.warps_per_cta, self.timeline, self._places)
         self._tracks, self._flights = tracks, Flights(tracks, self.timeline, self._places)
         x, y, z = geometry.ctaid
@@ -102,7 +102,7 @@ class Recorder(Observer):
             if cta < self._ctas:
                 self.timeline.counts.append(Count(cta, wave.mbarriers.name(offset), now, *pending))
 
-    # --- asynchronous work --------------------------------------------------------------------------
+    # --- asynchronous operations --------------------------------------------------------------------
 
     def issue(self, item: Item) -> None:
         """Record that an item is issued."""
@@ -145,7 +145,7 @@ class Recorder(Observer):
     def signal(
         self, place: int, phase: int, warps: Offsets, masks: Masks, pc: int, *, scope: str, releases: bool
     ) -> None:
-        """Record that warps arrive."""
+        """Record the arrival of warps as the latest arrival in an mbarrier phase."""
         del masks, pc, scope, releases
         point = self._here(int(warps[-1]))
         if point is not None:
@@ -167,7 +167,7 @@ class Recorder(Observer):
                 self.timeline.arrows.append(Arrow("arrival", causes.arrival, point))
             self._tracks.woken.discard(point.track)
 
-    # --- findings, and the end ----------------------------------------------------------------------
+    # --- findings, and the end of waves and of the run ----------------------------------------------
 
     def found(self, heading: str, pc: int) -> None:
         """Mark a finding at the current instruction."""

@@ -24,7 +24,7 @@ class SourceLines:
     """Instructions of a program with their source locations."""
 
     def __init__(self, program: Program, origins: Mapping[int, tuple[Frame, ...]]) -> None:
-        """Look up pcs of `program`; `origins` maps PTX lines to Python frames."""
+        """Describe instructions of `program`; `origins` maps PTX lines to Python frames."""
         self._program = program
         self._origins = origins
 

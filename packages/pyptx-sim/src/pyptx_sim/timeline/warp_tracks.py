@@ -42,7 +42,7 @@ class _Run:
     lanes: int
 
     def continues(self, now: int, label: str, block: int, lanes: int) -> bool:
-        """Return whether the same lanes continue at once, under the same label, with a later block."""
+        """Return whether the same lanes execute a later block under the same label, without a tick in between."""
         return self.end == now and self.block < block and self.label == label and self.lanes == lanes
 
 
@@ -181,7 +181,7 @@ class WarpTracks:
                 self._begin_wait(track, what, now)
 
     def _tracks(self, which: Mask) -> dict[Track, int]:
-        """Return the tracks of some of the splits, with the numbers of the splits."""
+        """Return the tracks of the recorded splits among `which`, with the indices of the splits."""
         splits = self.wave.splits
         ids = np.flatnonzero(which & (splits.warp < self.rows))
         first = splits.mask[ids].argmax(axis=1).tolist()
@@ -236,7 +236,7 @@ class WarpTracks:
         details = {**details, **wait.details()}
         self._timeline.add(Span(track, "wait", wait.name, wait.start, end, wait.what[2], details, ended))
 
-    # --- the end ------------------------------------------------------------------------------------
+    # --- end of the wave or of the run --------------------------------------------------------------
 
     def cut(self, now: int) -> None:
         """Truncate the runs of the current block at tick `now`."""

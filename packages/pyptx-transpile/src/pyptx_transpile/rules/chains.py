@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["ELIF", "Chain", "are_ways", "branch_rewrite", "defines_label", "is_forward", "join_of"]
 
 _LEAVES = frozenset({"bra", "brx", "exit", "ret"})
-_FEWEST = 2  # conditions of a chain
+_FEWEST = 2  # minimum conditions of a chain
 
 
 def is_forward(body: Body, jump: Jump) -> bool:
@@ -211,7 +211,7 @@ def _chain(body: Body, plan: RewritePlan, jump: Jump, first: Predicate) -> Chain
 
 
 def _next(body: Body, jump: Jump, join: int) -> Predicate | None:
-    """Return the condition at the start of the other path of a branch, if its blocks have the same join."""
+    """Return the condition at the start of a branch's taken path, if the blocks of that condition join at `join`."""
     start = jump.target + 1
     for at in (start, start + 1):
         other = body.jump_at(at)

@@ -29,7 +29,7 @@ _ENDS = frozenset({"bra", "exit", "ret", "trap"})
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """Guard of the branch at `at`; if `start` is less, includes the instruction at `start` that computes it."""
+    """Guard of the branch at `at`; if `start` < `at`, includes the instruction at `start` that computes it."""
 
     at: int
     start: int
@@ -71,7 +71,7 @@ class Predicate:
 
 
 def _fits(printer: BodyPrinter, line: str) -> bool:
-    return 4 * printer.page.indent + len(line) < WIDTH  # and a colon
+    return 4 * printer.page.indent + len(line) < WIDTH  # a colon follows
 
 
 def predicates(body: Body, at: int, *, late: bool = False) -> Iterator[Predicate]:

@@ -22,7 +22,7 @@ __all__ = ["BLOCK", "EXIT"]
 
 
 def find_blocks(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
-    """Yield a block before each label that unrewritten branches target forward; most branches first."""
+    """Yield a block before each label to which unrewritten branches jump forward; most branches first."""
     left = [jump for jump in body.jumps if jump.target > jump.at and plan.owner(jump.at) is None]
     count = Counter(jump.target for jump in left)
     starts: dict[int, int] = {}

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["Tree", "Trees", "call_width", "places_of_sources", "register_width"]
 
 _WIDEST = 100  # columns of a statement, estimated; a wider one takes two lines and saves none
-_MOST_INSTRUCTIONS = 8  # in one expression
-_LONGEST_VECTOR = 3  # elements of a list that may be expressions; longer lists are slices of register groups
+_MOST_INSTRUCTIONS = 8  # maximum instructions in one expression
+_LONGEST_VECTOR = 3  # maximum elements of a list that may be expressions; longer lists are slices of register groups
 _OF_CALL = len("ptx.inst.()")
 _OF_ADDRESS = len("ptx.addr()")
 _OF_INDEX = len("r[8 * i]")
@@ -38,7 +38,7 @@ class Tree:
     """Statement: the index of its last instruction, and the expressions inlined for its source registers.
 
     `operator` is the operation if it is printed as an operator. `width` is the approximate number of columns, `size`
-    the number of instructions. A `named` one prints the register that it writes; others write the next temporary.
+    the number of instructions. A `named` statement prints the register that it writes; others write the next temporary.
     """
 
     at: int
@@ -132,7 +132,7 @@ def places_of_sources(node: nodes.Instruction) -> Iterator[str]:
 
 def register_width(name: str, *, turn: bool) -> int:
     """Return the approximate columns of a register; longer in a loop iteration, where the index is computed."""
-    return _OF_INDEX if turn else len(name) + (-1 if "$" in name else 1)  # a parameter has one more
+    return _OF_INDEX if turn else len(name) + (-1 if "$" in name else 1)  # "$": a helper's parameter
 
 
 def _width(operand: tree.Operand, *, turn: bool) -> int:

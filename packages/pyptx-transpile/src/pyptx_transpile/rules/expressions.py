@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["EXPRESSION", "runs", "statement"]
 
-_LEAST = 2  # inlined instructions in a block
-_WIDEST = 72  # columns of the list of temporaries
-_SHORT = 3  # statements of a block that nested calls may print with fewer lines
+_LEAST = 2  # minimum inlined instructions in a block
+_WIDEST = 72  # maximum columns of the list of temporaries
+_SHORT = 3  # maximum statements of a block that nested calls may print with fewer lines
 _FARTHEST = 4  # consecutive statements without inlined instructions that a block may contain
 _ENDS = frozenset({"bra", "brx", "exit", "ret"})
 
@@ -71,7 +71,7 @@ def _is_plain(body: Body, at: int) -> bool:
 def _blocks(statements: Sequence[Tree | None], run: range, *, turn: bool) -> Iterator[list[int | Tree]]:
     """Yield the blocks of a range: statements, or the indices of items printed unchanged."""
     block: list[int | Tree] = []
-    end = taken = width = 0  # end of its last statement with inlined instructions; their number so far
+    end = taken = width = 0  # end of its last statement with inlined instructions; number and columns of these
     at = run.start
     for each in statements:
         size, wider = (0, 0) if each is None else (each.size - 1, _width(each, turn=turn))

@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 __all__ = ["FRAGMENT"]
 
-_FEWEST_USES = 2  # of a name, after its binding
+_FEWEST_USES = 2  # minimum uses of a name after its binding
 _PRODUCTS = frozenset({"mma", "wgmma"})
-_ROLES = {0: "acc", 1: "a", 2: "b", 3: "acc"}  # by operand index of the fragment in the MMA
+_ROLES = {0: "acc", 1: "a", 2: "b", 3: "acc"}  # name by operand index of the fragment in the MMA
 
 
 def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
     """Yield a rewrite for each instruction that first uses a fragment which other instructions use too."""
     if body.declared != body.start:
-        return  # a helper, whose fragments are parameters
+        return  # the body of a helper, whose fragments are parameters
     first: dict[tree.Vector, int] = {}
     roles: dict[tree.Vector, str] = {}
     uses: Counter[tree.Vector] = Counter()

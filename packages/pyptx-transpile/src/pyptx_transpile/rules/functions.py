@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 
 __all__ = ["FUNCTION", "Survey"]
 
-_LEAST = 3  # instructions
-_LEAST_SAVED, _LEAST_SAVED_BY_SCOPE = 3, 1  # lines
+_LEAST = 3  # minimum instructions of a sequence that is not a scope
+_LEAST_SAVED, _LEAST_SAVED_BY_SCOPE = 3, 1  # minimum lines that a helper saves
 _AROUND = 2  # lines of a function other than its body: header and docstring
-_LEAST_OF_SCOPE = 2  # instructions
-_ANY = 1 << 30  # arguments, for the scope of one asm statement
+_LEAST_OF_SCOPE = 2  # minimum instructions of a scope
+_ANY = 1 << 30  # maximum arguments for the scope of one asm statement: no limit
 _FEW = 4  # sites that are examined first
 _WIDTH = 100  # columns of a call on one line
 
@@ -52,9 +52,10 @@ def find(_body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
 
 
 def _least(helper: Helper, calls: Sequence[int], fewer: int, most: float) -> int | None:
-    """Return how many calls make a helper worthwhile, if each takes as many lines as `calls`; None if none do.
+    """Return the minimum number of calls with which a helper saves lines; None if no number of calls does.
 
-    The replaced statements have `fewer` lines than the helper's body, and about `most` at most after other rewrites.
+    `calls` are the lines of each call. The replaced statements have `fewer` lines than the helper's body, and about
+    `most` at most after other rewrites.
     """
     page = Page()
     helper.write(page, Naming())

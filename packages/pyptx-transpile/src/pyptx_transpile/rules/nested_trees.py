@@ -39,7 +39,7 @@ def nested(body: Body, places: range, *, turn: bool) -> Iterator[Tree | None]:
 def _alone(body: Body, at: int, *, turn: bool) -> Tree | None:
     """Return the call of an instruction, with its result if it may be an operand; None if it is printed unchanged.
 
-    An instruction that updates a register in place stays a statement: as an operand it would be overlooked.
+    An instruction that updates a register in place stays a statement: as an operand the update would be overlooked.
     """
     node = body.instruction(at)
     if node is None or body.deviates(at):

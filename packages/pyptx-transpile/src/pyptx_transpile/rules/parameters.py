@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PARAMETER"]
 
-_LEAST = 2  # parameters of a call; a single pointer is as short as a nested operand, except for the name
+_LEAST = 2  # minimum parameters of a call; a single pointer is as short as a nested operand, except for the name
 _POINTERS = ("u64", "b64")
 _TO_GLOBAL = ("cvta", "to", "global", "u64")
 _ELEMENT = re.compile(r"(\w+)\[(\d+)\]", re.ASCII)
@@ -55,7 +55,7 @@ class ParameterUse:
 
     @property
     def kind(self) -> str:
-        """Return a key; one call takes only entries with equal keys."""
+        """Key: one call loads only parameters with equal keys."""
         return "value" if self.loaded and self.generic is None else f"pointer {self.loaded}"
 
 

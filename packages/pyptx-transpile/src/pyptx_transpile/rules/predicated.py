@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PREDICATED"]
 
-_FEWEST = 2  # instructions of a block
+_FEWEST = 2  # minimum instructions of a block
 _LONG = 60  # characters of PTX; calls of shorter instructions fit on a line with their guards
 
 

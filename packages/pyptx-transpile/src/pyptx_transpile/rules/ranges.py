@@ -37,7 +37,7 @@ __all__ = ["RANGE"]
 
 _NAMES = ("counted", "counted_2", "counted_3")  # reserved in pyptx_transpile.names
 _INVERSE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq", "": ""}
-_BEHIND = 3  # instructions after the body
+_BEHIND = 3  # instructions after the body: step, test and branch
 
 
 @dataclass(frozen=True, slots=True)

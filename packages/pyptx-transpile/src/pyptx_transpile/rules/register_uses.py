@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Uses", "uses_of"]
 
-_FEWEST = 2  # reads of a name
+_FEWEST = 2  # minimum reads of a register with a name
 _NO_RESULTS = frozenset({"st", "red", "bar", "bra", "call", "brx"})  # instructions that read their first operand
 
 

@@ -30,15 +30,14 @@ if TYPE_CHECKING:
 
 __all__ = ["REPEAT"]
 
-_LONGEST = 64  # items of one iteration
+_LONGEST = 64  # maximum items of one iteration
 _CANDIDATES = 5  # iteration lengths tried at one index
-_LEAST_SAVED, _LEAST_SAVED_BY_TABLES = 2, 5  # lines of Python
+_LEAST_SAVED, _LEAST_SAVED_BY_TABLES = 2, 5  # minimum lines of Python saved
 _MOST_STEPS_OF_TWO = 4  # distinct differences between two iterations, if there are only two: more are coincidental
-_FEW = 4  # iterations examined first; more are examined if these need few tables
+_FEW = 4  # iterations compared first; more are compared if these need few tables
 _OPEN, _CLOSE = 1, 2  # shapes of braces
 # The number of a register (in an array, after its name: %sums0_1), of a helper's parameter register, and a literal that
-# is a
-# whole token.
+# is a whole token.
 _NUMBER = re.compile(
     r"(?<=%)([A-Za-z_$]*?|[A-Za-z][\w$]*_)(\d+)(?![\w$])|(?<=\w\$)(\d+)(?![\w$])|(?<![\w$.%])(-?\d+)(?![\w$.])",
     re.ASCII,
@@ -128,7 +127,7 @@ class Items:
         return f"{found[1]}#:", (int(found[2]),)
 
     def columns(self, start: int, length: int, count: int) -> list[tuple[int, ...]]:
-        """Return each number of an iteration with its values in all iterations."""
+        """Return one column per number of an iteration: the values of the number in all iterations."""
         end = start + length * count
         return [
             column
@@ -230,7 +229,7 @@ def _runs(items: Items, start: int, end: int, level: int) -> Iterator[Run]:
 
 
 def _inside(items: Items, outer: Run) -> Iterator[Run]:
-    """Yield the runs nested in an iteration that all iterations have."""
+    """Yield, for each iteration of a run, the runs inside it that all its iterations contain."""
     level = outer.level + 1
     if level == len(NAMES):
         return
@@ -304,7 +303,7 @@ def _rewrite(start: int, run: Run) -> Rewrite:
     def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
         turns = [printer.apart(slot) for slot in slots]
         loop = looped([turn.unindented() for turn in turns], run.level)
-        if loop is None:  # names of registers have no indices
+        if loop is None:  # a named register has no index: print elements of groups
             with printer.registers.numbered() as others:
                 turns = [printer.apart(slot) for slot in slots] if others else turns
             loop = looped([turn.unindented() for turn in turns], run.level)

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Repeated", "repeated"]
 
-_LEVELS = 7  # so a sequence has fewer than 256 items
+_LEVELS = 7  # windows have 1 to `2**7` items, so a sequence has fewer than 256
 _LEAST_ITEMS = 3
-_MOST_LENGTHS = 16  # per first window of the candidates
+_MOST_LENGTHS = 16  # maximum lengths of candidates with the same first window
 _NAMING = (nodes.RegisterDeclaration, nodes.Variable, nodes.Label)  # declarations, which stay within their scope
 _NUMBERS = "I"  # array type code: 4 bytes per number, for long modules
 _KINDS = (nodes.Instruction, nodes.Loc, *_NAMING)
@@ -40,7 +40,7 @@ _KINDS = (nodes.Instruction, nodes.Loc, *_NAMING)
 class Repeated:
     """Sequence of `length` items, with the indices at which it starts, in module order.
 
-    `printed` has the indices into `sites` of those with lines of their own: of a loop, only the first iteration.
+    `printed` has the indices into `sites` of the sites with lines of their own: of a loop, only the first iteration.
     """
 
     length: int
@@ -50,7 +50,7 @@ class Repeated:
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """One iteration of a loop rewrite from `start` to before `end`; the next one starts at `behind`."""
+    """Iteration `number` of the loop rewrite from `start` to before `end`; the next iteration starts at `behind`."""
 
     start: int
     end: int
@@ -279,7 +279,7 @@ def _ranks(shapes: Sequence[int]) -> list[array[int]]:
 
 
 def _counted(size: int, numbers: Mapping[int, int]) -> tuple[array[int], list[int]]:
-    """Return the rank of each index, 0 for ranks that occur once, and the other indices."""
+    """Return the rank of each index, 0 for ranks that occur once, and the indices with other ranks."""
     counts = Counter(numbers.values())
     rank, places = array(_NUMBERS, bytes(size * array(_NUMBERS).itemsize)), list[int]()
     for at, number in numbers.items():

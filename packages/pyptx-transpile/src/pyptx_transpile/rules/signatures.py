@@ -28,9 +28,9 @@ __all__ = ["Leaves", "Signature", "Site", "differ_too_much", "signature"]
 
 _LISTS = ((3, 1), (2, 1), (2, 2))  # minimum registers of a list, and largest index step in it; tried in this order
 _LISTS_OF_LOOPS = ((3, 8), (2, 8))  # for sequences with loops, whose iterations have registers of their own
-_LEAST_VECTOR = 3  # registers of a vector that is one argument
-_MOST, _MOST_OF_LONG = 6, 7  # arguments
-_LONG = 48  # instructions of a sequence that may have `_MOST_OF_LONG` arguments
+_LEAST_VECTOR = 3  # minimum registers of a vector that is one argument
+_MOST, _MOST_OF_LONG = 6, 7  # maximum arguments
+_LONG = 48  # minimum instructions of a sequence that may have `_MOST_OF_LONG` arguments
 _TAKEN = ("i", "t", "u", "v", "_")  # loop variables
 
 Key = tuple[object, ...]
@@ -135,8 +135,8 @@ class ArgumentColumns:
 class Signature:
     """Parameters of a helper, and the arguments of each site.
 
-    `names`: per leaf of the first site its parameter register; None if the leaf is constant. `whole`: per register of a
-    vector's first element the register for the vector.
+    `names`: per leaf of the first site its parameter register; None if the leaf is constant. `whole`: by the register
+    of a vector's first element, the register that represents the vector.
     """
 
     parameters: tuple[Parameter, ...]

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST_TABLES", "NAMES", "Loop", "lines_of_table", "looped", "runs_of", "stepped"]
 
-_WIDEST_TABLE = 80  # columns
-_BLOCKS = 3  # indentation of a loop, estimated
-_SHORTEST_RUN, _LONGEST_CYCLE = 4, 8  # numbers
+_WIDEST_TABLE = 80  # maximum characters of a table's rows on one line
+_BLOCKS = 3  # estimated indentation of a loop, in blocks
+_SHORTEST_RUN, _LONGEST_CYCLE = 4, 8  # minimum numbers of a run, maximum numbers of a period
 NAMES = (("i", "t", "u", "v"), ("j", "x", "y", "z"), ("n", "a", "b", "c"))
 """Counter and table names of a loop, by the number of enclosing loops."""
 MOST_TABLES = len(NAMES[0]) - 1
@@ -45,7 +45,7 @@ class Loop:
     lines: list[str]
 
     def header(self) -> str:
-        """Return the header before the values."""
+        """Return the `for` header up to the values."""
         counter, *tables = self.names or ("_",)
         if self.over.opening == "enumerate(" and len(tables) > 1:
             return f"for {counter}, ({', '.join(tables)}) in "
@@ -119,7 +119,7 @@ def _needs_brackets(number: str, before: str, behind: str) -> bool:
 
 
 def _without_nothing(text: str) -> str:
-    """Return a line without zeros to which a loop adds a term."""
+    """Return a line with `0 + i` replaced by `i`, where `i` is the term of a loop."""
     pieces = re.split(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""", text)
     pieces[::2] = [_NOTHING.sub(lambda found: "-" * (found[1] == "-"), piece) for piece in pieces[::2]]
     return "".join(pieces)

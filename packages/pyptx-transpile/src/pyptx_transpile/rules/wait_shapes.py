@@ -23,7 +23,7 @@ __all__ = ["WaitMatch", "wait_at", "waits"]
 _POLLS = frozenset({("mbarrier", "try_wait"), ("mbarrier", "test_wait")})
 _SEMS, _SCOPES, _SPACES = {"acquire", "relaxed"}, {"cta", "cluster"}, {"shared", "shared::cta"}
 _ROWS = tuple(sorted((*FORMS.items(), *GUARDED.items()), key=lambda row: -len(row[1].steps)))  # the longest first
-_FARTHEST = 12  # items before a poll at which a form may start
+_FARTHEST = 12  # maximum items from the start of a form to its poll
 
 
 @dataclass(slots=True)
@@ -118,7 +118,7 @@ def _computing(body: Body, found: WaitMatch, at: int) -> int:
 
 
 def _computes(body: Body, found: WaitMatch) -> bool:
-    """Return whether an iteration's instructions compute the barrier, the phase, or first the one, then the other."""
+    """Return whether an iteration's instructions compute the mbarrier, the phase, or both in this order."""
     mbar, phase = found.operands["mbar"], found.operands["phase"]
     base = mbar.base if isinstance(mbar, tree.Address) and mbar.offset is None else mbar
     written = [body.branch(at).operands[0] if body.branch(at).operands else None for at in found.computed]

@@ -46,7 +46,7 @@ _USUAL: Mapping[str, object] = {
 _KEYWORDS = tuple(WaitOptions.__annotations__)
 _OF_ONE = frozenset({"loc"})  # keywords that differ at each wait
 _NAMES = ("wait", "wait_2", "wait_3")  # reserved in pyptx_transpile.names
-_LEAST = 2  # waits with equal keywords, and number of these keywords
+_LEAST = 2  # minimum waits with equal keywords, and minimum of these keywords
 
 
 def find(body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:
@@ -77,7 +77,7 @@ def keywords(printer: BodyPrinter, found: WaitMatch, said: Options) -> list[str]
 
 
 def _computed(printer: BodyPrinter, found: WaitMatch, name: str) -> str:
-    """Return the expression for the barrier or phase; a lambda if it is computed in each iteration."""
+    """Return the expression for the mbarrier or phase; a lambda if it is computed in each iteration."""
     operand = found.operands[name]
     if isinstance(operand, tree.Address) and operand.offset is None:
         operand = operand.base if isinstance(operand.base, tree.Register) else operand

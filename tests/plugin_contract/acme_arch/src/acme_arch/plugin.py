@@ -168,7 +168,7 @@ def pyptx_check_codes() -> Sequence[CheckCode]:
 
 @hookimpl
 def pyptx_check_rules() -> Sequence[CheckRule]:
-    """Return the check rules that report it."""
+    """Return the check rules that report findings about vault lines."""
     from acme_arch.checks import RULES
 
     return RULES
@@ -176,7 +176,7 @@ def pyptx_check_rules() -> Sequence[CheckRule]:
 
 @hookimpl
 def pyptx_namespaces() -> Mapping[str, object]:
-    """Return `ptx.acme`."""
+    """Return the namespace `ptx.acme`."""
     from acme_arch.namespace import Acme
 
     return {"acme": Acme()}
@@ -210,7 +210,7 @@ def pyptx_semantics() -> Sequence[Semantics]:
 
 @hookimpl
 def pyptx_simulator_extensions() -> Sequence[SimulatorExtension]:
-    """Return the vault and the blender."""
+    """Return the simulator extension with the vault and the blender."""
     from pyptx_ir.plugins.rows import SimulatorExtension
 
     def load() -> object:

@@ -42,8 +42,8 @@ class MmaBatch(Piped):
 
     `d` are addresses in tensor memory; `a` and `b` are descriptors of the matrices, or a is in tensor memory too.
     `adds`: whether d is an input, divided by 2 to the power `divisor`. `further` are the addresses of the scale factors
-    of a and of b, and of the metadata of a, as far as the MMA has them. `disabled` are lanes that are not written, as
-    words; `zeros` are the columns of b that count as zero.
+    of a and of b, and of the metadata of a, as far as the MMA has them. `disabled` are the words of the mask of lanes
+    that are not written; `zeros` are the columns of b that count as zero.
     """
 
     plan: MmaPlan
@@ -109,7 +109,7 @@ class MmaBatch(Piped):
         return values if adds.all() else np.where(adds[:, None, None], values, values.dtype.type(0))
 
     def _hidden(self) -> Mask | None:
-        """Return which lanes are not written, `[n, lanes]`; None if all are."""
+        """Return which lanes are not written, `[n, lanes]`; None if all lanes are written."""
         if not self.disabled.any():
             return None
         octets = np.ascontiguousarray(self.disabled).view(np.uint8)

@@ -27,7 +27,7 @@ class _Kept(NamedTuple):
 
 
 def collecting(operands: Operands) -> tuple[tuple[str, str], ...]:
-    """Return the buffers that an instruction uses, each with its use; a buffer that is not named is discarded."""
+    """Return the buffers that an instruction uses, each with its use; without a modifier, the use is discard."""
     default = "b0" if "ws" in operands.opcode else "a"
     said = [word.split("::") for word in operands.opcode if word.startswith("collector::")]
     return tuple((buffer, does) for _, buffer, does in said) or ((default, "discard"),)

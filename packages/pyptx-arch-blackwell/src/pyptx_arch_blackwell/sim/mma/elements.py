@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Decode", "memory_bits", "shared_decoder", "tensor_decoder", "used_bytes"]
 
 Decode: TypeAlias = "Callable[[Array], Array]"
-"""From bytes, `[…, bytes]`, to numbers, `[…, elements]`."""
+"""Decoder of bytes, `[…, bytes]`, to numbers, `[…, elements]`."""
 
 _CHUNK: Final = 16  # contiguous bytes, and elements in them for types stored in bytes
 _WIDTHS: Final = {"e2m1": 4, "e2m3": 6, "e3m2": 6}

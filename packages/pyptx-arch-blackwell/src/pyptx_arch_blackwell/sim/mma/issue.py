@@ -73,7 +73,7 @@ class _Given:
         self._divisor = operands.number("scale") if "scale" in operands.names else 0
 
     def products(self, turn: ExecutionContext, kind: GroupKind, plan: MmaPlan, zeros: int) -> MmaBatch:
-        """Return the MMAs of the threads, without groups yet."""
+        """Return the MMAs of the threads, whose group numbers are not assigned yet."""
         warps, lanes = turn.threads
         return MmaBatch(
             wave=turn.wave,
@@ -119,7 +119,7 @@ def compile_product(operands: Operands) -> Action:
 
 
 def _alike(turn: ExecutionContext, idescs: Array, zeros: Array) -> Iterator[tuple[int, int, ExecutionContext]]:
-    """Yield the threads with equal instruction descriptor and zero-column mask, with these."""
+    """Yield each instruction descriptor and zero-column mask, with the threads that pass both."""
     pairs = list(zip(idescs.tolist(), zeros.tolist(), strict=True))
     for bits, mask in dict.fromkeys(pairs):
         which = np.array([pair == (bits, mask) for pair in pairs])

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Sum", "sum_of"]
 
 Sum: TypeAlias = "Callable[..., Array]"
-"""From operands, their scale factors and the addend to the elements of d."""
+"""Function from the operands, their scale factors and the addend to the elements of d."""
 
 _Types: TypeAlias = tuple[str, str, str, str]
 _PACKED = 4  # bits

@@ -31,13 +31,13 @@ _SWIZZLED_BITS: dict[str, tuple[tuple[int, int, int], ...]] = {
     "128B_atom_32B_flip_8B": ((2, 5, 7), (1, 3, 7)),
     "128B_atom_64B": ((1, 6, 7),),
 }
-_CHUNK = 16  # bytes that every other swizzle keeps together
+_CHUNK = 16  # bytes that every swizzle outside _SMALLER keeps together
 _SMALLER = ("128B_atom_32B_flip_8B",)
-_WORD = 4  # bytes: data between padding is a multiple of it
+_WORD = 4  # bytes: the data before each padding is a multiple of 4
 _PERIOD = 1024  # bytes: period of every swizzle
-_LINE = 128  # bytes: swizzles permute within it
-_TF32_NAN = np.uint32(F32_NAN & 0xFFFFE000)  # result of loading any NaN
-_NAN = OUT_OF_BOUNDS.to_bytes(2, "little")  # fill value of floats, twice in a word
+_LINE = 128  # bytes: swizzles permute within each line
+_TF32_NAN = np.uint32(F32_NAN & 0xFFFFE000)  # result of loading any NaN as tf32
+_NAN = OUT_OF_BOUNDS.to_bytes(2, "little")  # bytes of the NaN fill value, repeated in wider elements
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +204,7 @@ class Descriptor:
         return origin + distances.reshape(-1), inside
 
     def distances(self, together: int) -> IntArray:
-        """Return the distance of each `together` elements of a box from the first, innermost dimension last."""
+        """Return the bytes from a box's first element to each group of `together` ones, innermost dimension last."""
         total = np.zeros((1,) * self.rank, np.int64)
         for axis in range(self.rank):
             total = total + self._distance(axis, self._places(axis, together)).reshape(self._form(axis))

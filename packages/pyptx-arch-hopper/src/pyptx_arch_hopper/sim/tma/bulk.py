@@ -112,7 +112,7 @@ class Transfer:
         return self.values
 
     def _undefined(self) -> Octets | None:
-        """Return the undefined bits of the source; if the values are computed with, those of whole elements."""
+        """Return the undefined bits of the source; a reduction or conversion widens them to whole elements."""
         bits = self.source.undefined()
         if bits is None:
             return None
@@ -123,7 +123,7 @@ class Transfer:
         return bits
 
     def write(self) -> None:
-        """Write to the targets."""
+        """Write the values to the targets."""
         values, known = self.read(), self.known
         for target in self.targets:
             if known is None or self.fills:
@@ -160,7 +160,7 @@ class IssuedCopy(AsyncIssue):
     size: int
 
     def signals(self) -> Iterable[int]:
-        """Return the mbarriers."""
+        """Return the mbarriers that the copy signals."""
         return self.barriers
 
     def read(self) -> None:
@@ -168,11 +168,11 @@ class IssuedCopy(AsyncIssue):
         self.transfer.read()
 
     def keep(self, which: Mask | slice) -> None:
-        """Drop the copy, or keep it: its arrays have one entry."""
+        """Keep or drop the copy, the only entry of its arrays."""
         self.warps, self.lanes, self.numbers = self.warps[which], self.lanes[which], self.numbers[which]
 
     def move(self) -> None:
-        """Write, then perform complete-tx."""
+        """Write the targets, then perform complete-tx on the mbarriers."""
         self.transfer.write()
         for barrier in self.barriers:
             self.count_bytes(barrier, self.size)

@@ -59,7 +59,7 @@ class _Extent(NamedTuple):
 
     @property
     def kept(self) -> int:
-        """Bytes that are read."""
+        """Bytes of the copy except the ignored ones at its ends."""
         return self.size - self.left - self.right
 
     def fault(self) -> tuple[str, str, str] | None:
@@ -89,7 +89,7 @@ class _Contiguous:
         self._update, self._dtype = _element(operands)
 
     def execute(self, turn: ExecutionContext) -> None:
-        """Issue the copies of all threads, by equal sizes."""
+        """Issue the copies of all threads, grouped by size."""
         given = [turn.read(each) for each in (self._size, *self._ends)]
         for numbers in np.unique(np.stack([each[turn.places] for each in given]), axis=1).T.tolist():
             size, left, right = numbers if self._ends else (*numbers, 0, 0)

@@ -137,7 +137,7 @@ def _check_undefined(turn: ExecutionContext, transfer: Transfer) -> Origin | Non
 
 
 def _described(turn: ExecutionContext, side: Elements, offset: int) -> str:
-    """Return the element at an offset of one side, for messages."""
+    """Return the size and location of an element of a copy's source or target, as text."""
     return f"{counted(side.dtype.itemsize, 'byte')} at {turn.memory(side.space).describe_offset(offset)}"
 
 

@@ -70,7 +70,7 @@ def _accessed(
 
 
 def _edit(turn: ExecutionContext, memory: str, offset: int, change: tuple[str, int, int]) -> None:
-    """Change a map: the field, its ordinal, and the new value. Zeros are a map without valid fields."""
+    """Replace a field of a map; `change` is field, ordinal and value. Zeros are a map without valid fields."""
     arena = turn.memory(memory).arena
     edited = replaced(arena.bytes_at(offset, SIZE), *change)
     if edited is None:

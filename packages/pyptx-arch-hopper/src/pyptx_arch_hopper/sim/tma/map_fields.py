@@ -90,7 +90,7 @@ class Own:
     pixels: int = 0
 
     def pack(self) -> bytes:
-        """Return the 64 bytes; zeros for defaults."""
+        """Return the 64 bytes of the second half of a map; zeros for defaults."""
         if self == _NOTHING:
             return bytes(_HALF)
         numbers = (self.invalid, self.columns, self.promotion, *self.lower, *self.upper, self.channels, self.pixels)

@@ -67,7 +67,7 @@ class Packing:
 
     @property
     def step(self) -> int:
-        """Number of which extents and coordinates of the innermost dimension are multiples."""
+        """Required divisor of extents and coordinates of the innermost dimension."""
         return _PADDED_BOX if self.padded else self.elements.elements(1)
 
     def bytes(self, count: int) -> int:
@@ -91,9 +91,9 @@ PACKINGS: Final = {name: Packing(row, stores=name != "b4x16_p64") for name, row 
 _PADDED_BOX = 128  # elements of a padded box along the innermost dimension
 _PADDED_SWIZZLES = ("none", "128B", "128B_atom_32B", "128B_atom_64B")
 # Elements of other types are copied as integers.
-_BY_NUMBER = {row.tensor_map: row.name for row in reversed(ELEMENT_TYPES)}  # by driver number: the first type of each
+_BY_NUMBER = {row.tensor_map: row.name for row in reversed(ELEMENT_TYPES)}  # first type of each driver number
 _AS_BITS = {row.name: _BY_NUMBER[row.tensor_map] for row in ELEMENT_TYPES if row.name not in ELEMENTS}
-_AS_BITS["b6p2x16"] = "b6x16_p32"  # stores with the same map
+_AS_BITS["b6p2x16"] = "b6x16_p32"  # b6p2x16 stores use this map
 _SWIZZLE_NAMES = {
     **{name: (number, 0) for number, name in enumerate(SWIZZLES)},
     **{SWIZZLES[-1] + atom: (len(SWIZZLES) - 1, number) for number, atom in enumerate(ATOMS)},
@@ -162,7 +162,7 @@ class Record:
         return _SLICE_BYTES[self.interleave]
 
     def pack(self) -> bytes:
-        """Return the 128 bytes."""
+        """Return the 128 bytes of the map."""
         bits = 0
         for name, ordinal, value in self._values():
             bits = FIELDS[name, ordinal].write(bits, value)
@@ -275,7 +275,7 @@ class Record:
         span = _SWIZZLE_BYTES[self.swizzle]
         along = f"{inner}-byte box rows with swizzle {self.swizzle_name}"
         yield inner > span > 0, f"{along}, must be at most {span}", "split the box along the innermost dimension"
-        # Nor the layout of rows narrower than the swizzle.
+        # The manual does not define the layout of box rows narrower than the swizzle.
         yield (
             inner < span,
             f"{along} are not simulated",
@@ -326,7 +326,7 @@ def _itemsize(element: str) -> int:
 
 
 def encode(described: TensorMap, address: int) -> bytes:
-    """Return the bytes of a map of a tensor at `address`; LaunchError for a map that no driver encodes."""
+    """Return the bytes of a map of a tensor at `address`; raise LaunchError for a map that no driver encodes."""
     element = _AS_BITS.get(described.dtype, described.dtype)
     for word, known, what in (
         (element, ELEMENTS, "element type"),

@@ -239,7 +239,7 @@ def _label(turn: ExecutionContext) -> str:
 def _tensor(
     turn: ExecutionContext, described: Descriptor, thread: _Thread, step: int
 ) -> tuple[Elements | None, Mask | None]:
-    """Return each `step` bytes of a copy in the tensor, and which of them are in bounds; None: all are."""
+    """Return a copy's elements of `step` bytes in the tensor, and which are in bounds; None: all."""
     memory = turn.memory("global")
     start = described.origin(thread.corner)
     origin = None if start is None else turn.global_offset(start)
@@ -266,7 +266,7 @@ def _tensor(
 
 
 def _box(turn: ExecutionContext, described: Descriptor, shared: int, step: int) -> Elements | None:
-    """Return each `step` bytes of a copy in shared memory."""
+    """Return a copy's elements of `step` bytes in shared memory; report a box past its end and return None."""
     memory = turn.wave.shared
     start, base = shared % memory.stride, shared - shared % memory.stride
     if start + described.room > memory.end:

@@ -21,9 +21,10 @@ _WORD = 4  # bytes: granularity of accesses
 
 
 def touches(copy: IssuedCopy, map_at: int | None = None) -> Sequence[AsyncAccess]:
-    """Return the accesses of a copy; each target has its mbarrier, if any. `map_at`: its map in global memory.
+    """Return the accesses of a copy, each write with its target's mbarrier, if any.
 
-    The reads are complete at the completion on the first mbarrier.
+    `map_at` is the offset of the copy's tensor map if the map is in global memory. The reads are complete at the
+    completion on the first mbarrier.
     """
     transfer = copy.transfer
     first = copy.barriers[0] if copy.barriers else None

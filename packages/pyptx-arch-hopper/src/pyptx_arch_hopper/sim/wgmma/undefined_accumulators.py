@@ -1,6 +1,7 @@
 """Propagation of undefined bits from the inputs of wgmma to the accumulators.
 
-An undefined row of a makes a row of d undefined, a column of b a column, and an accumulated element itself.
+An undefined row of a makes a row of d undefined, and an undefined column of b a column of d. An undefined element of d
+that is accumulated stays undefined.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class UndefinedAccumulators:
     """Undefined elements of the accumulators of one instruction."""
 
     def __init__(self, operands: Operands, plan: WgmmaPlan) -> None:
-        """Find its registers."""
+        """Find the registers of d, and of a if it is in registers."""
         self._plan = plan
         self._d = operands.carried_in("d", "b32")
         self._a = () if plan.collect is None else operands.carried_in("a", "b32")
@@ -35,7 +36,7 @@ class UndefinedAccumulators:
 
     def leave(self, turn: ExecutionContext, warpgroups: Warpgroups, sums: Mask, origin: Origin) -> None:
         """Record which elements of d, `[n, 64, columns]`, are undefined after completion."""
-        elements: Array = -sums.reshape(len(sums), -1).astype(f"<i{self._plan.distribution.bits // 8}")  # -1: all bits
+        elements: Array = -sums.reshape(len(sums), -1).astype(f"<i{self._plan.distribution.bits // 8}")  # -1: undefined
         dealt: list[Array] = [elements[:, each.reshape(-1)].view(_WORD) for each in self._plan.distribution.elements]
         turn.carry_undefined(self._d, [warpgroups.spread(each) for each in dealt], origin)
 

@@ -34,7 +34,7 @@ def _mismatch_list(shape: Shape, count: int, types: tuple[str, ...], what: str) 
     """Check a vector of `count` registers of these types, or integer literals."""
     wanted = f"a vector of {count} {what}"
     if shape == ("register", ""):
-        return None  # it may be declared as a vector
+        return None  # its type is unknown; it may be a vector register
     if shape[0] != "vector":
         return Mismatch(wanted)
     elements = cast("tuple[Shape, ...]", shape[1:])
@@ -115,7 +115,7 @@ def _mismatch_word(_argument: str, shape: Shape, use: Use) -> Mismatch | None:
 
 
 def _words(argument: str, use: Use) -> str:
-    """Return the kind for the 32-bit registers that hold the slot's number of items of the given width."""
+    """Return the kind of a vector of 32-bit registers that holds n items of the given bits; a slot determines n."""
     slot, _, bits = argument.partition(" ")
     return f"{-(-use.count(slot) * int(bits) // WORD)}*b32"
 

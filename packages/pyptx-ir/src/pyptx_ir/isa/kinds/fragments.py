@@ -88,7 +88,7 @@ def share_of(use: Use) -> tuple[int, tuple[str, ...]] | None:
 
 def _mismatch_fragment(argument: str, shape: Shape, use: Use) -> Mismatch | None:
     if shape == ("register", ""):
-        return None  # it may be declared as a vector
+        return None  # its type is unknown; it may be a vector register
     count, held = _taken_apart(argument, use)
     wanted = f"a vector of {count}, each a {_registers(held)}"
     elements = cast("tuple[Shape, ...]", shape[1:])

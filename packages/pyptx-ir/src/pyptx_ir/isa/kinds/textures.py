@@ -109,7 +109,7 @@ def _mismatch_gradient(argument: str, shape: Shape, use: Use) -> Mismatch | None
 
 def _mismatch_numbers(type_name: str, lengths: list[int], shape: Shape) -> Mismatch | None:
     if shape == ("register", ""):
-        return None  # it may be declared as a vector
+        return None  # its type is unknown; it may be a vector register
     wanted = f"a vector of {' or '.join(map(str, lengths))}"
     if shape[0] != "vector":
         return Mismatch(wanted)

@@ -44,7 +44,7 @@ def _mismatch_times(argument: str, shape: Shape, use: Use) -> Mismatch | None:
 
 def _mismatch_elements(length: int, inner: str, shape: Shape, use: Use) -> Mismatch | None:
     if shape == ("register", ""):
-        return None  # it may be declared as a vector
+        return None  # its type is unknown; it may be a vector register
     if shape == ("special", "v4") and length == 4 and use.place.special:
         return None
     elements = cast("tuple[Shape, ...]", shape[1:])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
 
 
-# A function pointer has the module's address size.
+# Register types of function pointers, which have the module's address size; empty if the type is unknown.
 _POINTERS = frozenset({"b32", "u32", "s32", "b64", "u64", "s64", ""})
 # Untyped and half-precision values can be passed; integers of these sizes cannot.
 _UNPASSED = frozenset({"pred", "u8", "s8", "u16", "s16"})

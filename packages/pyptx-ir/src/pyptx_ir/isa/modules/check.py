@@ -48,7 +48,7 @@ def check_text(text: str, name: str = "<string>", target: str | None = None) -> 
 
 def _check_text(text: str, name: str, target: str | None) -> tuple[Diagnostic, ...]:
     module, errors = parse_recovering(text, name)
-    if text.startswith(BYTE_ORDER_MARK):  # it hides the header, which would cause further reports
+    if text.startswith(BYTE_ORDER_MARK):  # the mark hides the header, which would cause further errors
         return (_syntax(errors[0]),)
     found = findings_in(module, target)
     source = Source(text, name)

@@ -74,7 +74,7 @@ def _reports(options: argparse.Namespace) -> Iterator[Iterator[FileReport]]:
     if options.jobs == 1 or len(options.files) == 1:
         yield chain.from_iterable(map(judge, options.files))
         return
-    here = [name for name in options.files if name == "-"]  # standard input belongs to this process
+    here = [name for name in options.files if name == "-"]  # only this process can read standard input
     files = [name for name in options.files if name != "-"]
     together = partial(all_reports_on, target=options.target, arch=options.arch)
     with in_processes(together, files, options.jobs) as reports:
@@ -100,7 +100,7 @@ def _diagnostics(reports: Iterable[FileReport], files: int, style: str) -> int:
     if style == "json":
         _say(json.dumps([{"file": file, **row} if several else row for file, row in rows], indent=2))
     elif style == "text" and unreadable < count:
-        what = "file" if count <= files else "module"  # a file may contain several
+        what = "file" if count <= files else "module"  # a file may contain several modules
         _say(f"{counted(count - unreadable, what)}, {counted(errors, 'error')}, {counted(warnings, 'warning')}")
     return USAGE_ERROR if unreadable else 1 if errors else 0
 

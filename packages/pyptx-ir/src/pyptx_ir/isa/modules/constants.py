@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.syntax.operands import Operand
 
-# Kind of a value, or "" and the fault.
+# Kind of a value, and its fault; one of the two is empty.
 Judged: TypeAlias = "tuple[str, str]"
 INTEGER, FLOAT, ADDRESS, FUNCTION, MASKED = "integer", "float", "address", "function", "masked address"
 

@@ -14,16 +14,16 @@ _PREFIX = "cta_group::"
 
 
 def note(walk: Walk, node: Instruction) -> None:
-    """Record the first instruction of each granularity in the function."""
+    """Record the first instruction with each `.cta_group` value in the function."""
     group = next((word for word in node.opcode if word.startswith(_PREFIX)), None)
     if group is not None and walk.routine is not None:
         walk.routine.groups.setdefault(group, walk.at)
 
 
 def one_granularity(walk: Walk) -> None:
-    """Reject entries that use both, directly or through callees."""
+    """Reject entries that use both `.cta_group` values, directly or through callees."""
     if len(set[str]().union(*(routine.groups for routine in walk.routines))) < 2:
-        return  # regardless of the calls
+        return  # no entry can use both, whichever functions it calls
     reported: set[int] = set()
     for entry in walk.entries():
         first: dict[str, int] = {}

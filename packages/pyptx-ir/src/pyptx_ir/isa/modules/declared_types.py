@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
 
 _MOST_VECTOR_BYTES = 16
-_MOST_ALIGNMENT = 128  # of a function's parameter
+_MOST_ALIGNMENT = 128  # bytes, for a parameter of a function
 _WORD = (1 << 32) - 1
 _ONE = Immediate("1")
 _VECTORS = (None, "v2", "v4")  # .v8 is only a length of loads and stores
@@ -35,7 +35,7 @@ class _Declared(NamedTuple):
     type: str
     vector: str | None
     alignment: int | None
-    at_top: bool = False  # in the module, or in the header of an entry
+    at_top: bool = False  # whether it is at module level or in the header of an entry
     dimensions: tuple[Operand | None, ...] = ()
 
 

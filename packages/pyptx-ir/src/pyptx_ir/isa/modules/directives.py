@@ -45,7 +45,7 @@ _KINDS: dict[type[Statement], str] = {
 }
 _MOST_OF_PLACE = (1 << 32) - 1
 _TYPES = frozenset({"texref", "samplerref", "surfref", "tex", "b128", "f16x2"})
-_ATTRIBUTES = {"managed": 0, "unified": 2}  # with the number of arguments that each takes
+_ATTRIBUTES = {"managed": 0, "unified": 2}  # number of arguments of each attribute
 # Pairs that exclude each other, and directives that require others: ptxas 13.5.
 _CONFLICTS = (("maxntid", "reqntid"), ("reqnctapercluster", "maxclusterrank"))
 _NEEDS = (("blocksareclusters", ("reqntid", "reqnctapercluster")),)
@@ -231,7 +231,7 @@ def early(target: str | None, version: tuple[int, int]) -> dict[str, Finding]:
 
 
 def _used(node: Statement) -> Iterator[tuple[str, str]]:
-    """Yield the rows that a statement uses, each with the word for the caret."""
+    """Yield the names of the rows that a statement uses, each with the word of the statement for the caret."""
     match node:
         case Function():
             yield from _of_function(node)

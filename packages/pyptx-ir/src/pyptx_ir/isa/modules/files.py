@@ -66,7 +66,7 @@ def check_files(
     """Check files, and yield each report as soon as it is complete.
 
     A file is any input of `pyptx_ir.sources.read_sources`; each module of a file has a report. With `arch` only modules
-    whose `.target` names it are checked; with `target` all are checked as if it did.
+    whose `.target` names it are checked; with `target` all modules are checked for that target.
 
     Without an `executor` the files are read and checked sequentially, when the next report is requested. With one
     (`ProcessPoolExecutor`, Dask's `client.get_executor()`, …) its workers read and check them, and reports come in

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.modules.walk import Walk
     from pyptx_ir.syntax.nodes import Alias, Function, Parameter
 
-# Manual: "Kernel Function Parameter Attributes"; both measured on ptxas, by version.
+# First PTX version of each limit in bytes. Manual: "Kernel Function Parameter Attributes"; measured on ptxas.
 _PARAMETER_LIMITS = (((8, 1), 32764), ((1, 5), 4352), ((1, 0), 256))
 
 

@@ -37,8 +37,8 @@ _UNSOUND, _BY_ITSELF = -1, 0
 def instruction(walk: Walk, node: Instruction) -> None:
     """Check one instruction: its guard, its names, and, if these are valid, its form in the table.
 
-    Most operands have occurred in this scope, and most combinations of opcode and shapes in this module. A valid known
-    one costs a lookup.
+    Most operands have occurred in this scope, and most combinations of opcode and shapes in this module. A known valid
+    combination costs one lookup.
     """
     if walk.routine is None:
         in_function(walk, node)

@@ -32,7 +32,7 @@ def shared_limits(walk: Walk) -> None:
     own = sum(routine.own_shared for routine in walk.routines)
     everywhere = sum(storage.size or 0 for storage in walk.module_scope.storage.values() if storage.space == "shared")
     if own + everywhere <= limit:
-        return  # regardless of the calls
+        return  # no entry can exceed the limit, whichever functions it calls
     for entry in walk.entries():
         _entry(walk, entry, limit)
 

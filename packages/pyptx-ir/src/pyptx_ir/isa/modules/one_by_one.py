@@ -53,9 +53,9 @@ class OneByOne:
         walk = self._walk
         walk.found.clear()
         walk.body((node,))
-        walk.names.clear()  # the keys are identities, and the statement may be freed before the next one
+        walk.names.clear()  # its keys are object identities: the next statement may reuse those of a freed one
         if isinstance(node, Function):
-            walk.module_scope[node.name] = f".{node.kind}"  # an initializer may name it
+            walk.module_scope[node.name] = f".{node.kind}"  # a later initializer may name the function
         return _first([finding for _, finding in walk.found])
 
     def first_in_body(self, node: Statement) -> Finding | None:

@@ -89,7 +89,7 @@ def only_ascii(walk: Walk, node: File | Pragma | Function) -> None:
     else:
         texts = (node.name,) if isinstance(node, File) else node.values
     if isinstance(node, Pragma) and walk.routine is None:
-        return  # `pragma` reports it, because it is not a module pragma
+        return  # `pragma` rejects unknown pragmas at module level
     if any(isinstance(text, str) and not text.isascii() for text in texts):
         message, help = "non-ASCII characters in a string: ptxas does not accept them", "use ASCII characters only"
         walk.report(Finding("directive-argument", message, help))

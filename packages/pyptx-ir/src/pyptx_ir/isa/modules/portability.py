@@ -59,7 +59,7 @@ def portability(module: Module, targets: Iterable[str] | None = None) -> tuple[P
 
 
 def _obstacles(module: Module, target: str) -> tuple[Diagnostic, ...]:
-    """Return the errors; errors that a higher `.version` would fix only if they are the only ones."""
+    """Return the errors on a target. Errors that a higher `.version` would fix are left out if there are others."""
     errors = tuple(found for found in check_module(module, target) if found.is_error)
     lasting = tuple(found for found in errors if found.code != "target-version")
     return lasting or errors
@@ -100,7 +100,7 @@ def needs(rows: Sequence[Portability]) -> str:
 
 
 def _reason(row: Portability, fault: Diagnostic) -> str:
-    """Return the error without the target of the row."""
+    """Return the message of an error without the name of the row's target."""
     return fault.message.removesuffix(f"; the target is {row.target}")
 
 

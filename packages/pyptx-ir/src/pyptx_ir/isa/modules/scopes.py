@@ -28,7 +28,7 @@ UNDECLARED = "?"
 UNKNOWN = "!"  # declared in invalid text, or already reported
 
 _DIGITS = "0123456789"
-_MOST_DIGITS = 18  # a longer number is not a register's
+_MOST_DIGITS = 18  # a name with more trailing digits is not a numbered register
 # Selectors of video instructions: bytes or halves of a register; the instruction table says which are valid where.
 _SELECTOR = re.compile(r"[bh][0-9]{1,4}")
 _LISTS = (BranchTargets, CallTargets, CallPrototype)
@@ -114,7 +114,7 @@ class Scope(dict[str, str | None]):
             before = earlier[0][2]
         for name in known:
             if name not in self.at:
-                self.pop(name, None)  # copied from an outer scope, which this declaration hides
+                self.pop(name, None)  # a copy from an outer scope, whose name this declaration hides
         self._indexed = len(self)
         earlier.append((count, kind, at))
         return before

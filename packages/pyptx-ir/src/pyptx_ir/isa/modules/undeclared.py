@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.modules.walk import Walk
     from pyptx_ir.syntax.nodes import Instruction, Statement
 
-# Maximum reports per function for numbered registers without a range: they lack one declaration.
+# Maximum findings per function and stem for undeclared numbered names: one missing declaration causes all of them.
 MOST_OF_A_BANK = 8
 # Maximum number of names with a suggestion; if more are unknown, spelling is not the cause.
 MOST_SUGGESTIONS = 8
@@ -57,7 +57,7 @@ def _composed(walk: Walk, node: Instruction, operand: int, name: str) -> Finding
 
 
 def _of_whole(walk: Walk, name: str) -> str:
-    """Return the available components of a register that lacks this one; empty if it is not a register."""
+    """Return help for a missing component of a register: the components that it has; empty if it is not a register."""
     base = name.partition(".")[0]
     kind = walk.scope[base]
     if kind is None or not kind or kind[0] in (UNDECLARED, UNKNOWN, "."):

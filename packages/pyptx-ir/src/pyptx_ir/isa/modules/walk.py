@@ -39,11 +39,11 @@ class Routine:
     callees: set[str] = field(default_factory=set[str])
     groups: dict[str, int] = field(default_factory=dict[str, int])
     ended: bool = False
-    declared: dict[str, int] | None = None  # names of its body and their statements; built on demand
+    declared: dict[str, int] | None = None  # names in its body, and the numbers of their statements; on demand
     unbanked: Counter[str] = field(default_factory=Counter[str])  # undeclared numbered names, by stem
     warned: set[str] = field(default_factory=set[str])
     narrow_calls: tuple[Finding, ...] = ()  # reported if an entry reaches them
-    notes: dict[str, int] = field(default_factory=dict[str, int])  # counters of plugin rules, by names of their own
+    notes: dict[str, int] = field(default_factory=dict[str, int])  # counters of plugin rules, by any names
 
 
 class Walk:
@@ -69,12 +69,12 @@ class Walk:
         # properties do not depend on the operand's statement.
         self.names: dict[int, tuple[str, ...]] = {}
         self.plain_names, self.plain_addresses = plain_names(), plain_addresses()
-        self.right: RightForms = {}  # shared by all modules of one target and version, once known
+        self.right: RightForms = {}  # valid forms, shared by all modules of one target and version
         self.literals: dict[int, int] = {}  # shape numbers of operands without names
-        self.constant = self.constant_at = 0  # bytes of .const variables so far, and the last one's statement
+        self.constant = self.constant_at = 0  # bytes of .const variables so far; statement of the last one
         self.files: dict[int, int] = {}
-        self.section_labels: dict[str, int] = {}  # of all sections of the module, with their statements
-        self.places: set[tuple[int, int, int]] = set()  # of every .loc so far: file, line, column
+        self.section_labels: dict[str, int] = {}  # labels in all sections, and the numbers of their statements
+        self.places: set[tuple[int, int, int]] = set()  # file, line and column of every .loc so far
         self.last_label = ""
         self.unreadable = False  # a brace or a header may be missing, so the nesting is uncertain from here
         self.header_end = 0
@@ -91,7 +91,7 @@ class Walk:
         return self.version or NEWEST
 
     def report(self, finding: Finding) -> None:
-        """Record a finding for the current statement, or for the one that it names.
+        """Record a finding for the current statement, or for statement number `finding.at`.
 
         At most `MOST_OF_A_STATEMENT` findings per statement are kept.
         """

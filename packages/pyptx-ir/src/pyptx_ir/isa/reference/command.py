@@ -84,7 +84,7 @@ def _nothing(text: str, known: Sequence[Entry], elsewhere: Sequence[Result]) -> 
 
 
 def _absent(text: str, known: Sequence[Entry]) -> str:
-    """Return which package has the instruction, for words in any rotation; empty if no package is missing."""
+    """Return the missing package that provides the instruction; empty if there is none. Words may be rotated."""
     from pyptx_ir.plugins.homes import home_of_instruction, install_hint, words_of_home
 
     words = tuple(re.split(r"[\s.]+", text.strip().lower()))
@@ -97,7 +97,7 @@ def _absent(text: str, known: Sequence[Entry]) -> str:
 
 
 def _text(found: Sequence[Result]) -> str:
-    """Return exact matches in full, or all of a few; for many, only the summaries."""
+    """Return exact matches in full; without any, all matches: up to `SHOWN` in full, more as summaries."""
     whole = [result.entry for result in found if result.exact]
     if not whole and len(found) > SHOWN:
         return "\n".join(_overview([result.entry for result in found]))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["PtxLexer"]
 
 _END = r"(?![\w$])"
-_WORD = r"\w+(?:::(?:[0-9]+:[0-9]+|\w+))*"  # of an opcode: `shared::cta`, `sp::2:4`
+_WORD = r"\w+(?:::(?:[0-9]+:[0-9]+|\w+))*"  # a word of an opcode: `shared::cta`, `sp::2:4`
 # Lines of `cuobjdump -ptx` between modules.
 _LISTING = r"^(?:Fatbin \w+ code:|=+$|compressed$|[A-Za-z_][\w ]* = |member )[^\n]*"
 # States after a guard's `@`, an opcode, and a directive.
@@ -59,7 +59,7 @@ class PtxLexer(RegexLexer):
 
 
 def _words(syntax: str, slots: Iterable[tuple[str, ...]]) -> set[str]:
-    """Return the modifiers in an opcode of a syntax line."""
+    """Return the modifiers in the opcode of a syntax line: literal ones, and the values of its slots."""
     head = syntax.partition(" ")[0]
     return {*re.findall(rf"\.({_WORD})", head), *(word for values in slots for word in values)}
 

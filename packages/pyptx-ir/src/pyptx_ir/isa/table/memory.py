@@ -24,7 +24,7 @@ PREFETCH = ("L2::64B", "L2::128B", "L2::256B")
 
 @dataclass(frozen=True, slots=True)
 class Width:
-    """Number and types of the elements of one access, and its first version; `vec` is the modifier for several."""
+    """Number and types of the elements of one access, and its first version; `vec` is the modifier of a vector."""
 
     vec: str
     types: tuple[str, ...]

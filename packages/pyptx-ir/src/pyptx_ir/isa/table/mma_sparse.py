@@ -15,8 +15,9 @@ ORDERED = ptx(8, 5)
 class SparseMma:
     """A shape of mma.sp.
 
-    `selector` is the last thread, or pair of threads, of a group of four that can hold the metadata ("Sparse matrix
-    storage"). `registers` is the type whose registers hold A and B, if they differ from those of the element type.
+    `selector` is the maximum sparsity selector: the index of a thread, or of a pair of threads, in a group of four
+    ("Sparse matrix storage"). `registers` is the type whose registers hold A and B, if they differ from those of the
+    element type.
     """
 
     shape: str

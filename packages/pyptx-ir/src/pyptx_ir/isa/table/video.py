@@ -45,7 +45,7 @@ def _video(
 
 
 def _scalar(head: str, name: str, **slots: Sequence[str]) -> tuple[InstructionRow, ...]:
-    """Return an operation alone, with a secondary operation, and merging its result into a part of the destination."""
+    """Return an operation's forms: alone, with a secondary operation, with the result merged into a part of `d`."""
     merged = {**SOURCES, "d": f"part({SELECTOR})"}
     return (
         _video(f"{head} d, a, b", name, operands=SOURCES, slots=slots),

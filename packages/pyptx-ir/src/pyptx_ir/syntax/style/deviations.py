@@ -55,7 +55,7 @@ def _stripped(node: Statement, rest: Iterator[tuple[Item, str | None, str | None
         case Function(body=Block() as block):
             return replace(node, leading_trivia=leading_trivia, raw=raw, body=_block(block, next(rest)[1], rest))
         case Section():
-            # A section contains nothing else.
+            # A section contains only these classes.
             lines = cast(
                 "tuple[SectionData | Label | Invalid, ...]", tuple([_stripped(one, rest) for one in node.body])
             )
@@ -82,7 +82,7 @@ def differences_where_learnt(
     parts: Mapping[int, ItemInContext],
     in_asm: Collection[int],
 ) -> Iterator[tuple[Item, str | None, str | None]]:
-    """Yield what `differences` yields for the items that the style is inferred from, given their asm regions.
+    """Yield the result of `differences` for the items from which the style was inferred, given their asm regions.
 
     Most items have the shape and the leading trivia of an earlier item after the same kind of item, and are not
     compared again.

@@ -101,7 +101,7 @@ class _Lines:
 
 
 def say(item: Item, text: str) -> None:
-    """Make an item one with a comment."""
+    """Set an item's comment, and the kind and name of commented data lines."""
     item.kind = item.name = EXPLAINED
     item.remark = text
 

@@ -23,9 +23,9 @@ _WORTH = 2
 
 @value
 class Case(Value):
-    """A position that occurs `times` times.
+    """A position of leading trivia, or a gap between tokens, that occurs `times` times.
 
-    `keys` are its lookup keys, most specific first. `texts` are the correct texts, with None if no rule is also
+    `keys` are its lookup keys, most specific first. `texts` are the correct texts; None is one if the default is
     correct. The start of inline assembly without a template is not evidence for the general keys.
     """
 
@@ -38,13 +38,13 @@ class Case(Value):
 def elected(cases: Sequence[Case], closer: int) -> dict[str, str]:
     """Return the rules by key.
 
-    General keys are settled first. One of the first `closer` keys gets a rule only if the rule removes enough
-    deviations.
+    Rules for general keys are chosen first. One of the first `closer` keys of a case gets a rule only if the rule
+    removes enough deviations.
     """
     rules: dict[str, str] = {}
     given: list[str | None] = [None] * len(cases)
     depth = max((len(case.keys) for case in cases), default=0)
-    silent = [at for at, case in enumerate(cases) if case.begins_asm]  # until more specific keys are settled
+    silent = [at for at, case in enumerate(cases) if case.begins_asm]  # no evidence for general keys
     for level in reversed(range(depth)):
         for at in silent:
             given[at] = _rule(cases[at].keys, rules)
@@ -53,7 +53,7 @@ def elected(cases: Sequence[Case], closer: int) -> dict[str, str]:
             at
             for at, case in enumerate(cases)
             if (level < closer or not case.begins_asm) and case.keys[level] not in case.keys[level + 1 :]
-        ]  # an equal more general key has its rule already
+        ]  # if a case has a key at two levels, the more general level chose its rule
         for key, group in _wrong(cases, heard, given, level).items():
             best = _best(key, [(cases[at], given[at]) for at in group], least, last=level == depth - 1)
             if best is None:
@@ -67,7 +67,7 @@ def elected(cases: Sequence[Case], closer: int) -> dict[str, str]:
 def _wrong(
     cases: Sequence[Case], heard: Iterable[int], given: Sequence[str | None], level: int
 ) -> dict[str, list[int]]:
-    """Return the cases, grouped by their key at a level, of the keys with at least one wrong case."""
+    """Return the cases of each key of a level, by key, for the keys with at least one wrong case."""
     doubtful = {cases[at].keys[level] for at in heard if given[at] not in cases[at].texts}
     groups: defaultdict[str, list[int]] = defaultdict(list)
     if doubtful:
@@ -87,7 +87,7 @@ def _best(key: str, group: Sequence[tuple[Case, str | None]], least: int, *, las
         for text in case.texts:
             votes[text] += case.times
     if not last:
-        votes.pop(None, None)  # None can be best only without any rule
+        votes.pop(None, None)  # only the most general level may choose the default
     most = max(votes.values(), default=0)
     if most <= right:
         return None

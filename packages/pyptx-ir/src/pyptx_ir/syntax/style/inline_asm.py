@@ -4,7 +4,7 @@ The text between the marks of a region has the formatting of its author, not of 
 a region, `"// begin inline asm\n\tadd.s32 %a,%a,0;\n\t// end inline asm"`. Statements with the same opcodes and the
 same separators between their words match the region anywhere. The words `a` and `0` match all words, others only
 themselves. An opcode of one word, `mbarrier`, matches all opcodes that begin with it, because authors often repeat a
-statement with another modifier. LLVM's comment after a `.loc` is a placeholder (see `places`).
+statement with another modifier. LLVM's comment after a `.loc` is a placeholder (see `placeholders`).
 
 If a region has no template, the tree stores its first mark in leading trivia. The items up to the last mark then have
 rules of their own, with keys that begin with `asm`.
@@ -33,7 +33,7 @@ BEFORE = Item(START, START, None, "", "")
 ASM = Item("asm", "asm", None, None, None)
 _LONGEST = 64  # items; a longer region has no template
 _USES = 2  # minimum number of regions of a template without names
-_MARKS = 2  # comments of a template that are its marks
+_MARKS = 2  # number of comments of a template that are its marks
 _ANY = frozenset({"a", "0"})  # words of a template that match all words
 _COMPILERS = re.compile(
     r"[a-z]{1,2}[0-9]+", re.ASCII
@@ -104,7 +104,7 @@ class Signatures:
 
 
 class Matcher:
-    """Finds the regions of templates in sequences of items."""
+    """Finds the regions that match templates in sequences of items."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._first: defaultdict[Signature, list[Template]] = defaultdict(list)
@@ -192,8 +192,8 @@ def _form(item: Item) -> str:
 class ItemInContext:
     """An item in context: the preceding item, its role for style rules, and its text in a template.
 
-    A rule of the style gives the trivia between `before` and `stands_for`; `closing` and `opening` enclose it. Inside a
-    region, `inner` is the leading trivia itself, and `form` the source text.
+    The leading trivia consists of `closing`, the trivia that a rule of the style gives between `before` and
+    `stands_for`, and `opening`. Inside a region, `inner` is the leading trivia itself, and `form` the source text.
     """
 
     item: Item
@@ -246,7 +246,7 @@ def regions(row: Sequence[Item]) -> Iterator[Region]:
 
 
 def templates(signatures: Signatures) -> tuple[str, ...]:
-    """Return the templates that are right for more regions than they are wrong for.
+    """Return the templates that reproduce more regions than they match wrongly.
 
     A text that occurs often gets a template without names. Each remaining region gets one with its author's names.
     """
@@ -330,9 +330,10 @@ def _reads(text: str, signatures: tuple[Signature, ...]) -> bool:
 def _erased(
     row: Sequence[Item], region: Region, files: Mapping[int, str], *, broad: bool = False, named: bool = False
 ) -> Iterator[str]:
-    """Yield a region's text without names and numbers, from its first mark to its last; nothing if it has no template.
+    """Yield a region's text without names and numbers, from its first mark to its last; nothing if that is impossible.
 
-    If `named`, the author's names and source lines are kept. There are several texts if comments have several readings.
+    If `named`, the author's names and source lines are kept. There are several texts if a comment may repeat several
+    parts of its context.
     """
     own = range(region.start, region.end)
     if len(own) > _LONGEST or any(not _is_erasable(row[at]) for at in own):
@@ -353,7 +354,7 @@ def _is_erasable(item: Item) -> bool:
 
 
 def _readings(row: Sequence[Item], at: int, files: Mapping[int, str]) -> list[str]:
-    """Return leading trivia as in a template: with placeholders if it repeats context."""
+    """Return the forms that an item's leading trivia may have in a template: with placeholders for repeated context."""
     leading_trivia = row[at].leading_trivia or ""
     if "//" not in leading_trivia:
         return [leading_trivia]

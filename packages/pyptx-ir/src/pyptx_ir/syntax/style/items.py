@@ -75,7 +75,7 @@ class Item:
         return spell(node) if write is None else write(node)
 
     def enter_asm(self) -> None:
-        """Change the names to those of inline assembly, where the style is the author's, not the compiler's."""
+        """Prefix kind and name with `asm`: the style of inline assembly is the author's, not the compiler's."""
         self.kind, self.name = f"asm {self.kind}", f"asm {self.name}"
 
 
@@ -85,7 +85,7 @@ _HEADS: dict[type, Callable[[Any], str]] = {
     Function: header,
     Section: lambda node: f".section {node.name}\n\t{{",
 }
-# First words that are a family of instructions with different styles.
+# First words of opcodes that instructions with different styles share.
 _FAMILIES = frozenset({"cp", "mbarrier", "multimem", "tcgen05", "tensormap", "wgmma", "wmma"})
 _LINE_LABEL = "$L__tmp"  # label of a source line; nvcc formats branches to it differently
 TO_LINE = f"bra {_LINE_LABEL}"

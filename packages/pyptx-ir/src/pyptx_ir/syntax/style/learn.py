@@ -62,7 +62,7 @@ def learnt(module: Module) -> tuple[Style, list[Item]]:
     _rename(row, outside)
     written: tuple[Item, str | None, str | None] | None = None
     for each in differences_where_learnt(row, shapes, style, parts, in_asm):
-        _leave(written)  # the next item depended on it
+        _leave(written)  # not earlier: the comparison of `each` reads the preceding item
         written = each
     _leave(written)
     _rename(row, names)
@@ -118,7 +118,7 @@ def _trivia(row: Sequence[Item], parts: Mapping[int, ItemInContext], files: Mapp
                 texts = abstracted(own, Context(item, front, _line(front), files))
                 keys = trivia_keys(front.name, front.kind, behind.name, behind.kind)
                 cases[keys, _right(behind.name, own, texts), outside and BEGIN in own] += 1
-            else:  # it depends on no other context
+            else:  # trivia without comments repeats no other context
                 found.append((front.name, front.kind, behind.name, behind.kind, item.depth, own))
         if inside and (part is None or part.form is None):
             item.enter_asm()

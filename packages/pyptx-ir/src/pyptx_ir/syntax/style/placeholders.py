@@ -23,7 +23,7 @@ INDENT, MARGIN = "{indent}", "{margin}"
 _COLUMN = 40  # column of comments in LLVM: MCAsmInfo::CommentColumn
 _MARGIN = re.compile(r" +(?=//)")
 _GOES_ON = re.compile(r"[\w$]")
-_ASM = re.compile(r"(?:[\n\t]|// (?:begin|end) inline asm\n)*")  # it repeats no context
+_ASM = re.compile(r"(?:[\n\t]|// (?:begin|end) inline asm\n)*")  # trivia without context: asm marks
 
 
 @value
@@ -89,7 +89,7 @@ def repeats(leading_trivia: str | None) -> bool:
 
 
 def indented(rule: str, item: Item) -> str:
-    """Replace the indent placeholder for an item."""
+    """Replace the indent placeholder by a tab for each brace around an item."""
     return rule.replace(INDENT, "\t" * item.depth)
 
 
@@ -130,7 +130,7 @@ def abstracted(leading_trivia: str, context: Context) -> Iterator[str]:
         repeated.append(_repeated(before, context, _WITHOUT_CALLER))
     ways = list(dict.fromkeys(repeated))
     wide = _MARGIN.sub(MARGIN, before)
-    if wide != before and filled(wide + newline + indent, context) == leading_trivia:  # as it then does with the others
+    if wide != before and filled(wide + newline + indent, context) == leading_trivia:  # then MARGIN fits all
         ways += dict.fromkeys([_MARGIN.sub(MARGIN, each) for each in ways])
     for text in ways[1:]:
         yield text + newline + indent

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     _Between: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...]]"
     """Texts between the words of a source text, and of its canonical text."""
 
-# The tree stores their words verbatim, so source texts of one shape have canonical texts of one shape.
+# Classes whose words the tree stores verbatim, so source texts of one shape have canonical texts of one shape.
 _VERBATIM = frozenset({Instruction, Label})
-# Their numbers are not verbatim if written unusually: `.loc 01 7 3`, `function_name $f+0`.
+# Classes whose numbers are not verbatim if written unusually: `.loc 01 7 3`, `function_name $f+0`.
 _COUNTED = frozenset({Loc, RegisterDeclaration})
 _UNUSUAL = re.compile(r"(?<![\w$%.])(?:0[\w.]|[1-9][0-9]*[A-Za-z_$.])|\+", re.ASCII)
-# Here `e+5` is a sum, or the end of a number.
+# `e+5` may be a sum, or the exponent of a number.
 _EXPONENT = re.compile(r"[eE][+-]")
 _DIGITS = b"0123456789"
 
@@ -117,9 +117,9 @@ def _key(kind: type, raw: str) -> str | bytes | None:
     if kind is SectionData:  # most data lines occur several times
         return raw
     if kind in _VERBATIM:
-        is_usual = not ("+" in raw or "-" in raw) or _EXPONENT.search(raw) is None  # few texts have either
+        is_usual = not ("+" in raw or "-" in raw) or _EXPONENT.search(raw) is None  # few texts have a sign
     else:
         is_usual = kind in _COUNTED and _UNUSUAL.search(raw) is None
     if not is_usual:
         return None
-    return raw.encode(errors="surrogatepass").translate(None, _DIGITS)  # bytes translate faster
+    return raw.encode(errors="surrogatepass").translate(None, _DIGITS)  # bytes.translate is faster than str.translate

@@ -14,7 +14,7 @@ class Style:
     r"""Formatting of statements without source text of their own; canonical without rules.
 
     `trivia` is the leading trivia of a statement, by the preceding item and the statement: `"Label Instruction"`.
-    `{indent}` is a tab for each open brace, `{function}` the name of the function (see `places` for the rest).
+    `{indent}` is a tab for each open brace, `{function}` the name of the function (see `placeholders` for others).
 
     `gaps` is the text between two tokens, by kind of statement: `{"Instruction": {"opcode %": " \t"}}` (see `tokens`
     for the names of pairs). A more specific name (`"call"`, `".local"`) takes precedence.

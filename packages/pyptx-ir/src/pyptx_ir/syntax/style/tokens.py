@@ -28,13 +28,13 @@ _BLANKS = " \t\r\n\f\v"
 _NO_BLANKS = str.maketrans("", "", _BLANKS)
 # Names of tokens in the name of a pair; a mark is its own name.
 OPCODE, WORD, NUMBER, STRING = "opcode", "w", "0", '"'
-_ARGUMENTS = ",()"  # the end of a call's arguments, not of its results
-_GLUED = ("%", ".")  # part of the word that they precede
+_ARGUMENTS = ",()"  # a mark after a call's arguments, not after its results
+_GLUED = ("%", ".")  # marks that belong to the following word
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 
 
 def cut(text: str) -> list[str]:
-    """Return separators at even indices and words at odd indices."""
+    """Split a text: separators at even indices, words at odd indices."""
     return _WORD.split(text)
 
 
@@ -70,7 +70,7 @@ def gaps(
 ) -> tuple[tuple[str, str, str], ...]:
     """Return per token of a text: the name of the pair, its canonical gap, and its actual gap.
 
-    Both texts are separators between the same words.
+    `canonical` and `spelt` are the separators between the same words.
     """
     usually, found = (pairs(each, kinds, opcode) for each in (canonical, spelt))
     return tuple([(pair, usual, gap) for (pair, usual, _), (_, gap, _) in zip(usually, found, strict=True)])

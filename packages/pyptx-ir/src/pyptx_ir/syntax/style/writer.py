@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.style.shapes import Shape
     from pyptx_ir.syntax.style.style import Style
 
-_LONG = 4_000  # length above which the separators of a text are not cached
+_LONG = 4_000  # characters; the separators of longer texts are not cached
 
 # Statements without an end mark, which need whitespace after them.
 _UNENDED = frozenset({"Version", "Target", "AddressSize", "File", "Loc", "SectionData", EXPLAINED, "Directive"})
@@ -51,7 +51,7 @@ class Writer:
             yield item, leading_trivia, self._text(item, form)
 
     def laid(self, row: Sequence[Item]) -> Iterator[tuple[Item, str, str | None]]:
-        """Yield each item with the style's leading trivia, and the form if a region's template has one."""
+        """Yield each item with the style's leading trivia, and with its form in a region's template, if any."""
         explain(row)
         files = file_names(row)
         parts = laid(row, self._regions.matches(Signatures(row)))
@@ -133,7 +133,7 @@ class Writer:
         return known % words
 
     def _form(self, item: Item, between: tuple[str, ...], kinds: tuple[str, ...] | None) -> str:
-        """Return the text with `%s` for each word."""
+        """Return an item's text in the style, with `%s` for each word."""
         own, general = self._rules(item.name), self._rules(item.kind)
         out: list[str] = []
         for pair, gap, text in pairs(between, kinds, opcode_number(item)):

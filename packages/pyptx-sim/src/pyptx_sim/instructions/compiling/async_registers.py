@@ -40,7 +40,7 @@ class _CheckedRegisters:
 def _checkers(program: Program, given: type[Operands]) -> Mapping[Callable[..., RegisterChecker], _CheckedRegisters]:
     """Return the registers of a program's asynchronous operations by checker factory.
 
-    Operands are read with the class `given`.
+    `given` is the class that reads the operands.
     """
     found: dict[Callable[..., RegisterChecker], dict[int, str]] = {}
     finishing: dict[Callable[..., RegisterChecker], Finish | None] = {}

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """An instruction of a run: its destinations and sources, flattened."""
+    """Instruction of a batch, with its destination and source operands, vectors flattened."""
 
     operands: Operands
     operation: Operation
@@ -40,12 +40,12 @@ class Member:
     sources: tuple[Operand, ...]
 
     def slots(self, some: Sequence[Operand]) -> set[int]:
-        """Return the slots of the registers among some operands."""
+        """Return the slots of the registers among the operands `some`."""
         found = (self.operands.register(operand) for operand in some)
         return {register.slot for register in found if register is not None}
 
     def readers(self) -> list[Reader]:
-        """Return readers of the sources."""
+        """Return a reader of each source, which does not report undefined bits."""
         given = self.operands.unchecked()
         return [given.read(*pair) for pair in zip(self.sources, self.operation.sources, strict=True)]
 
@@ -61,7 +61,7 @@ class Member:
 def compile_batches(block: Sequence[tuple[Operands, object]]) -> Mapping[int, Action]:
     """Return, by pc, the steps of a block's instructions that are computed together.
 
-    `block` has the operands and the meaning of each instruction.
+    `block` has the operands and the semantics of each instruction.
     """
     steps: dict[int, Action] = {}
     for run in _runs(block):
@@ -73,7 +73,7 @@ def compile_batches(block: Sequence[tuple[Operands, object]]) -> Mapping[int, Ac
 
 
 def _runs(block: Sequence[tuple[Operands, object]]) -> Iterator[list[Member]]:
-    """Yield the members of each run."""
+    """Yield the members of each run of consecutive instructions that can be computed together."""
     run: list[Member] = []
     written: set[int] = set()
     for operands, operation in block:

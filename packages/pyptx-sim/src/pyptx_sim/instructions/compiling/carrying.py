@@ -140,7 +140,7 @@ def unspecified(
     def run(wave: Wave, lanes: Lanes) -> None:
         where = cause.where(*[read(wave, lanes) for read in readers]) & lanes.full_mask
         found = undefined_in(wave, lanes, sources) if where.any() else None
-        if found is not None:  # keep the origin of an undefined source
+        if found is not None:  # bits that are undefined because of a source keep the source's origin
             where &= ~np.logical_or.reduce([each != 0 for each in found[0] if each is not None])
         step(wave, lanes)
         for each in results if where.any() else ():

@@ -88,7 +88,7 @@ def undefined_fragments(operands: Operands, carried: Sequence[Carried | None]) -
 
 
 def _origin(operands: Operands) -> Callable[[Wave, Lanes, Mask], Origin]:
-    """Return a function that returns the origin of undefined bits in lanes, `[rows, 32]`."""
+    """Return a function that returns the origin of the undefined bits in the lanes `undefined`, bool `[rows, 32]`."""
     aligned = bool(operands.word("aligned"))
     what = f"{'.'.join(operands.opcode)}, executed without all lanes of its {'warp' if aligned else 'membermask'}"
     help = _WHOLE if aligned else "execute it with all lanes named in the membermask"
@@ -101,7 +101,7 @@ def _origin(operands: Operands) -> Callable[[Wave, Lanes, Mask], Origin]:
 
 
 def _computes(operands: Operands) -> bool:
-    """Return whether the instruction writes its results when it is executed."""
+    """Return whether the instruction writes its results at execution, not when an asynchronous operation completes."""
     meaning = meaning_of(operands.opcode)
     if not isinstance(meaning, InstructionSemantics):
         return True
@@ -161,7 +161,7 @@ def _misnamed(operands: Operands) -> Callable[[Wave, Lanes], tuple[Mask, Mask] |
 
 
 def _due(wave: Wave, lanes: Lanes) -> Array:
-    """Return, as bits, the lanes that have not exited, or all launched lanes of warps that continued without some."""
+    """Return, as bits, the lanes that have not exited; in warps of `Wave.forced`, all launched lanes."""
     warps = lanes.row_numbers()
     due: Mask = wave.live if lanes.rows is None else wave.live[warps]
     if wave.forced:

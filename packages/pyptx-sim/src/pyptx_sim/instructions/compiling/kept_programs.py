@@ -16,7 +16,7 @@ __all__ = ["MOST", "KeptPrograms"]
 P = ParamSpec("P")
 
 MOST: Final = 60_000
-"""Instructions; at 5 to 7 KB each, 400 MB."""
+"""Maximum number of cached instructions: at 5 to 7 KB each, 400 MB."""
 
 
 class KeptPrograms(Generic[P]):

@@ -89,12 +89,12 @@ class LateLoads:
     __slots__ = ("_waiting", "_wave")
 
     def __init__(self, wave: Wave) -> None:
-        """Start without loads."""
+        """Start without delayed loads."""
         self._wave = wave
         self._waiting: list[_DelayedLoad] = []
 
     def add(self, pc: int, use: _DelayedUse, load: Action, lanes: Lanes) -> None:
-        """Delay a load."""
+        """Add a load of `lanes`, to be performed later by `load`."""
         lines = None if use.find is None else use.find(self._wave, lanes)
         self._waiting.append(_DelayedLoad(pc, use, load, lanes, *lanes.by_warp(), lines))
 
@@ -141,7 +141,7 @@ def _comes_first(waiting: _DelayedLoad, use: _DelayedUse, lines: Lines | None) -
     return not waiting.lines.isdisjoint(lines)
 
 
-# --- code ---------------------------------------------------------------------------------------
+# --- code with delayed loads --------------------------------------------------------------------
 
 
 def with_late_loads(program: Program, code: Code) -> Code:
@@ -215,7 +215,7 @@ class _SettlingGate:
         return self.gate.masks(wave, lanes)
 
 
-# --- uses ---------------------------------------------------------------------------------------
+# --- registers and lines that an instruction uses -----------------------------------------------
 
 
 def _use(program: Program, site: Site) -> _DelayedUse:
@@ -247,7 +247,7 @@ def _finder(operands: Operands) -> Find | None:
         return None
     delta = operands.integer(address.offset) if address.offset is not None else 0
     read = read_register(register, f"u{register.width * 8}", checked=False)
-    ranks = (1 << RANK_SHIFT) - 1 if operands.space == "shared" else -1  # the own CTA has a rank, too
+    ranks = (1 << RANK_SHIFT) - 1 if operands.space == "shared" else -1  # .shared ignores the CTA rank
 
     def find(wave: Wave, lanes: Lanes) -> Lines:
         values = np.broadcast_to(read(wave, lanes), (lanes.height, 32))

@@ -91,7 +91,7 @@ class Operands(BoundInstruction):
         return self.write(self.named(name), ptx_type)
 
     def place(self, operand: str | Operand, space: str = "") -> Target:
-        """Return the target of an address operand, given or named, for `ExecutionContext.by_memory`.
+        """Return the target of an address operand, or of the operand with a name, for `ExecutionContext.by_memory`.
 
         The address is in `space`, by default the opcode's (`"generic"` if it has none). An address in
         `"shared::cluster"` may be in any CTA, whatever the opcode specifies.
@@ -116,14 +116,14 @@ class Operands(BoundInstruction):
         return self.fail(f"unknown atomic operation {operation}.{element}") if found is None else found
 
     def others(self, opcode: str) -> Iterator[Operands]:
-        """Yield the instructions of the program whose opcode starts with these words, including this one."""
+        """Yield the instructions of the program whose opcode starts with `opcode`; this one may be among them."""
         words = tuple(opcode.split("."))
         for site in self.program.sites:
             if site.instruction.opcode[: len(words)] == words:
                 yield type(self)(self.program, site, checked=False)
 
     def alike(self, opcode: str) -> Action:
-        """Return the action of another opcode with these operands and modifiers; both rows must use the same names."""
+        """Return the action of `opcode` with these operands and modifiers; both table rows must use the same names."""
         step = step_of(tuple(opcode.split(".")))
         if step is None or step.compile is None:
             return self.fail(f"no plugin provides semantics of {opcode}")
@@ -164,19 +164,19 @@ class Operands(BoundInstruction):
         return self.program.target if self.exact else None
 
     def registers_in(self, *names: str) -> Mapping[int, str]:
-        """Return the registers in some operands, in order: their names by slot."""
+        """Return the registers in the operands with these names, in order: register names by slot."""
         parts = (part for name in names for part in self.elements(self.named(name)))
         found = (self.register(part) for part in parts)
         return {each.slot: each.name for each in found if each is not None}
 
     def register_checker(self, registers: AsyncRegisters[J]) -> Callable[[Wave], J]:
-        """Return a checker factory for `ExecutionContext.part`, for all registers claimed for this checker."""
+        """Return a checker factory for `ExecutionContext.part`, for all registers that this checker checks."""
         return checker_of(self, registers)
 
     # --- names ----------------------------------------------------------------------------------
 
     def find(self, name: str) -> Binding:
-        """Return the binding of a name."""
+        """Return the binding of a name; fail if the name is not declared."""
         found = self.scope.find(name)
         if found is None:
             self.fail(f"undeclared name {name}")
@@ -208,7 +208,8 @@ class Operands(BoundInstruction):
     def defined(self, parts: tuple[Operand, ...]) -> tuple[Operand, ...]:
         """Return the parts of a vector, with `_` (zero) for registers that no instruction ever writes.
 
-        Compilers emit such parts if they are cut off later or are padding. If all parts are such, they stay.
+        Compilers emit such registers as padding, or where a later instruction drops the part. If no register of the
+        vector is ever written, the parts are returned unchanged.
         """
         registers = [self.register(part) for part in parts]
         blank = [register is not None and register.slot not in self.program.written for register in registers]
@@ -225,7 +226,7 @@ class Operands(BoundInstruction):
         return self.fail(f"{name} has no address")
 
     def dynamic(self, placement: Placement) -> Placement:
-        """Return the placement of a dynamic shared variable."""
+        """Return the placement of an `.extern .shared` array: the start of dynamic shared memory."""
         return Placement(placement.name, "shared", self.program.shared.dynamic, 0, placement.type)
 
     def constant(self, operand: Operand) -> int | float:
@@ -337,7 +338,7 @@ class Operands(BoundInstruction):
 
 
 def _drop(wave: Wave, lanes: Lanes, value: Array) -> None:
-    """Write to the bit bucket."""
+    """Discard the values, for the destination `_`."""
 
 
 def _inverted(read: Reader) -> Reader:

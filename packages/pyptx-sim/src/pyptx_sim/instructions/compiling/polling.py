@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from pyptx_sim.program.program import Program
 
 _UNCHANGING: Final = frozenset({"param", "const"})
-# Steps with an effect that only repeat the same effect, the one in their row, while nothing changes.
+# Opcodes whose execution only repeats the same effect while registers and memory are unchanged.
 _REPEATED: Final = frozenset(
     {"ld", "ldu", "atom", "red", "fence", "membar", "fence.proxy", "membar.proxy", "bar.warp", "bra", "brx"}
 )
-# They write to memory, but in a polling loop they detect whether they changed it (`Operands.polls`).
+# Opcodes that write to memory, but in a polling loop detect whether the write changed it (`Operands.polls`).
 _UPDATES: Final = frozenset({"atom", "red"})
 
 _Edges: TypeAlias = dict[int, frozenset[int]]
@@ -143,7 +143,7 @@ def _repeats(operands: Operands) -> bool:
     operation = operands.located(lambda: operation_of(meaning, operands.form()))
     if operation.reads_carry or operation.writes_carry:
         return False
-    return not operation.warp or is_gate(operands.opcode)  # otherwise the result depends on the active lanes
+    return not operation.warp or is_gate(operands.opcode)  # without a gate, the result depends on the active lanes
 
 
 def _registers(operands: Operands, nodes: Iterable[Operand]) -> _Registers | None:

@@ -26,7 +26,7 @@ _PRIVATE: Final = frozenset({"const", "local", "param"})
 def in_parts(program: Program, code: Code, *, lanes_apart: bool = False) -> Code:
     """Return the code of a program with its blocks in parts; the first part of a block has its index.
 
-    `lanes_apart`: some lanes of a warp may execute a part before the others, except in polling loops. MMAs of
+    `lanes_apart`: some lanes of a warp may execute a part before other lanes, except in polling loops. MMAs of
     warpgroups stay in one part with the preceding instructions, since the warps of a warpgroup must stay together.
     """
     parts: list[Block] = []
@@ -43,7 +43,7 @@ def _parts(program: Program, block: Block, index: int, lanes_apart: bool) -> Ite
     starts = [0, *_starts(program, block)]
     ends = [*starts[1:], len(block.steps)]
     gathering = [place for place, (pc, _) in enumerate(block.steps) if is_gate(program.sites[pc].instruction.opcode)]
-    last_gate = max(gathering, default=-1)  # warps must be converged up to here
+    last_gate = max(gathering, default=-1)  # warps must be converged up to this step
     for number, (start, end) in enumerate(zip(starts, ends, strict=True)):
         steps, last = block.steps[start:end], end == len(block.steps)
         yield replace(

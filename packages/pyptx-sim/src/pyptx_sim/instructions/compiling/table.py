@@ -92,7 +92,7 @@ def _gate(program: Program, site: Site) -> barriers.MaskGate:
 
 
 def _step(operands: Operands, meaning: _Meaning, together: Action | None) -> Action:
-    """Return the step of an instruction; `together` is its action if it is computed together with others."""
+    """Return the step of an instruction; `together` is its action if it is computed in a batch."""
     step = operands.located(lambda: _unguarded(operands, meaning, together))
     if operands.word("aligned"):
         step = matrices.checking_metadata(operands, step)
@@ -156,5 +156,5 @@ def _missing(opcode: tuple[str, ...]) -> MissingSemantics:
 
 
 def _touching(operands: Operands, action: Action) -> Action:
-    """Return an action that also handles asynchronous operations on its registers."""
+    """Return an action that also checks and completes asynchronous operations on its registers."""
     return touching(operands, action)

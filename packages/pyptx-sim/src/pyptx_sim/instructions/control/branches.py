@@ -68,7 +68,7 @@ def compile_bra(operands: Operands, following: int) -> Terminator:
 
 
 def part(wave: Wave, group: Group, goes: Mask, stays: Mask, blocks: tuple[int, int]) -> None:
-    """Send the lanes `goes` of each split to the first block and the lanes `stays` to the second."""
+    """Continue the lanes `goes` of each split at the first of `blocks`, and the lanes `stays` at the second."""
     splits, ids = wave.splits, group.ids
     if group.lanes.rows is None and len(ids) != group.lanes.height:
         rows = splits.warp[ids]
@@ -88,7 +88,7 @@ def compile_brx(operands: Operands, following: int) -> Terminator:
     read = operands.read(operands.named("index"), "u32")
 
     def branch(wave: Wave, group: Group) -> int | None:
-        # An index past the list is undefined behavior; the last target takes it.
+        # An index past the list is undefined behavior; the simulator branches to the last target.
         chosen = np.minimum(read(wave, group.lanes).astype(np.int64), len(blocks) - 1)
         return disperse(wave, group, blocks[chosen])
 
@@ -96,7 +96,7 @@ def compile_brx(operands: Operands, following: int) -> Terminator:
 
 
 def disperse(wave: Wave, group: Group, blocks: IntArray) -> int | None:
-    """Send every lane to its block in `blocks`, `[rows|1, 32|1]`; returns the block if all go to one."""
+    """Continue every lane at its block in `blocks`, `[rows|1, 32|1]`; if all have the same block, only return it."""
     lanes = group.lanes
     targets = np.unique(pick(blocks, *lanes.active)).tolist()
     if len(targets) == 1:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pyptx_sim.machine.wave import Wave
 
-# Takes the wave, the lanes and one array per argument; returns the result for the lanes.
+# Function of the wave, the lanes and one array per argument; returns the result for the lanes.
 Builtin: TypeAlias = Callable[..., Array]
 
 # %[flags][width][.precision][length]conversion; CUDA does not support `*`.
@@ -110,7 +110,7 @@ def _format_one(match: re.Match[str], kind: str, raw: bytes, thread: _Thread) ->
 
 
 def _vprintf(wave: Wave, lanes: Lanes, text: Array, buffer: Array) -> Array:
-    """Print for each lane in order; return the number of arguments."""
+    """Append the formatted text of each lane, in order, to the printed output; return the number of arguments."""
     positions, columns = lanes.active
     texts, buffers = pick(text, positions, columns), pick(buffer, positions, columns)
     counts: list[int] = []

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CallSite:
-    """One call of one function.
+    """A call instruction with one callee.
 
     Without `uses_stack`, the stack pointers stay unchanged, because no function uses local memory.
     """
@@ -60,7 +60,7 @@ class CallSite:
     dynamic_stack: bool
 
     def begin(self, wave: Wave, group: Group) -> int | None:
-        """Pass the arguments and send the group to the callee."""
+        """Pass the arguments, and continue the group at the callee's first block."""
         splits, ids, lanes = wave.splits, group.ids, group.lanes
         saved = {slot: _saved(wave, slot) for slot in self.saved}
         caller = full_frame_base(wave)
@@ -98,12 +98,12 @@ class CallSite:
 
     @staticmethod
     def _set(wave: Wave, lanes: Lanes, slot: int, value: Array) -> None:
-        """Write a full-height or uniform array to the active lanes of a register."""
+        """Write `value`, an array of all warps of the wave or a uniform one, to the active lanes of a register."""
         old = wave.registers[slot]
         wave.registers[slot] = value if lanes.whole else merged(old, lanes.select(value), lanes, wave.height)
 
     def finish(self, wave: Wave, lanes: Lanes, frame: Frame) -> None:
-        """Return results and saved registers to the caller."""
+        """Pass the results to the caller, and restore its saved registers."""
         callee = full_frame_base(wave)
         if self.dynamic_stack:
             caller = frame.saved[FRAME_SLOT].value
@@ -138,7 +138,7 @@ def _restore_marks(wave: Wave, lanes: Lanes, slot: int, saved: Saved) -> None:
 
 
 def _lists(operands: Operands) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
-    """Return the results and the arguments of a call."""
+    """Return the result operands and the argument operands of a call."""
     results, arguments = operands.given("results"), operands.given("arguments")
     return (
         results.elements if isinstance(results, CallList) else (),

@@ -24,7 +24,7 @@ def compile_wait(operands: Operands, following: int) -> Terminator:
 
 
 def compile_release(operands: Operands, following: int) -> Terminator:
-    """Release dependent grids, for this CTA's part; they may run next."""
+    """Record `griddepcontrol.launch_dependents` for the CTA; dependent grids may run next."""
     del operands
 
     def release(wave: Wave, group: Group) -> None:

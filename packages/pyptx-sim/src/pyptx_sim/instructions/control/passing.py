@@ -37,7 +37,7 @@ _Deliver: TypeAlias = Callable[[Wave, Lanes, IntArray, Array], None]
 
 @dataclass(frozen=True, slots=True)
 class Transfer(Generic[V]):
-    """One parameter: fetched relative to one frame, delivered relative to another."""
+    """Transfer of one parameter: `fetch` reads it relative to one call frame, `deliver` writes it to another."""
 
     fetch: Callable[[Wave, Lanes, IntArray], V]
     deliver: Callable[[Wave, Lanes, IntArray, V], None]
@@ -114,7 +114,7 @@ def _deliver_bytes(place: Placement) -> _Deliver:
 
 
 def _scalar(binding: Binding) -> tuple[str, int] | None:
-    """Return the type and size of a binding in a register; None for other bindings."""
+    """Return the type and the bytes of a binding that is a register; None for other bindings."""
     if isinstance(binding, ParameterBinding):
         return binding.register.type, binding.register.width
     return (binding.type, binding.width) if isinstance(binding, RegisterBinding) else None
@@ -188,7 +188,7 @@ def _from_bytes(fetch: _Fetch, size: int) -> _Fetch:
 
 
 def _constant_transfer(operands: Operands, operand: Operand, destination: Binding) -> Transfer[Array]:
-    """Pass an immediate or an address."""
+    """Return the transfer of an immediate or a variable's address."""
     wanted = _scalar(destination)
     if wanted is None:
         if not isinstance(destination, Placement) or destination.size != byte_size(destination.type):

@@ -31,8 +31,8 @@ Target: TypeAlias = Callable[[Wave, Lanes], Iterator[tuple[SpaceMemory, Lanes, I
 
 SPACES = ("global", "shared", "local", "const", "param")
 _MASK64 = (1 << 64) - 1
-_HELP = frozenset({"prefetch", "prefetchu", "discard", "applypriority"})  # their addresses may be invalid
-_RANKS = 0xFF  # bits of a rank that `mapa` inserts into an address
+_HELP = frozenset({"prefetch", "prefetchu", "discard", "applypriority"})  # opcodes whose addresses may be invalid
+_RANKS = 0xFF  # bits of a CTA rank that `mapa` inserts into an address
 
 
 def space_of(opcode: tuple[str, ...]) -> str:
@@ -45,7 +45,7 @@ def space_of(opcode: tuple[str, ...]) -> str:
 
 
 def parameter_register(operands: Operands, operand: Operand) -> ParameterBinding | None:
-    """Return the parameter of an address, if it is kept in a register."""
+    """Return the parameter that an address operand names, if it is kept in a register; else None."""
     if not isinstance(operand, Address) or not isinstance(operand.base, Symbol):
         return None
     found = operands.find(operand.base.name)
@@ -81,7 +81,7 @@ def target(operands: Operands, operand: Operand, space: str) -> Target:
 
 
 def bare_target(operands: Operands, operand: Operand, space: str) -> Target:
-    """Return the target without that check, for steps whose `Access` checks `within_of` at a lower cost."""
+    """Return the target without the check of variable bounds, for steps whose `Access` checks `within_of` faster."""
     if space == "shared::cluster":
         return _anywhere(operands, operand, "shared")
     find = _anywhere(operands, operand, space)
@@ -169,7 +169,7 @@ def _address_in(
 
 
 def _biased(read: Reader, delta: int, width: int) -> Callable[[Wave, Lanes], IntArray]:
-    """Add a constant to a 32- or 64-bit address with its wrap-around, and widen it."""
+    """Return a reader of the address plus `delta`, wrapped to `width` bytes (4 or 8), as int64."""
     if width == 8:
         bias = np.uint64(delta & _MASK64)
         if not delta:
@@ -322,7 +322,7 @@ def compile_isspacep(operands: Operands) -> Action:
 
 
 def compile_mapa(operands: Operands) -> Action:
-    """Map a shared address to that of another CTA of the cluster. Manual: "mapa"."""
+    """Map a shared address to the same offset in the shared memory of another CTA of the cluster. Manual: "mapa"."""
     ptx_type, source = operands.word("type"), operands.named("a")
     read = read_address(operands, source, ptx_type) or operands.read(source, ptx_type)
     write, read_rank = operands.write(operands.named("d"), ptx_type), operands.read(operands.named("b"), "u32")

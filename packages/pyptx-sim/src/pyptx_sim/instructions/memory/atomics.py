@@ -95,7 +95,7 @@ def _report_place(wave: Wave, lanes: Lanes, memory: SpaceMemory, addresses: Arra
 
 
 class _Atomic:
-    """One atomic instruction: `dtype` is the register's, `element` that of a single atomic update."""
+    """One atomic instruction: `dtype` is the dtype of a register, `element` the dtype of a single atomic update."""
 
     def __init__(
         self,
@@ -154,7 +154,7 @@ class _Atomic:
         return self._access.origin(wave, lanes, memory, places, ~known)
 
     def _show(self, wave: Wave, lanes: Lanes, memory: SpaceMemory, places: LaneOffsets) -> None:
-        """Report remaining undefined bits in host-visible memory, once."""
+        """Report bits that are still undefined in host-visible memory after the update, and mark them as defined."""
         known = memory.arena.written(places.offsets, self._access.size)
         if memory.space != "global" or known is None or known.all():
             return
@@ -164,7 +164,7 @@ class _Atomic:
             memory.arena.mark(places.offsets[shown], self._access.size)
 
     def _flat(self, wave: Wave, lanes: Lanes, places: LaneOffsets, readers: list[Reader]) -> Array:
-        """Return the sources as elements; those of one lane are contiguous."""
+        """Return the sources as one flat array of elements, in which the elements of a lane are contiguous."""
         shape = places.offsets.shape
         values = [np.broadcast_to(places.pick(read(wave, lanes)), shape).reshape(-1) for read in readers]
         return np.ascontiguousarray(np.stack(values, axis=-1)).view(self._element).reshape(-1)

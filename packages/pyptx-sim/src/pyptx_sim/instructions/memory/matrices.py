@@ -41,7 +41,7 @@ _HALF_ROW = np.dtype(np.uint64)
 
 
 def move_and_count(operands: Operands) -> tuple[MatrixMove, int]:
-    """Return the matrix move of the instruction and the number of matrices."""
+    """Return the instruction's `MatrixMove` (shape, types, transposition) and its number of matrices."""
     types = (word for word in map(operands.word, ("type", "source")) if word)
     try:
         move = move_of(operands.word("shape"), *types, transposed=bool(operands.word("trans")))
@@ -93,7 +93,7 @@ def compile_ldmatrix(operands: Operands) -> Action:
 
 
 def _put(rows: Array, places: LaneOffsets, values: Array) -> None:
-    """Set the rows at the given positions of `rows`, `[warps, 32]`."""
+    """Store the rows read at `places` in `rows`, `[warps, 32]`."""
     if places.positions is None:
         rows[:] = values
     else:

@@ -47,7 +47,7 @@ def compile_fill(operands: Operands) -> Action:
 
 
 def _touched(wave: Wave, lanes: Lanes, spots: IntArray, space: str, size: int) -> IntArray:
-    """Notify the observers of writes at the valid ones of `spots`, and return these."""
+    """Return the valid offsets among `spots` (-1: invalid), after notifying observers of the writes there."""
     sound = lanes.narrowed(spots >= 0)
     if sound is None:
         return np.zeros(0, np.int64)

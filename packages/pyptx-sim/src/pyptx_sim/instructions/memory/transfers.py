@@ -149,7 +149,7 @@ def _store(wave: Wave, memory: SpaceMemory, places: LaneOffsets, values: list[Ar
 
 
 def compile_hint(operands: Operands) -> Action:
-    """Do nothing.
+    """Return the action without an effect, for prefetches and fences between proxies.
 
     Prefetches change no value, and fences between proxies do not order generic accesses.
     """
@@ -165,4 +165,4 @@ def compile_policy(operands: Operands) -> Action:
 
 
 def _nothing(wave: Wave, lanes: Lanes) -> None:
-    """Do nothing."""
+    """Do nothing: the action of an instruction without an effect on the simulator."""

@@ -87,7 +87,7 @@ def leave_bits(
     bits: Sequence[Array | None],
     origin: Origin,
 ) -> None:
-    """Do the same as `leave_stored`, with the given undefined bits of the stored values."""
+    """Set or report undefined bits like `leave_stored`, given the undefined `bits` of the stored values."""
     if all(each is None for each in bits):
         return
     positions, columns = lanes.active

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 def compile_copy(operands: Operands) -> Action:
     """Issue a copy of each thread."""
-    _, _, extent, *_ = operands.operands  # a number has no name in the rows
+    _, _, extent, *_ = operands.operands  # the instruction table gives `cp-size` no name
     size = operands.integer(extent)
     if size not in {4, 8, 16}:
         operands.fail(f"invalid cp.async size {size}: must be 4, 8 or 16 bytes")
@@ -151,7 +151,7 @@ def arrive_on_completion(wave: Wave, kind: GroupKind, threads: Threads) -> None:
 
 
 def multicast(wave: Wave, lanes: Lanes, threads: Threads, peers: Reader) -> Threads:
-    """Repeat each thread for every CTA of its cluster in a CTA mask, with the same offset in shared memory."""
+    """Return each thread once per CTA in its CTA mask, with the same offset in the shared memory of that CTA."""
     size, stride = wave.machine.launch.cluster_size, wave.shared.stride
     masks = threads.read(peers, wave, lanes)
     which, ranks = np.nonzero(masks[:, None] >> np.arange(size) & 1)

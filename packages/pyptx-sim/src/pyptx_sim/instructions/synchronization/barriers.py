@@ -109,7 +109,7 @@ def _waiting(names: Reader, counts: Reader | None, following: int) -> Terminator
 
 
 def _everybody_meets(wave: Wave, group: Group, numbers: IntArray) -> bool:
-    """Return whether all threads of the wave arrive at one barrier, and none has exited or waits there."""
+    """Return whether all threads of the wave arrive at one barrier, none has exited, and all barriers are idle."""
     whole = (
         len(numbers) == len(group.ids) and group.lanes.whole and len(group.ids) == wave.height and wave.barriers.idle()
     )
@@ -206,7 +206,7 @@ def compile_gate(operands: Operands) -> MaskGate:
 
 
 def ordering(gate: MaskGate, step: Action) -> Action:
-    """Return a step that first orders earlier accesses of the lanes at a gate before later ones of all of them.
+    """Return a step that first orders earlier accesses of the lanes at a gate before later accesses of these lanes.
 
     Of instructions with `.sync` only `bar.warp.sync` orders memory. Manual: "bar.warp.sync", "shfl.sync", "elect.sync".
     """
@@ -222,7 +222,7 @@ def ordering(gate: MaskGate, step: Action) -> Action:
 
 
 def compile_warp_sync(operands: Operands) -> Action:
-    """Read the membermask, to report undefined bits in it; the gate before the instruction does the rest."""
+    """Read the membermask, to report undefined bits in it; the gate before the instruction synchronizes the lanes."""
     membermask = operands.read(operands.operands[-1], "u32")
 
     def step(wave: Wave, lanes: Lanes) -> None:

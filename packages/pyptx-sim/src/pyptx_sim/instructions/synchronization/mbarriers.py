@@ -73,7 +73,7 @@ def compile_inval(operands: Operands) -> Action:
 
 
 def compile_arrive(operands: Operands) -> Action:
-    """Arrive; optionally also expect bytes or drop out."""
+    """Arrive at an mbarrier; with `.expect_tx` or `arrive_drop`, also change the tx-count or the expected count."""
     _refuse_multicast(operands)
     find, scope = barrier_target(operands), _scope(operands)
     state, given = operands.given("state"), operands.given("tx_count") or operands.given("count")
@@ -136,7 +136,7 @@ def compile_pending_count(operands: Operands) -> Action:
 
 
 def compile_check_layout(operands: Operands) -> Action:
-    """Write true: every object has the layout of `mbarrier.init` without a layout."""
+    """Write true: every mbarrier object has the default layout, that of `mbarrier.init` without a layout modifier."""
     _refuse_newer(operands)
     write = operands.write(operands.named("p"), "pred")
     return lambda wave, lanes: write(wave, lanes, np.ones((1, 1), np.bool_))
@@ -188,7 +188,7 @@ def _never(warp: int, offset: int) -> bool:
 
 
 class _Waiting:
-    """One `test_wait` or `try_wait`."""
+    """Execution of one `mbarrier.test_wait` or `mbarrier.try_wait` instruction."""
 
     def __init__(
         self, *, find: Target, read: Reader, write: Writer, parity: bool, acquires: bool, scope: str, following: int
@@ -202,7 +202,7 @@ class _Waiting:
         self._following = following
 
     def test(self, wave: Wave, group: Group, lanes: Lanes) -> int | None:
-        """Answer splits with a completed phase, and splits that have waited long enough; park the others.
+        """Write the predicate of splits whose phase is complete or whose time limit has expired; park other splits.
 
         With delayed completion, the first unsuccessful test of a wait returns false, as the manual permits.
         """

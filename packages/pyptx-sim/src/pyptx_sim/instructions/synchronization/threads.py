@@ -95,7 +95,7 @@ def wrong_space(space: str, where: str, needed: str) -> tuple[str, str]:
 
 
 def by_offset(threads: Threads) -> Iterator[tuple[int, IntArray]]:
-    """Yield each distinct offset with the indices of its threads, in order."""
+    """Yield each distinct offset, in ascending order, with the indices of its threads."""
     offsets = threads.offsets
     if len(offsets) == 1 or (offsets == offsets[0]).all():
         yield int(offsets[0]), np.arange(len(offsets))

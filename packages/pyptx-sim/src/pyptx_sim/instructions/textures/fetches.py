@@ -118,7 +118,7 @@ def compile_gather(operands: Operands) -> Action:
 
 
 class _Fetch:
-    """One instruction; `how` returns four values for the threads of each texture and sampler."""
+    """One texture fetch instruction; `how` returns four components per thread, for one texture and sampler."""
 
     def __init__(self, operands: Operands, how: _How) -> None:
         parts = parts_of(operands, "a")
@@ -133,7 +133,7 @@ class _Fetch:
         self._writers = [operands.write(part, self._type) for part in operands.elements(result)]
 
     def step(self, wave: Wave, lanes: Lanes) -> None:
-        """Fetch for all lanes."""
+        """Fetch the texels of all active lanes, and write the results."""
         threads = TextureThreads(wave, lanes)
         results = [np.zeros(len(threads), np.float64) for _ in range(_CHANNELS)]
         for which, some, texels in threads.by_handle(self._texture, Texels, "texture"):
@@ -152,7 +152,7 @@ class _Fetch:
     def _sampled_by(
         self, threads: TextureThreads, texels: Texels
     ) -> list[tuple[NDArray[np.bool_], TextureThreads, Sampler]]:
-        """Return the threads per sampler; coordinates are normalized if both texture and sampler are."""
+        """Return the threads per sampler; coordinates are normalized if texture and sampler both specify it."""
         own = texels.sampler or Sampler()
         if texels.shape.faces > 1:
             own = replace(own, normalized=True)

@@ -146,7 +146,7 @@ def _component(words: Array, dtype: DType) -> Array:
 
 
 def compile_reduction(operands: Operands) -> Action:
-    """Combine values into a surface, in thread order."""
+    """Update surface elements atomically with the threads' values, in thread order."""
     ptx_type, name = operands.word("type"), operands.word("op")
     formatted, size = bool(operands.word("p")), byte_size(ptx_type)
     places, read = _Places(operands, 0 if formatted else size), operands.read(operands.named("c"), ptx_type)

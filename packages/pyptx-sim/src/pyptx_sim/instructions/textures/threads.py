@@ -128,7 +128,7 @@ class TextureThreads:
 
 
 def parts_of(operands: Operands, name: str) -> tuple[Operand, ...]:
-    """Return the parts of a bracketed operand: handles and, last, coordinates."""
+    """Return the elements of a bracketed operand: handles and, last, coordinates."""
     found = operands.named(name)
     if isinstance(found, TensorAddress):
         return found.elements

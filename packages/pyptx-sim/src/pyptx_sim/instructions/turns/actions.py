@@ -1,4 +1,4 @@
-"""Actions and terminators of steps that are functions of a `ExecutionContext`."""
+"""Actions and terminators of steps that are functions of an `ExecutionContext`."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class ActiveLanes:
         self._lanes = lanes
         self._splits = splits
 
-    # --- which lanes ----------------------------------------------------------------------------
+    # --- active lanes ---------------------------------------------------------------------------
 
     @property
     def rows(self) -> Integers:
@@ -108,7 +108,7 @@ class ActiveLanes:
         return type(self)(self.wave, lanes, splits)
 
     def warpgroups(self) -> Warpgroups:
-        """Return the warpgroups that execute the instruction, for one that converges them."""
+        """Return the warpgroups that execute the instruction, which must converge warpgroups."""
         return Warpgroups(self)
 
     @property

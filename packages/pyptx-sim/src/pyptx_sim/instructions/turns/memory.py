@@ -166,7 +166,7 @@ class MemoryAccesses(ActiveLanes):
             Access("read", size).check_initialised(self.wave, self._lanes, self.memory(space), places)
 
     def undefined(self, space: Space | str, offset: int, message: str, count: int, *, label: str | None = None) -> None:
-        """Report `count` uses of undefined values; `message` and `label` are those of `origin`, for the first one."""
+        """Report `count` uses of undefined values; `message` and `label` describe the first use, as in `origin`."""
         origin = self.origin(space, offset, message, label=label)
         if origin.pc == self.pc:
             self.wave.report(origin.rule, origin.message, self.pc, label=label, help=origin.help, count=count)

@@ -94,7 +94,7 @@ class ExecutionContext(MemoryAccesses):
         tell_waited(self.wave, kind, *self._lanes.by_warp())
 
     def finish(self, completes: Callable[[object], Masks | None]) -> None:
-        """Complete outstanding operations: those of each item that `completes` selects (None: none)."""
+        """Complete the outstanding operations that `completes` selects in each item (None: none)."""
         self.wave.engine.complete_some(completes)
 
     def arrive_on_completion(self, kind: GroupKind, barrier: Target, peers: Reader | None = None) -> None:
@@ -162,7 +162,7 @@ class ExecutionContext(MemoryAccesses):
     def use_blocks(self, blocks: Integers) -> None:
         """Record, if `observed`, that each warp also executes the instruction for the CTA in the slot `blocks[i]`.
 
-        The start of that CTA must happen before (`cluster-cta-not-started`).
+        The start of that CTA must happen before the instruction (`cluster-cta-not-started`).
         """
         self.wave.machine.observers.block_used(blocks, self.warps, self.pc)
 

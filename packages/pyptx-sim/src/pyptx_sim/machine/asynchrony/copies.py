@@ -43,7 +43,7 @@ class Copies(AsyncIssue):
     def undefined(self) -> NDArray[np.uint8] | None:
         """Return the undefined bits of the copied bytes, `[threads, size]`; None if there are none."""
         arena, used = self.wave.memories["global"].arena, self.used
-        sources = self.sources if used is None else np.where(used > 0, self.sources, 0)  # others: any address
+        sources = self.sources if used is None else np.where(used > 0, self.sources, 0)  # used == 0: any valid address
         bits = arena.undefined_elements(sources // self.size, bits_dtype(self.size))
         if bits is None or used is None:
             return bits

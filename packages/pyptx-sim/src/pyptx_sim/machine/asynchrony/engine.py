@@ -5,7 +5,7 @@ threads, or an mbarrier. Data moves when an item completes, not when it is issue
 
 - ordered (default): before the scheduler chooses the next block, in the order of issue;
 - random (any seed but 0): some of the items at each choice;
-- late: only when a thread waits for the item, or nothing else can continue.
+- late (`delay_async`): only when a thread waits for the item, or no warp can continue.
 
 Manual: "Asynchronous Operations", "Completion Mechanisms for Asynchronous Copy Operations".
 """
@@ -39,7 +39,7 @@ class Item(Protocol):
     pc: int
     item_id: int
     group: GroupKind | None
-    """Kind of its groups; None if it signals mbarriers on completion."""
+    """Kind of the operations' groups; None if the operations signal mbarriers on completion."""
 
     def __len__(self) -> int:
         """Return the number of outstanding operations."""
@@ -50,7 +50,7 @@ class Item(Protocol):
         ...
 
     def signals(self) -> Iterable[int]:
-        """Return the mbarriers that it signals."""
+        """Return the mbarriers that the operations signal, as offsets in shared memory."""
         ...
 
     def read(self) -> None:

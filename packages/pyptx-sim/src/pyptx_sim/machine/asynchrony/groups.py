@@ -29,7 +29,7 @@ _ENOUGH: Final = 64  # arrivals to collect before checking which of them were ob
 class Arrival(NamedTuple):
     """Arrival of threads at an mbarrier, triggered when their first `behind` operations had completed.
 
-    A thread that observes completion of the phase knows that these operations are complete. `Groups.noted` numbers the
+    If a thread observes completion of the phase, these operations are known to be complete. `Groups.noted` numbers the
     operations.
     """
 

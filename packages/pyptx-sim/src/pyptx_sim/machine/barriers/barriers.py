@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # Named barriers of one CTA.
 PER_CTA = 16
-# Observers see arrivals at the named barrier with key k at place -(_NAMED + k), below the places of cluster barriers.
+# Events for observers name the barrier with key k by place -(_NAMED + k), below the places of cluster barriers.
 _NAMED = 1 << 30
 
 
@@ -289,7 +289,7 @@ class Barriers:
             )
 
     def _check_sites(self, warps: IntArray, keys: IntArray, sites: IntArray) -> None:
-        """Report a warp whose lanes arrive at two `.aligned` instructions; different warps may do so."""
+        """Report a warp whose lanes arrive at two `.aligned` instructions; other warps may use another instruction."""
         machine = self._wave.machine
         first: dict[int, int] = {}
         for warp, key, site in zip(warps.tolist(), keys.tolist(), sites.tolist(), strict=True):

@@ -101,7 +101,7 @@ class Mbarriers:
     def _place(self, offset: int) -> str:
         return self._wave.memories["shared"].describe_offset(offset)
 
-    # --- life -----------------------------------------------------------------------------------
+    # --- initialization and invalidation --------------------------------------------------------
 
     def init(self, offset: int, count: int, thread: tuple[int, int], pc: int) -> None:
         """Initialize an object to phase 0 with `count` expected arrivals per phase; `thread` is (warp, lane)."""
@@ -345,7 +345,7 @@ class Mbarriers:
             observers.acquire(offset, known.phase - 1, warps, masks, pc, scope=scope, acquires=acquires)
 
     def phase(self, offset: int) -> int:
-        """Return the current phase of an object; 0 without an object."""
+        """Return the current phase of the object at `offset`; 0 if no object is initialized there."""
         known = self._objects.get(offset)
         return known.phase if known is not None else 0
 

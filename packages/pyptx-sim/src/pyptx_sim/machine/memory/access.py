@@ -59,7 +59,7 @@ class LaneOffsets:
         return self.offsets, lanes.warps(self.positions), self.columns
 
     def seen(self, hidden: Mask, values: list[Array], lanes: Lanes) -> tuple[LaneOffsets, list[Array]]:
-        """Return the offsets that are not hidden (in the order of `of_threads`), and the values to store there."""
+        """Return the offsets of the visible stores, and their values; `hidden` is in the order of `of_threads`."""
         offsets, _, _ = self.of_threads(lanes)
         positions, columns = (
             lanes.active if self.positions is None or self.columns is None else (self.positions, self.columns)
@@ -79,7 +79,7 @@ class LaneOffsets:
 class Access:
     """Access of an instruction: `size` bytes at each address, aligned to their size.
 
-    `strong`: the access is strong. `used`: mask of the bytes read that matter. `alignment`: alignment of the address,
+    `strong`: the access is strong. `used`: mask of the read bytes that are used. `alignment`: alignment of the address,
     if it differs from the size. `order`: ordering of a strong access. `noncoherent`: reads memory that must be
     read-only. `within`: variable that the addresses are formed from, in a checked run, if known. `rows`: lanes that
     access the bytes at an address, if it is the address of a matrix row.
@@ -126,7 +126,7 @@ class Access:
         return not low_bits or not int(np.bitwise_or.reduce(addresses, axis=None)) & low_bits
 
     def _report(self, wave: Wave, lanes: Lanes, memory: SpaceMemory, picked: IntArray) -> Mask:
-        """Report the faults among the picked addresses; return which are valid."""
+        """Report the faults among the addresses `picked`, one per active lane; return which addresses are valid."""
         alignment = self.alignment or self.size
         outside = memory.outside(picked, self.size)
         misaligned = (picked & (alignment - 1)) != 0
@@ -210,7 +210,7 @@ class Access:
         return past.place(memory.space, offsets, self.size, warps, columns)
 
     def check_initialised(self, wave: Wave, lanes: Lanes, memory: SpaceMemory, places: LaneOffsets) -> None:
-        """Report undefined bytes among the bytes read that matter."""
+        """Report undefined bytes among the bytes that are read and used."""
         arena = memory.arena
         if self.used == ALL_BYTES:
             known = arena.written(places.offsets, self.size)
@@ -254,7 +254,7 @@ class Access:
             return stored
         warp = int(lanes.warps(np.array([row]))[0])
         why = why_early(wave, warp) if memory.space == "shared" else None
-        # With a `used_bytes_mask` pragma, the bytes in the mask matter: they are not padding.
+        # With a `used_bytes_mask` pragma, the bytes in the mask are used: they are not padding.
         copied = memory.space == "local" and self.used == ALL_BYTES
         padding = copied and memory.arena.defines_some(offset, self.size)
         return Origin(

@@ -41,7 +41,7 @@ class Arena:
         self._shadow = Arena(size, track=False) if track else None
         self._views: dict[int, Array] = {}
         self._origins: list[Origin] = []
-        self._origin_of: NDArray[np.int32] | None = None  # per four bytes: number of their origin, from 1
+        self._origin_of: NDArray[np.int32] | None = None  # per four bytes: index + 1 in `_origins`
 
     def clear(self) -> None:
         """Clear all contents. Large memory gets fresh zero pages, which cost nothing until they are accessed."""
@@ -187,7 +187,7 @@ class Arena:
 
     @contextmanager
     def holding(self, before: Mapping[int, bytes]) -> Iterator[None]:
-        """Replace the bytes at some offsets for the body."""
+        """Replace the bytes at the offsets in `before` during the body of the `with` statement."""
         now = {start: self.bytes_at(start, len(values)) for start, values in before.items()}
         try:
             for start, values in before.items():

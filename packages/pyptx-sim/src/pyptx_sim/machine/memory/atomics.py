@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyptx_sim.numerics.formats import Half
     from pyptx_sim.types import DType
 
-# (old, operand, second operand) → new, all arrays of one dtype.
+# Function from the old values, the operands and the second operands to the new values; all arrays have one dtype.
 Combine: TypeAlias = Callable[[Array, Array, Array], Array]
 
 # Up to this many lanes at one address are combined in rounds; above, a loop over addresses is faster.

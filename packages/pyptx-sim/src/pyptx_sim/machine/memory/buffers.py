@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 _SIZES: Final = (1, 2, 4, 8, 16)  # element sizes in bytes
-_NEAR: Final = 64  # elements before an array
+_NEAR: Final = 64  # maximum distance of a negative index, in elements before an array
 
 
 @dataclass(frozen=True, slots=True)

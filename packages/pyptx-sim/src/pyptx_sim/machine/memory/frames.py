@@ -18,7 +18,7 @@ ROOT = 0
 
 
 class Call(Protocol):
-    """Call instruction, as its frames need it."""
+    """Call instruction of a frame: its pc, the block after it, and the action of its return."""
 
     @property
     def pc(self) -> int:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["apart", "paired"]
 
-# Distance that bits move in each step, and the mask of the bits that remain.
+# Compaction of the even bits of a word: distance that bits move in each step, and mask of the bits that remain.
 _STEPS: Final = tuple(
     (np.uint64(step), np.uint64(mask))
     for step, mask in (
@@ -41,7 +41,7 @@ def apart(bits: Array) -> tuple[Array, Array]:
 
 
 def _closed(bits: Array) -> Array:
-    """Return 32 bits; each is set if one of two adjacent bits is set."""
+    """Return 32 bits for each 64-bit word; bit i is set if bit 2i or bit 2i + 1 of the word is set."""
     bits = (bits | bits >> _ONE) & _EVEN
     for step, mask in _STEPS:
         bits = (bits | bits >> step) & mask
@@ -49,7 +49,7 @@ def _closed(bits: Array) -> Array:
 
 
 def _opened(bits: Array) -> Array:
-    """Return 64 bits: each of 32 bits twice."""
+    """Return 64 bits for each 32-bit word: each bit of the word twice."""
     for (step, _), mask in zip(reversed(_STEPS), (*(each for _, each in reversed(_STEPS[:-1])), _EVEN), strict=True):
         bits = (bits | bits << step) & mask
     return np.asarray(bits | bits << _ONE)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyptx_sim.program.program import Program
     from pyptx_sim.program.scopes import Placement
 
-_ALIGNMENT = 128  # of the memory of a CTA, in bytes
+_ALIGNMENT = 128  # alignment of the memory of a CTA in the arena, in bytes
 _OFFSET_MASK = (1 << RANK_SHIFT) - 1
 
 
@@ -90,7 +90,7 @@ class FlatMemory:
         return self.buffers.describe(address)
 
     def describe_offset(self, offset: int) -> str:
-        """Return the same as `describe`, since offsets equal addresses."""
+        """Return the symbolic address that `describe` returns, since offsets equal addresses."""
         return self.buffers.describe(offset)
 
 

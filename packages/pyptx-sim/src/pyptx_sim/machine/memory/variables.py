@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Target = Callable[[Wave, Lanes], Iterator[tuple[SpaceMemory, Lanes, IntArray]]]
 
-_OWN = (1 << RANK_SHIFT) - 1  # the bits of a shared address without the CTA rank in the cluster
+_OWN = (1 << RANK_SHIFT) - 1  # bits of a shared address below the CTA rank in the cluster
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.scheduling.code import Code
     from pyptx_sim.machine.wave import Wave
 
-_NAMED = 12  # kinds of waits named in one report
-_LIKE = 4  # CTAs named per kind of wait
+_NAMED = 12  # maximum number of kinds of waits listed in one report
+_LIKE = 4  # maximum number of CTAs listed per kind of wait
 _ENDLESS = "change a register of the loop's condition in the loop body: no instruction there writes one"
 _OTHERWISE = {State.GATE: "waiting for other lanes of the warp"}
 

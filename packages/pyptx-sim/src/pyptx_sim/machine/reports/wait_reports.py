@@ -84,7 +84,7 @@ def _arrivals(wave: Wave, known: Mbarrier) -> str:
 
 
 def describe_warpgroup(wave: Wave, split: int) -> str:
-    """Return the warps of its warpgroup that a split waits for."""
+    """Return a message with the warps of a split's warpgroup that have not arrived."""
     splits, geometry = wave.splits, wave.geometry
     warp = int(splits.warp[split])
     group = int(geometry.warpgroups.of[warp])

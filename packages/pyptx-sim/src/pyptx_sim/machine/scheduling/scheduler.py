@@ -1,4 +1,4 @@
-"""Choose the next block: the one at which most warps wait, without starving the others."""
+"""Choose the next block: the one at which most warps wait, without starving other warps."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Scheduler:
         return (not group.whole and not block.resumes) or (self._random is not None and self._preempts(self._random))
 
     def _preempts(self, random: np.random.Generator) -> bool:
-        """Return whether a random schedule switches warps where it need not."""
+        """Return whether a random schedule switches warps now, although the running warps could continue."""
         if random.random() >= max(self._eagerness(), _PREEMPTING):
             return False
         self._preempted += 1
@@ -313,7 +313,7 @@ class Scheduler:
         return self._force_gates((State.READY, State.MBARRIER))
 
     def _force_gates(self, coming: tuple[State, ...]) -> bool:
-        """Resume and report splits at gates whose missing lanes cannot arrive: no split of their warp is `coming`."""
+        """Resume and report splits at gates whose missing lanes cannot arrive: their warp has no split in `coming`."""
         splits = self._wave.splits
         waiting = np.flatnonzero(splits.state == State.GATE)
         if not len(waiting):

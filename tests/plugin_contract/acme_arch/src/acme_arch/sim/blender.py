@@ -68,7 +68,7 @@ class Products(AsyncIssue):
     columns: bool
 
     def move(self) -> None:
-        """Multiply."""
+        """Multiply the outstanding matrices, and write the results to the vaults."""
         arena = self.wave.memory(VAULT).arena
         left, right = (np.stack(arena.gather(at, WORD, 16), axis=1).reshape(-1, 4, 4) for at in (self.a, self.b))
         product = left @ right

@@ -42,7 +42,7 @@ class Shuffles(AsyncIssue):
     r: NDArray[np.int64]
 
     def move(self) -> None:
-        """Move the words."""
+        """Write the words of each source line to its destination line, permuted by its recipe."""
         arena = self.wave.memory(VAULT).arena
         words, recipes = (np.stack(arena.gather(at, WORD, 16), axis=1) for at in (self.a, self.r))
         moved = np.take_along_axis(words, recipes.astype(np.int64) % 16, axis=1)
