@@ -133,8 +133,8 @@ def gradients(file: str, kernels: str, first: str, length: int, head_dim: int) -
         q, k, v, dout = drawn(*[(1, length, 2, head_dim)] * 4)
         (of_sums,) = drawn((1, 2, length), dtype=np.float32)
         out, sums = module.FORWARD[head_dim](q, k, v)
-        told = getattr(module, first)[head_dim](out, dout, sums, of_sums, T=module.steps_of(length))
-        return [q, k, v, dout, *(told if isinstance(told, (tuple, list)) else [told])]
+        stats = getattr(module, first)[head_dim](out, dout, sums, of_sums, T=module.steps_of(length))
+        return [q, k, v, dout, *(stats if isinstance(stats, (tuple, list)) else [stats])]
 
     return Case(file, f"{length}, D {head_dim}", lambda module: getattr(module, kernels)[head_dim], arrays)
 

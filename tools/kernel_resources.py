@@ -136,7 +136,12 @@ ROWS = (
     Row("blackwell/softmax", "softmax_for", {"B": 2048}, {"N": 1 << 16, "dtype": bf16}),
     Row("blackwell/swiglu", "swiglu", {"M": 2048, "F": 8192}),
     Row("blackwell/swiglu", "swiglu_bf16", {"M": 2048, "F": 8192}),
-    Row("attention/told", "prepare_of", {"B": 2, "Sq": 4096, "Hq": 16, "T": 64}, {"head_dim": 128, "arch": "sm_90a"}),
+    Row(
+        "attention/row_stats",
+        "prepare_of",
+        {"B": 2, "Sq": 4096, "Hq": 16, "T": 64},
+        {"head_dim": 128, "arch": "sm_90a"},
+    ),
     Row("hopper/flash_attention", "kernel_for", attention(causal=False), {"head_dim": 64, "splits": 1}),
     Row("hopper/flash_attention", "kernel_for", attention(causal=True), {"head_dim": 128, "splits": 1}),
     Row("hopper/flash_attention", "kernel_for", ALONE, {"head_dim": 64, "splits": 5}),

@@ -84,7 +84,7 @@ class TilePosition:
     row: Reg
 
 
-def settled(peak: Reg, total: Reg, scale: float) -> tuple[Reg, Reg]:
+def normalization(peak: Reg, total: Reg, scale: float) -> tuple[Reg, Reg]:
     """Return the factor that normalizes a row, 1 / total (1 if no key was seen), and the row's LSE (natural log)."""
     inverse, logarithm = reg.scalar(f32), reg.scalar(f32)
     ptx.inst.rcp.approx.ftz.f32(inverse, total)
@@ -98,7 +98,7 @@ def settled(peak: Reg, total: Reg, scale: float) -> tuple[Reg, Reg]:
 # --- indices of rows and heads -----------------------------------------------------------------------
 
 
-def dealt(number: Reg, *sizes: int) -> list[Reg]:
+def unflatten(number: Reg, *sizes: int) -> list[Reg]:
     """Return the mixed-radix digits of `number` as s32: the first varies fastest, the last has no limit.
 
     Grids are one-dimensional because grid y and z are limited to 65,535, which the batch size may exceed.

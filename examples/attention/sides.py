@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from examples.attention.problem import Problem, TilePosition, dealt, divided
+from examples.attention.problem import Problem, TilePosition, divided, unflatten
 
 from pyptx import ptx, reg
 from pyptx.types import u32
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 OWNED = 128  # rows of a head that a CTA owns
 TOGETHER = 64  # queries per iteration; LSE and delta of this many queries are contiguous
-TOLD_BYTES = 2 * TOGETHER * 4  # bytes of TOLD per iteration: two f32 per query
+STATS_BYTES = 2 * TOGETHER * 4  # bytes of STATS per iteration: two f32 per query
 
 
 def blocks_of(rows: int) -> int:
@@ -26,15 +26,15 @@ def blocks_of(rows: int) -> int:
 
 
 def steps_of(queries: int) -> int:
-    """Return the extent `T` of TOLD for `queries` queries: steps of `TOGETHER` queries, rounded up to whole CTAs."""
+    """Return the extent `T` of STATS for `queries` queries: steps of `TOGETHER` queries, rounded up to whole CTAs."""
     return blocks_of(queries) * (OWNED // TOGETHER)
 
 
-def told_of(problem: Problem, place: TilePosition, array) -> Reg:
-    """Return the address of the step of TOLD whose queries start at `place`."""
+def stats_of(problem: Problem, place: TilePosition, array) -> Reg:
+    """Return the address of the step of STATS whose queries start at `place`."""
     (pointer,) = ptx.global_ptrs(array)
     line = (place.batch * problem.heads + place.head) * array.shape[2]
-    return pointer + (line + divided(place.row, TOGETHER)) * TOLD_BYTES
+    return pointer + (line + divided(place.row, TOGETHER)) * STATS_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +121,9 @@ def sides_of(problem: Problem, step: int) -> tuple[Reg, Keys, Queries]:
     """Return whether this CTA owns keys, and its tile as either kind; CTAs with the most iterations come first."""
     owning_keys = problem.heads_of_keys * blocks_of(problem.keys)
     owning_queries = problem.heads * blocks_of(problem.queries)
-    block, batch = dealt(reg.from_(ptx.special.ctaid.x(), u32), owning_keys + owning_queries)
-    head, row = dealt(block, problem.heads_of_keys)
+    block, batch = unflatten(reg.from_(ptx.special.ctaid.x(), u32), owning_keys + owning_queries)
+    head, row = unflatten(block, problem.heads_of_keys)
     keys = TilePosition(head, batch, row * OWNED)
-    head, row = dealt((block - owning_keys).max(0), problem.heads)
+    head, row = unflatten((block - owning_keys).max(0), problem.heads)
     queries = TilePosition(head, batch, ((blocks_of(problem.queries) - 1) - row) * OWNED)
     return block < owning_keys, Keys(problem, keys, step), Queries(problem, queries, step)

@@ -13,7 +13,7 @@ from pyptx.types import bf16, f32, s32, u32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
-from examples.attention.problem import Problem, TilePosition, dealt
+from examples.attention.problem import Problem, TilePosition, unflatten
 from examples.attention.tiles import GROUP, Ring
 
 if TYPE_CHECKING:
@@ -66,17 +66,18 @@ class Memory:
         self.q, self.k, self.v = smem.tile(plan.q), Ring(plan.k, readers=1), Ring(plan.v, readers=1)
         self.factors, self.inverses = (smem.alloc(f32, (TILES, ROWS)) for _ in range(2))
         self.loaded = smem.mbarrier(TILES)  # Q is loaded
-        self.scored = smem.mbarrier(TILES)  # S is complete, and so is the MMA that accumulated O before it
-        self.told, self.closed = smem.mbarrier(TILES), smem.mbarrier(TILES)  # factors, final inverses are written
-        self.weighed = smem.mbarrier(TILES)  # P is written, and O is scaled
-        self.summed = smem.mbarrier(TILES)  # O is complete
+        self.s_ready = smem.mbarrier(TILES)  # S is complete, and so is the MMA that accumulated O before it
+        self.factor_ready = smem.mbarrier(TILES)  # the factors of a step are written
+        self.inverse_ready = smem.mbarrier(TILES)  # the final inverses are written
+        self.p_ready = smem.mbarrier(TILES)  # P is written, and O is scaled
+        self.o_ready = smem.mbarrier(TILES)  # O is complete
 
     def init(self) -> None:
         """Emit the initialization of the mbarriers, for one thread."""
         for barriers, arrivals in (
-            *((each, 1) for each in (self.loaded, self.scored, self.summed)),
-            *((each, GROUP) for each in (self.told, self.closed)),
-            (self.weighed, 2 * GROUP),
+            *((each, 1) for each in (self.loaded, self.s_ready, self.o_ready)),
+            *((each, GROUP) for each in (self.factor_ready, self.inverse_ready)),
+            (self.p_ready, 2 * GROUP),
         ):
             for barrier in barriers:
                 ptx.mbarrier.init(barrier, arrivals)
@@ -106,7 +107,7 @@ def tiles_of(queries: int) -> int:
 def work_of(problem: Problem) -> Work:
     """Return the work of this CTA: heads vary fastest, and causal problems start with the longest rows."""
     blocks = tiles_of(problem.queries)
-    head, block, batch = dealt(reg.from_(ptx.special.ctaid.x(), u32), problem.heads, blocks)
+    head, block, batch = unflatten(reg.from_(ptx.special.ctaid.x(), u32), problem.heads, blocks)
     if problem.causal:
         block = (blocks - 1) - block
     place = TilePosition(head, batch, block * (TILES * ROWS))
@@ -121,7 +122,7 @@ def scores_of(t: TensorMemory, tile: int) -> TensorMemory:
     return t[:, tile * KEYS : (tile + 1) * KEYS]
 
 
-def sums_of(t: TensorMemory, tile: int, head_dim: int) -> TensorMemory:
+def accumulator_of(t: TensorMemory, tile: int, head_dim: int) -> TensorMemory:
     """Return the tensor memory columns of a tile's O."""
     first = TILES * KEYS + tile * head_dim
     return t[:, first : first + head_dim]

@@ -12,7 +12,7 @@ from pyptx.types import b32, f32, pred, u32
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
 from examples.attention.tiles import GROUP, store, thread_of_group
-from examples.blackwell.attention_block import CHUNK, TILES, sums_of
+from examples.blackwell.attention_block import CHUNK, TILES, accumulator_of
 from examples.rounding import round_pairs
 
 if TYPE_CHECKING:
@@ -32,26 +32,26 @@ class Correction:
         """Compute the position of the thread's row of O in each tile."""
         self.work, self.memory, self.thread = work, memory, thread_of_group()
         head_dim = memory.plan.head_dim
-        self.mine = [sums_of(t, tile, head_dim).quarter(warp) for tile in range(TILES)]
-        self.phase = reg.scalar(u32, init=0)  # of `told`
+        self.mine = [accumulator_of(t, tile, head_dim).quarter(warp) for tile in range(TILES)]
+        self.phase = reg.scalar(u32, init=0)  # of `factor_ready`
         self.held = reg.array(b32, CHUNK)
 
     def run(self) -> None:
         """Scale O to the scale that the softmax has chosen for a step, before P · V of the step is accumulated."""
         for tile in range(TILES):
-            ptx.mbarrier.wait(self.memory.told[tile], self.phase)
-            ptx.mbarrier.arrive(self.memory.weighed[tile])  # O has no contents to rescale yet
+            ptx.mbarrier.wait(self.memory.factor_ready[tile], self.phase)
+            ptx.mbarrier.arrive(self.memory.p_ready[tile])  # O has no contents to rescale yet
         for _ in ptx.range_(1, self.work.steps):
             self.phase ^= 1
             for tile in range(TILES):
-                factor = self.hear(tile, self.memory.factors, self.memory.told, self.phase)
+                factor = self.receive(tile, self.memory.factors, self.memory.factor_ready, self.phase)
                 ptx.tcgen05.fence_after_thread_sync()
                 with ptx.if_(self.any(factor != 1.0)):
                     self.scale(tile, factor)
                 ptx.tcgen05.fence_before_thread_sync()
-                ptx.mbarrier.arrive(self.memory.weighed[tile])
+                ptx.mbarrier.arrive(self.memory.p_ready[tile])
 
-    def hear(self, tile: int, numbers, barriers, phase: Reg | int) -> Reg:
+    def receive(self, tile: int, numbers, barriers, phase: Reg | int) -> Reg:
         """Wait for a number that the softmax passes for the thread's row, and return it."""
         ptx.mbarrier.wait(barriers[tile], phase)
         return ptx.ld(f32, reg.scalar(f32), numbers.address(tile, self.thread), space="shared")
@@ -79,8 +79,8 @@ class Correction:
     def finish(self, output) -> None:
         """Multiply O by the inverses of the softmax denominators, and store it through the shared memory of Q."""
         for tile in range(TILES):
-            inverse = self.hear(tile, self.memory.inverses, self.memory.closed, 0)
-            ptx.mbarrier.wait(self.memory.summed[tile], 0)
+            inverse = self.receive(tile, self.memory.inverses, self.memory.inverse_ready, 0)
+            ptx.mbarrier.wait(self.memory.o_ready[tile], 0)
             ptx.tcgen05.fence_after_thread_sync()
             self.stage(tile, inverse)
             ptx.fence.proxy_async_shared_cta()

@@ -12,7 +12,7 @@ from pyptx.types import bf16, f32, u32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
-from examples.attention.sides import OWNED, TOGETHER, TOLD_BYTES, Keys, Queries, told_of
+from examples.attention.sides import OWNED, STATS_BYTES, TOGETHER, Keys, Queries, stats_of
 from examples.attention.tiles import GROUP, load
 from examples.blackwell.attention_mma import accumulate, multiply
 
@@ -32,25 +32,25 @@ class Memory:
     """Shared memory of a CTA: two owned tiles, the stages of the two tiles that it iterates over, mbarriers."""
 
     def __init__(self, head_dim: int) -> None:
-        """Allocate; `told` has -LSE and delta of a stage's queries, which an earlier kernel computes."""
+        """Allocate; `stats` has -LSE and delta of a stage's queries, which an earlier kernel computes."""
         self.head_dim, self.depth = head_dim, STAGES[head_dim]
         self.own = SharedTile(bf16, (OWNED, head_dim))
         self.passing = SharedTile(bf16, (STEP, head_dim), stages=self.depth)
         self.across = SharedTile(bf16, (STEP, head_dim), major="MN", stages=self.depth)  # the same bytes, transposed
         self.tiles = [smem.tile(self.own) for _ in range(2)]
         self.stages = [smem.tile(self.passing) for _ in range(2)]
-        self.told = smem.alloc(f32, (self.depth, HALVES, 2, TOGETHER))
+        self.stats = smem.alloc(f32, (self.depth, HALVES, 2, TOGETHER))
         self.owned, self.empty = smem.mbarrier(1), smem.mbarrier(self.depth)
-        self.came = [smem.mbarrier(self.depth) for _ in range(2)]
-        self.multiplied = [smem.mbarrier(1) for _ in range(2)]  # [0]: scores are complete, [1]: dP is complete
-        self.weighed = [smem.mbarrier(1) for _ in range(2)]  # [0]: P is written, [1]: dS is written
-        self.summed = smem.mbarrier(1)  # the gradients are complete
+        self.loaded = [smem.mbarrier(self.depth) for _ in range(2)]
+        self.mma_done = [smem.mbarrier(1) for _ in range(2)]  # [0]: scores are complete, [1]: dP is complete
+        self.operand_ready = [smem.mbarrier(1) for _ in range(2)]  # [0]: P is written, [1]: dS is written
+        self.gradients_done = smem.mbarrier(1)  # the gradients are complete
 
     def init(self) -> None:
         """Emit the initialization of the mbarriers, for one thread."""
         counts = (
-            *((each, 1) for each in (self.owned, *self.came, *self.multiplied, self.summed)),
-            *((each, WORKERS) for each in self.weighed),
+            *((each, 1) for each in (self.owned, *self.loaded, *self.mma_done, self.gradients_done)),
+            *((each, WORKERS) for each in self.operand_ready),
             (self.empty, 1 + WORKERS),  # the MMAs have read a stage, and the workers its LSE and delta
         )
         for barriers, count in counts:
@@ -69,7 +69,7 @@ def factors_of(t: TensorMemory, which: int) -> list[TensorMemory]:
     return [products_of(t, which)[:, half * HALF : half * HALF + HALF // 2] for half in range(HALVES)]
 
 
-def sums_of(t: TensorMemory, number: int, head_dim: int) -> TensorMemory:
+def accumulator_of(t: TensorMemory, number: int, head_dim: int) -> TensorMemory:
     """Return the tensor memory columns of a gradient's accumulator."""
     first = 2 * STEP + number * head_dim
     return t[:, first : first + head_dim]
@@ -84,16 +84,16 @@ def fetch(side: Keys | Queries, memory: Memory, arrays: dict) -> None:
     for name, tiles in zip(side.owns, memory.tiles, strict=True):
         load(memory.own, tiles, 0, arrays[name], side.place, memory.owned[0])
     turn = ptx.pipeline(memory.depth, phase=reg.scalar(u32, init=1))
-    told = HALVES * TOLD_BYTES if isinstance(side, Keys) else 0
+    stats = HALVES * STATS_BYTES if isinstance(side, Keys) else 0
     for place in side.walk():
         stage, phase = turn.advance()
         ptx.mbarrier.wait(memory.empty[stage], phase)
-        for name, tiles, came, more in zip(side.passes, memory.stages, memory.came, (told, 0), strict=True):
-            ptx.mbarrier.arrive_expect_tx(came[stage], memory.passing.stage_bytes + more)
-            load(memory.passing, tiles, stage, arrays[name], place, came[stage])
-        if told:
-            source = told_of(side.problem, place, arrays["TOLD"])
-            ptx.cp.async_.bulk.load(memory.told[stage], source, told, mbar=memory.came[0][stage])
+        for name, tiles, loaded, more in zip(side.passes, memory.stages, memory.loaded, (stats, 0), strict=True):
+            ptx.mbarrier.arrive_expect_tx(loaded[stage], memory.passing.stage_bytes + more)
+            load(memory.passing, tiles, stage, arrays[name], place, loaded[stage])
+        if stats:
+            source = stats_of(side.problem, place, arrays["STATS"])
+            ptx.cp.async_.bulk.load(memory.stats[stage], source, stats, mbar=memory.loaded[0][stage])
 
 
 # --- the warp that issues MMAs ----------------------------------------------------------------------
@@ -107,10 +107,10 @@ class Multiplier:
         self.memory, self.gradients = memory, len(side.gradients)
         self.products = [products_of(t, which) for which in range(2)]
         self.factors = [factors_of(t, which) for which in range(2)]
-        self.sums = [sums_of(t, number, memory.head_dim) for number in range(self.gradients)]
+        self.accumulators = [accumulator_of(t, number, memory.head_dim) for number in range(self.gradients)]
         self.own = [ptx.tcgen05.descriptor(tiles) for tiles in memory.tiles]
         self.passing = [ptx.tcgen05.descriptor(tiles) for tiles in memory.stages]
-        self.turned = [turned(tiles, memory.across) for tiles in memory.stages]
+        self.transposed = [transposed(tiles, memory.across) for tiles in memory.stages]
         self.turn, self.phase = ptx.pipeline(memory.depth), reg.scalar(u32, init=0)
         self.before = reg.scalar(u32)  # stage of the previous step
 
@@ -130,15 +130,15 @@ class Multiplier:
             self.phase ^= 1
         for which in range(2):
             self.add(which, more=reg.scalar(u32, init=steps) > 1)
-        ptx.tcgen05.commit(self.memory.summed[0])
+        ptx.tcgen05.commit(self.memory.gradients_done[0])
 
     def multiply(self, which: int, stage: Reg, phase: Reg) -> None:
         """Start owned tile · (loaded tile)ᵀ, as soon as the loaded tile is complete."""
         memory = self.memory
-        ptx.mbarrier.wait(memory.came[which][stage], phase)
+        ptx.mbarrier.wait(memory.loaded[which][stage], phase)
         passing = ptx.tcgen05.advance(self.passing[which], memory.passing.stage_bytes, times=stage)
         multiply(self.products[which], self.own[which], memory.own, passing, memory.passing)
-        ptx.tcgen05.commit(memory.multiplied[which][0])
+        ptx.tcgen05.commit(memory.mma_done[which][0])
 
     def add(self, which: int, *, more: Reg) -> None:
         """Accumulate P (0) or dS (1) times a tile of the previous step.
@@ -146,16 +146,16 @@ class Multiplier:
         dS times the first tile is the first gradient, P times the second tile is the second gradient.
         """
         memory, number = self.memory, 1 - which
-        ptx.mbarrier.wait(memory.weighed[which][0], self.phase)
+        ptx.mbarrier.wait(memory.operand_ready[which][0], self.phase)
         ptx.tcgen05.fence_after_thread_sync()
         if number < self.gradients:
-            passed = ptx.tcgen05.advance(self.turned[number], memory.across.stage_bytes, times=self.before)
-            accumulate(self.sums[number], self.factors[which], passed, memory.across, more=more)
+            passed = ptx.tcgen05.advance(self.transposed[number], memory.across.stage_bytes, times=self.before)
+            accumulate(self.accumulators[number], self.factors[which], passed, memory.across, more=more)
         if which == 1:
             ptx.tcgen05.commit(memory.empty[self.before])
 
 
-def turned(tiles, layout: SharedTile) -> Reg:
+def transposed(tiles, layout: SharedTile) -> Reg:
     """Return the descriptor of tiles as `layout`, not as the layout that they were allocated with."""
     return ptx.tcgen05.make_descriptor(
         tiles,

@@ -12,7 +12,7 @@ from pyptx.types import b32, f32, s32, u32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
-from examples.attention.problem import LOWEST, settled
+from examples.attention.problem import LOWEST, normalization
 from examples.attention.tiles import group_of_thread, thread_of_group
 from examples.blackwell.attention_block import CHUNK, KEYS, ROWS, scores_of
 from examples.blackwell.exponentials import Powers, pair, split
@@ -55,12 +55,12 @@ class Softmax:
                 with ptx.if_(key >= whole):
                     self.hide(key)
             self.rescale()
-            self.weigh()
+            self.exponentiate()
             self.phase ^= 1
 
     def read(self) -> None:
         """Load the row's scores, once they are complete."""
-        ptx.mbarrier.wait(self.memory.scored[self.tile], self.phase)
+        ptx.mbarrier.wait(self.memory.s_ready[self.tile], self.phase)
         ptx.tcgen05.fence_after_thread_sync()
         for at in range(0, KEYS, READ_AT_ONCE):
             columns = slice(at, at + READ_AT_ONCE)
@@ -81,8 +81,8 @@ class Softmax:
         grown = (highest - self.peak) * self.problem.scale2
         ptx.selp(f32, highest, highest, self.peak, grown > THRESHOLD)
         ptx.inst.ex2.approx.ftz.f32(factor, (self.peak - highest) * self.problem.scale2)  # 1 if the scale is unchanged
-        ptx.mbarrier.wait(self.memory.weighed[self.tile], self.phase ^ 1)  # already complete: the last factor is read
-        self.tell(self.memory.factors, self.memory.told, factor)
+        ptx.mbarrier.wait(self.memory.p_ready[self.tile], self.phase ^ 1)  # already complete: the last factor is read
+        self.send(self.memory.factors, self.memory.factor_ready, factor)
         ptx.inst.mov.f32(self.peak, highest)
         both = pair(factor, factor)
         for total in self.sums:
@@ -99,7 +99,7 @@ class Softmax:
             ptx.inst.max.f32(first, first, other)
         return first
 
-    def weigh(self) -> None:
+    def exponentiate(self) -> None:
         """Write P = 2^(scale · (S - peak)) over the scores, in bf16, and accumulate it in f32."""
         shift = self.peak * -self.problem.scale2
         shift = pair(shift, shift)
@@ -113,12 +113,12 @@ class Softmax:
             ptx.tcgen05.st(self.mine[:, at : at + CHUNK], self.weights, shape="32x32b", count=CHUNK)
         ptx.tcgen05.wait_st()
         ptx.tcgen05.fence_before_thread_sync()
-        ptx.mbarrier.arrive(self.memory.weighed[self.tile])
+        ptx.mbarrier.arrive(self.memory.p_ready[self.tile])
         for number in range(KEYS // 2):
             total = self.sums[number % len(self.sums)]
             ptx.inst.add.rn.f32x2(total, total, pair(*self.scores[2 * number : 2 * number + 2]))
 
-    def tell(self, numbers, barriers, value: Reg) -> None:
+    def send(self, numbers, barriers, value: Reg) -> None:
         """Write a number of the row for the correction, and arrive at its mbarrier."""
         ptx.st(f32, numbers.address(self.tile, self.thread), value, space="shared")
         ptx.mbarrier.arrive(barriers[self.tile])
@@ -129,8 +129,8 @@ class Softmax:
         first, second = self.sums
         ptx.inst.add.rn.f32x2(first, first, second)
         split(first, parts)
-        inverse, logarithm = settled(self.peak, parts[0] + parts[1], self.problem.scale2)
-        self.tell(self.memory.inverses, self.memory.closed, inverse)
+        inverse, logarithm = normalization(self.peak, parts[0] + parts[1], self.problem.scale2)
+        self.send(self.memory.inverses, self.memory.inverse_ready, inverse)
         (pointer,) = ptx.global_ptrs(sums)
         line = (self.work.place.batch * self.problem.heads + self.work.place.head) * self.problem.queries
         ptx.st(f32, ptx.addr(pointer + (line + self.row) * 4), logarithm, pred=self.row < self.problem.queries)

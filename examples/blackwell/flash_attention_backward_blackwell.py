@@ -5,10 +5,10 @@ With the probabilities `P = exp(scale · Q · Kᵀ - LSE)`, which are recomputed
     dV = Pᵀ · dO        dS = P ∘ (dO · Vᵀ - delta)        dQ = scale · dS · K        dK = scale · dSᵀ · Q
 
 where `delta` is the sum of dO ∘ O over a row, less the gradient of its LSE. A first, small kernel computes delta
-(`examples/attention/told.py`). In the second kernel, some CTAs own 128 keys of a head and iterate over the queries that
-see them, for dK and dV; the others own 128 queries and iterate over the keys that they see, for dQ. So each gradient
-has one owner and one order of summation, as in `examples/hopper/flash_attention_backward.py`: no atomics, and the same
-bits in every run. The cost: seven MMAs per step instead of five, because S and dP are computed twice.
+(`examples/attention/row_stats.py`). In the second kernel, some CTAs own 128 keys of a head and iterate over the queries
+that see them, for dK and dV; the others own 128 queries and iterate over the keys that they see, for dQ. So each
+gradient has one owner and one order of summation, as in `examples/hopper/flash_attention_backward.py`: no atomics, and
+the same bits in every run. The cost: seven MMAs per step instead of five, because S and dP are computed twice.
 
 All MMAs accumulate in tensor memory, and no intermediate result goes through shared memory: P and dS, in bf16,
 overwrite the values from which they are computed, and are operand A from there (in issue order, as in
@@ -42,9 +42,9 @@ sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if 
 
 from examples.attention import float64
 from examples.attention.problem import problem_of
-from examples.attention.sides import OWNED, TOGETHER, Keys, Queries, blocks_of, sides_of, steps_of, told_of
+from examples.attention.row_stats import STATS_TILE, prepare_of
+from examples.attention.sides import OWNED, TOGETHER, Keys, Queries, blocks_of, sides_of, stats_of, steps_of
 from examples.attention.tiles import GROUP, WARPS, fetch_maps, heads_tile, store, thread_of_group
-from examples.attention.told import TOLD_TILE, prepare_of
 from examples.blackwell.attention_gradients import (
     COLUMNS,
     HALF,
@@ -52,9 +52,9 @@ from examples.blackwell.attention_gradients import (
     WORKERS,
     Memory,
     Multiplier,
+    accumulator_of,
     fetch,
     products_of,
-    sums_of,
 )
 from examples.blackwell.exponentials import pair, split
 from examples.blackwell.flash_attention_blackwell import KERNELS as FORWARD
@@ -91,7 +91,7 @@ class Worker:
         self.scale = pair(side.problem.scale2, side.problem.scale2)
         self.weights, self.changes = (reg.array(f32, HALF) for _ in range(2))
         self.packed = reg.array(b32, HALF // 2)
-        self.told = self.told_of_row(arrays["TOLD"]) if isinstance(side, Queries) else []
+        self.stats = self.stats_of_row(arrays["STATS"]) if isinstance(side, Queries) else []
 
     def run(self) -> None:
         """Process all steps of the CTA."""
@@ -103,10 +103,10 @@ class Worker:
         """Compute P from the scores of a step, and dS from its dP."""
         memory, (stage, phase) = self.memory, self.turn.advance()
         if isinstance(self.side, Keys):
-            ptx.mbarrier.wait(memory.came[0][stage], phase)  # LSE and delta of the queries are loaded
+            ptx.mbarrier.wait(memory.loaded[0][stage], phase)  # LSE and delta of the queries are loaded
         self.read(0, self.weights)
         self.hide(first)
-        self.weigh(stage)
+        self.compute_operands(stage)
         self.write(0, self.weights)
         self.read(1, self.changes)
         self.differentiate(stage)
@@ -115,7 +115,7 @@ class Worker:
 
     def read(self, which: int, values) -> None:
         """Load the thread's part of the scores (0) or of dP (1), once they are complete."""
-        ptx.mbarrier.wait(self.memory.multiplied[which][0], self.phase)
+        ptx.mbarrier.wait(self.memory.mma_done[which][0], self.phase)
         ptx.tcgen05.fence_after_thread_sync()
         for at in range(0, HALF, CHUNK):
             columns = slice(at, at + CHUNK)
@@ -129,7 +129,7 @@ class Worker:
             ptx.tcgen05.st(self.mine[which][:, : HALF // 2], self.packed, shape="32x32b", count=HALF // 2)
             ptx.tcgen05.wait_st()
         ptx.tcgen05.fence_before_thread_sync()
-        ptx.mbarrier.arrive(self.memory.weighed[which][0])
+        ptx.mbarrier.arrive(self.memory.operand_ready[which][0])
 
     def hide(self, first: Reg) -> None:
         """Set the scores of keys that a query must not see to -inf."""
@@ -141,7 +141,7 @@ class Worker:
             for column, value in enumerate(self.weights):
                 ptx.selp(f32, value, value, -math.inf, self.side.sees(limit, 0, column))
 
-    def weigh(self, stage: Reg) -> None:
+    def compute_operands(self, stage: Reg) -> None:
         """Turn scores into probabilities."""
         for number, exponent in enumerate(self.numbers(0, stage)):
             values = self.weights[2 * number : 2 * number + 2]
@@ -162,21 +162,21 @@ class Worker:
 
     # --- LSE and delta of queries ------------------------------------------------------------------
 
-    def told_of_row(self, array) -> list[Reg]:
+    def stats_of_row(self, array) -> list[Reg]:
         """Return -LSE (as an exponent of 2) and delta of the thread's row, each as a pair of equal numbers."""
-        there = told_of(self.side.problem, self.side.place, array)
+        there = stats_of(self.side.problem, self.side.place, array)
         row = self.row >> 6
         there += row * (2 * TOGETHER * 4) + (self.row & (TOGETHER - 1)) * 4
-        told = [reg.scalar(f32) for _ in range(2)]
-        for which, value in enumerate(told):
+        stats = [reg.scalar(f32) for _ in range(2)]
+        for which, value in enumerate(stats):
             ptx.inst.ld.global_.f32(value, ptx.addr(there, which * TOGETHER * 4))
-        return [pair(value, value) for value in told]
+        return [pair(value, value) for value in stats]
 
     def numbers(self, which: int, stage: Reg) -> list[Reg]:
         """Return -LSE (0) or delta (1) for each two elements: of their columns' queries, or of the thread's row."""
         if isinstance(self.side, Queries):
-            return [self.told[which]] * (HALF // 2)
-        at, pairs = self.memory.told.address(stage, self.half, which, 0), []
+            return [self.stats[which]] * (HALF // 2)
+        at, pairs = self.memory.stats.address(stage, self.half, which, 0), []
         for column in range(0, HALF, 4):
             four = [reg.scalar(f32) for _ in range(4)]
             ptx.inst.ld.shared.v4.f32(four, ptx.addr(at, column * 4))
@@ -188,7 +188,7 @@ class Worker:
     def finish(self, arrays: dict) -> None:
         """Store the gradients through the shared memory of the owned tiles."""
         memory, side = self.memory, self.side
-        ptx.mbarrier.wait(memory.summed[0], 0)
+        ptx.mbarrier.wait(memory.gradients_done[0], 0)
         ptx.tcgen05.fence_after_thread_sync()
         for number, (name, tiles) in enumerate(zip(side.gradients, memory.tiles, strict=False)):
             self.stage(number, tiles, side.problem.scale if number == 0 else 1.0)
@@ -202,7 +202,7 @@ class Worker:
     def stage(self, number: int, tiles, scale: float) -> None:
         """Round the thread's half of a gradient's row to bf16 and write it to shared memory, 16 bytes at a time."""
         layout, columns = self.memory.own, self.memory.head_dim // 2
-        mine = sums_of(self.t, number, self.memory.head_dim)[:, :columns]
+        mine = accumulator_of(self.t, number, self.memory.head_dim)[:, :columns]
         mine = mine.advance(columns, times=self.half).quarter(self.warp)
         held, packed = reg.array(f32, CHUNK), reg.array(b32, CHUNK // 2)
         for first in range(0, columns, CHUNK):
@@ -242,7 +242,7 @@ def flash_attention_backward_of(head_dim: int) -> Kernel[tuple[Tile, Tile, Tile]
     queries, keys = heads_tile(layout, "Sq", "Hq"), heads_tile(layout, "Skv", "Hkv")
 
     @kernel(
-        in_specs=(queries, keys, keys, queries, TOLD_TILE),
+        in_specs=(queries, keys, keys, queries, STATS_TILE),
         out_specs=(queries, keys, keys),
         grid=lambda B, Sq, Skv, Hq, Hkv: (Hkv * blocks_of(Skv) + Hq * blocks_of(Sq)) * B,
         block=THREADS,
@@ -250,13 +250,13 @@ def flash_attention_backward_of(head_dim: int) -> Kernel[tuple[Tile, Tile, Tile]
         arch="sm_100a",
     )
     def flash_attention_backward(
-        Q, K, V, DOUT, TOLD, DQ, DK, DV, *, causal: bool = False, scale: float | None = None
+        Q, K, V, DOUT, STATS, DQ, DK, DV, *, causal: bool = False, scale: float | None = None
     ) -> None:
         """Compute dQ, dK and dV; `scale` is 1 / sqrt(head_dim) by default."""
-        if TOLD.shape[2] != steps_of(Q.shape[1]):
-            raise ValueError(f"TOLD has {TOLD.shape[2]} steps; {Q.shape[1]} queries have T={steps_of(Q.shape[1])}")
+        if STATS.shape[2] != steps_of(Q.shape[1]):
+            raise ValueError(f"STATS has {STATS.shape[2]} steps; {Q.shape[1]} queries have T={steps_of(Q.shape[1])}")
         problem, memory = problem_of(Q, K, scale, causal=causal), Memory(head_dim)
-        arrays = {"Q": Q, "K": K, "V": V, "DOUT": DOUT, "TOLD": TOLD, "DQ": DQ, "DK": DK, "DV": DV}
+        arrays = {"Q": Q, "K": K, "V": V, "DOUT": DOUT, "STATS": STATS, "DQ": DQ, "DK": DK, "DV": DV}
         warp = uniform(reg.from_(ptx.special.tid.x(), u32) >> 5)
         with ptx.if_((warp == LOADER) & ptx.elect_sync()):
             fetch_maps(Q, K, V, DOUT, DQ, DK, DV)
@@ -279,15 +279,15 @@ def flash_attention_backward_of(head_dim: int) -> Kernel[tuple[Tile, Tile, Tile]
 
 
 PREPARE = {head_dim: prepare_of(head_dim, arch="sm_100a") for head_dim in (64, 128)}
-"""First kernel, which computes TOLD, for each head dimension."""
+"""First kernel, which computes STATS, for each head dimension."""
 BACKWARD = {head_dim: flash_attention_backward_of(head_dim) for head_dim in (64, 128)}
 """Second kernel, which computes the gradients, for each head dimension."""
 
 
 def gradients(q, k, v, out, lse, dout, dlse, *, causal: bool = False, scale: float | None = None):
     """Return dQ, dK and dV, computed by two kernels."""
-    told = PREPARE[q.shape[-1]](out, dout, lse, dlse, T=steps_of(q.shape[1]))
-    return BACKWARD[q.shape[-1]](q, k, v, dout, told, causal=causal, scale=scale)
+    stats = PREPARE[q.shape[-1]](out, dout, lse, dlse, T=steps_of(q.shape[1]))
+    return BACKWARD[q.shape[-1]](q, k, v, dout, stats, causal=causal, scale=scale)
 
 
 ATTENTION = {

@@ -9,7 +9,7 @@ job, and a CTA owns two tiles of 128 rows of Q, which alternate:
     softmax 0, 1     a warpgroup per tile, a thread per row: P = 2^(S - max), while the other tile is multiplied
     correction       O *= 2^(old max - new max) where the maximum grew; at the end, stores O / sum by TMA
 
-    multiply --scored--> softmax --told--> correction --weighed--> multiply          (and softmax --weighed--> multiply)
+    multiply --s_ready--> softmax --factor_ready--> correction --p_ready--> multiply (and softmax --p_ready--> multiply)
 
 Tensor memory has 512 columns: S of both tiles, 128 each, and O of both, one for each of the head's dimensions. P, in
 bf16, takes the left half of its S, so that one MMA reads P and the next one overwrites it. MMAs of one thread execute
@@ -60,8 +60,8 @@ from examples.blackwell.attention_block import (
     Memory,
     Plan,
     Work,
+    accumulator_of,
     scores_of,
-    sums_of,
     tiles_of,
     work_of,
 )
@@ -104,11 +104,11 @@ class Multiplier:
         """Create the descriptors of the tiles."""
         self.memory, self.plan = memory, memory.plan
         self.scores = [scores_of(t, tile) for tile in range(TILES)]
-        self.sums = [sums_of(t, tile, self.plan.head_dim) for tile in range(TILES)]
+        self.accumulators = [accumulator_of(t, tile, self.plan.head_dim) for tile in range(TILES)]
         self.q = [ptx.tcgen05.descriptor(memory.q[tile]) for tile in range(TILES)]
         self.rings = [(ring, ptx.tcgen05.descriptor(ring.tiles)) for ring in (memory.k, memory.v)]
         self.turns = [ptx.pipeline(self.plan.stages) for _ in self.rings]
-        self.phase = reg.scalar(u32, init=0)  # of `weighed`
+        self.phase = reg.scalar(u32, init=0)  # of `p_ready`
 
     def run(self, steps: Reg) -> None:
         """Issue the MMAs: for each tile, P · V of the previous step, then the scores of this step."""
@@ -129,7 +129,7 @@ class Multiplier:
         values, _ = self.next_stage(1)
         for tile in range(TILES):
             self.add(tile, values, steps > 1)
-            ptx.tcgen05.commit(self.memory.summed[tile])
+            ptx.tcgen05.commit(self.memory.o_ready[tile])
 
     def next_stage(self, which: int) -> tuple[Reg, Reg]:
         """Wait for the next keys (0) or values (1); return their descriptor, and their stage."""
@@ -141,13 +141,13 @@ class Multiplier:
     def score(self, tile: int, keys: Reg) -> None:
         """Start S = Q · Kᵀ, and signal the tile's softmax on completion."""
         multiply(self.scores[tile], self.q[tile], self.plan.q, keys, self.plan.k)
-        ptx.tcgen05.commit(self.memory.scored[tile])
+        ptx.tcgen05.commit(self.memory.s_ready[tile])
 
     def add(self, tile: int, values: Reg, more: Reg) -> None:
         """Start O += P · V as soon as P is written, or O = P · V unless `more`."""
-        ptx.mbarrier.wait(self.memory.weighed[tile], self.phase)
+        ptx.mbarrier.wait(self.memory.p_ready[tile], self.phase)
         ptx.tcgen05.fence_after_thread_sync()
-        accumulate(self.sums[tile], [self.scores[tile]], values, self.plan.v, more=more)
+        accumulate(self.accumulators[tile], [self.scores[tile]], values, self.plan.v, more=more)
 
 
 # --- the kernel -------------------------------------------------------------------------------------

@@ -54,12 +54,12 @@ def produce(maps, tiles, barriers, row: Reg, column: Reg) -> None:
     for k in ptx.range_(0, a.shape[1], BK):
         stage, phase = ring.advance()
         ptx.mbarrier.wait(empty[stage], phase)
-        told = ptx.cluster.map_shared_u32(full[stage], 0)  # mbarrier of the first CTA, which both CTAs signal
-        ptx.mbarrier.arrive_cluster(told, tx_count=A.stage_bytes + B.stage_bytes)
-        ptx.cp.async_.bulk.tensor_2d(dst=sA[stage], src=a, coord=(k, row), mbar=told, cta_group=2)
+        barrier = ptx.cluster.map_shared_u32(full[stage], 0)  # mbarrier of the first CTA, which both CTAs signal
+        ptx.mbarrier.arrive_cluster(barrier, tx_count=A.stage_bytes + B.stage_bytes)
+        ptx.cp.async_.bulk.tensor_2d(dst=sA[stage], src=a, coord=(k, row), mbar=barrier, cta_group=2)
         for panel in range(B.boxes):
             at = (column + panel * B.box_columns, k)
-            ptx.cp.async_.bulk.tensor_2d(dst=sB[stage, panel], src=b, coord=at, mbar=told, cta_group=2)
+            ptx.cp.async_.bulk.tensor_2d(dst=sB[stage, panel], src=b, coord=at, mbar=barrier, cta_group=2)
 
 
 def multiply(t, tiles, barriers, steps: int) -> None:

@@ -15,30 +15,30 @@ from examples.attention.tiles import WARPS
 from examples.hopper.attention_plans import ROWS
 
 CONSUMERS = 2
-STEP = 64  # rows per iteration: one step of TOLD
+STEP = 64  # rows per iteration: one step of STATS
 STAGES = 3
 
 
 class Memory:
     """Shared memory of a CTA: the two tiles that it owns, the stages of the two that it iterates over, and mbarriers.
 
-    `told` receives the step of TOLD for the queries of a stage; `swizzle` is that of the owned tiles.
+    `stats` receives the step of STATS for the queries of a stage; `swizzle` is that of the owned tiles.
     """
 
     def __init__(self, head_dim: int, swizzle: str = "widest") -> None:
-        """Allocate; mbarriers count the bytes of TMA loads (`owned`, `came`) and the warps that have read (`empty`)."""
+        """Allocate; mbarriers count bytes of TMA loads (`owned`, `loaded`) and warps that have read (`empty`)."""
         self.own = SharedTile(bf16, (ROWS, head_dim), swizzle=swizzle, stages=CONSUMERS)
         self.passing = SharedTile(bf16, (STEP, head_dim), stages=STAGES)
         self.across = SharedTile(bf16, (STEP, head_dim), major="MN", stages=STAGES)  # the same bytes, read transposed
         self.tiles = [smem.tile(self.own) for _ in range(2)]
         self.stages = [smem.tile(self.passing) for _ in range(2)]
-        self.told = smem.alloc(f32, (STAGES, 2, STEP))
+        self.stats = smem.alloc(f32, (STAGES, 2, STEP))
         self.owned, self.empty = smem.mbarrier(1), smem.mbarrier(STAGES)
-        self.came = [smem.mbarrier(STAGES) for _ in range(2)]
+        self.loaded = [smem.mbarrier(STAGES) for _ in range(2)]
 
     def init(self) -> None:
         """Emit mbarrier.init for all mbarriers and a proxy fence, in one thread."""
-        for barriers, count in ((self.owned, 1), *((each, 1) for each in self.came), (self.empty, CONSUMERS * WARPS)):
+        for barriers, count in ((self.owned, 1), *((each, 1) for each in self.loaded), (self.empty, CONSUMERS * WARPS)):
             for barrier in barriers:
                 ptx.mbarrier.init(barrier, count)
         ptx.fence.proxy_async_shared_cta()

@@ -11,7 +11,7 @@ from pyptx.types import PtxType, b32, bf16, f32, u32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
-from examples.attention.problem import LOWEST, settled
+from examples.attention.problem import LOWEST, normalization
 from examples.attention.quads import over_quad
 from examples.attention.tiles import GROUP
 from examples.hopper.attention_plans import ROWS
@@ -187,7 +187,7 @@ class Softmax:
         """Divide the accumulator by the row sums (by 1 if no key was seen); return the rows' LSE (natural log)."""
         logarithms = []
         for peak, total, elements in zip(self.maxima, self.totals(), self.rows(sums), strict=True):
-            inverse, logarithm = settled(peak, total, self.scale)
+            inverse, logarithm = normalization(peak, total, self.scale)
             for value in elements:
                 ptx.inst.mul.rn.f32(value, value, inverse)
             logarithms.append(logarithm)

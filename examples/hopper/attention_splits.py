@@ -20,7 +20,7 @@ from pyptx.types import b32, bf16, f32, s32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
-from examples.attention.problem import settled
+from examples.attention.problem import normalization
 from examples.attention.tiles import GROUP
 from examples.hopper.attention_plans import ROWS
 from examples.rounding import round_pairs
@@ -116,7 +116,7 @@ def weights_of(totals: Sequence[Sequence[Reg]], scale: float) -> tuple[list[Reg]
         ptx.inst.ex2.approx.ftz.f32(weight, weight)
         ptx.inst.fma.rn.f32(total, part, weight, total)
         weights.append(weight)
-    inverse, logarithm = settled(peak, total, scale)
+    inverse, logarithm = normalization(peak, total, scale)
     return [weight * inverse for weight in weights], logarithm
 
 

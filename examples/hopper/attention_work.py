@@ -13,7 +13,7 @@ from pyptx.types import s32, u32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # for running a file that imports this as a script
 
-from examples.attention.problem import Problem, TilePosition, dealt, divided
+from examples.attention.problem import Problem, TilePosition, divided, unflatten
 from examples.attention.tiles import Ring, load
 from examples.hopper.attention_plans import ROWS, Plan
 
@@ -46,7 +46,7 @@ def work_of(plan: Plan, problem: Problem) -> Work:
     """
     number = ptx.special.ctaid.x() if plan.splits == 1 else ptx.special.clusterid.x()
     blocks = plan.tiles(problem.queries)
-    head, block, batch = dealt(reg.from_(number, u32), problem.heads, blocks)
+    head, block, batch = unflatten(reg.from_(number, u32), problem.heads, blocks)
     if problem.causal:
         block = (blocks - 1) - block
     place = TilePosition(head, batch, block * plan.rows)

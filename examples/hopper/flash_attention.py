@@ -102,7 +102,7 @@ class Consumer:
         """Compute the probabilities of the first step, before any values are added."""
         self.multiply_keys(self.keys.wait())
         ptx.wgmma.wait_group(0)
-        self.weigh(first_key, hidden=hidden)
+        self.exponentiate(first_key, hidden=hidden)
 
     def step(self, first_key: Reg, *, hidden: bool) -> None:
         """Compute P · V of the previous step, and meanwhile the probabilities of this one."""
@@ -113,7 +113,7 @@ class Consumer:
         self.add_values(self.values.wait())
         self.order.give()
         ptx.wgmma.wait_group(1)
-        self.weigh(first_key, hidden=hidden)
+        self.exponentiate(first_key, hidden=hidden)
 
     def last_step(self) -> None:
         """Compute P · V of the last step."""
@@ -132,7 +132,7 @@ class Consumer:
         self.softmax.correct(self.out)
         round_pairs(self.weights, self.scores)
 
-    def weigh(self, first_key: Reg, *, hidden: bool) -> None:
+    def exponentiate(self, first_key: Reg, *, hidden: bool) -> None:
         """Compute the probabilities from the scores, which are complete."""
         self.keys.release(self.first_lane)
         if hidden:

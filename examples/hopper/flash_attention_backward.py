@@ -36,9 +36,9 @@ sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if 
 
 from examples.attention import float64
 from examples.attention.problem import problem_of
-from examples.attention.sides import TOLD_BYTES, Keys, Queries, blocks_of, sides_of, steps_of, told_of
+from examples.attention.row_stats import STATS_TILE, prepare_of
+from examples.attention.sides import STATS_BYTES, Keys, Queries, blocks_of, sides_of, stats_of, steps_of
 from examples.attention.tiles import GROUP, fetch_maps, heads_tile, load, store, thread_of_group
-from examples.attention.told import TOLD_TILE, prepare_of
 from examples.hopper.attention_memory import CONSUMERS, STAGES, STEP, Memory
 from examples.hopper.attention_parts import accumulate, described_as, multiply, stage_rows
 from examples.hopper.attention_plans import ROWS
@@ -71,16 +71,16 @@ def produce(side: Keys | Queries, memory: Memory, arrays: dict) -> None:
             place = replace(side.place, row=side.place.row + consumer * ROWS)
             load(memory.own, tiles, consumer, arrays[name], place, memory.owned[0])
     turn = ptx.pipeline(STAGES, phase=reg.scalar(u32, init=1))
-    told = TOLD_BYTES if isinstance(side, Keys) else 0
+    stats = STATS_BYTES if isinstance(side, Keys) else 0
     for place in side.walk():
         stage, phase = turn.advance()
         ptx.mbarrier.wait(memory.empty[stage], phase)
-        for name, tiles, came, more in zip(side.passes, memory.stages, memory.came, (told, 0), strict=True):
-            ptx.mbarrier.arrive_expect_tx(came[stage], memory.passing.stage_bytes + more)
-            load(memory.passing, tiles, stage, arrays[name], place, came[stage])
-        if told:
-            source = told_of(side.problem, place, arrays["TOLD"])
-            ptx.cp.async_.bulk.load(memory.told[stage], source, TOLD_BYTES, mbar=memory.came[0][stage])
+        for name, tiles, loaded, more in zip(side.passes, memory.stages, memory.loaded, (stats, 0), strict=True):
+            ptx.mbarrier.arrive_expect_tx(loaded[stage], memory.passing.stage_bytes + more)
+            load(memory.passing, tiles, stage, arrays[name], place, loaded[stage])
+        if stats:
+            source = stats_of(side.problem, place, arrays["STATS"])
+            ptx.cp.async_.bulk.load(memory.stats[stage], source, STATS_BYTES, mbar=memory.loaded[0][stage])
 
 
 # --- consumers --------------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ class Consumer:
         self.own = [ptx.wgmma.descriptor(tiles[number]) for tiles in memory.tiles]
         self.row = reg.from_(self.layout.row(thread, 0), s32)
         self.column = reg.from_(self.layout.column(thread, 0), s32)
-        self.told = self.told_of_rows(arrays["TOLD"]) if isinstance(side, Queries) else []
+        self.stats = self.stats_of_rows(arrays["STATS"]) if isinstance(side, Queries) else []
         self.limit = side.limit(side.place.row + number * ROWS + self.row, self.column)
 
     def run(self) -> None:
@@ -123,7 +123,7 @@ class Consumer:
         self.multiply(self.products, 1, stage, phase)
         ptx.wgmma.wait_group(1)  # scores are complete
         self.hide(place.row)
-        self.weigh(stage)
+        self.compute_operands(stage)
         ptx.wgmma.wait_group(0)  # `products` are complete
         self.differentiate(stage)
         round_pairs(self.weights, self.scores)
@@ -134,7 +134,7 @@ class Consumer:
 
     def multiply(self, d: RegArray, which: int, stage: Reg, phase: Reg) -> None:
         """Start d = owned tile · (tile of the stage)ᵀ, as soon as the latter is loaded."""
-        ptx.mbarrier.wait(self.memory.came[which][stage], phase)
+        ptx.mbarrier.wait(self.memory.loaded[which][stage], phase)
         passing = ptx.wgmma.descriptor(self.memory.stages[which][stage])
         multiply(d, self.own[which], self.memory.own, passing, self.memory.passing)
 
@@ -159,7 +159,7 @@ class Consumer:
                 seen = self.side.sees(limit, self.layout.row(0, i), self.layout.column(0, i))
                 ptx.selp(f32, value, value, -math.inf, seen)
 
-    def weigh(self, stage: Reg) -> None:
+    def compute_operands(self, stage: Reg) -> None:
         """Replace scores by probabilities."""
         scale = self.side.problem.scale2
         for value, exponent in zip(self.scores, self.numbers(0, stage), strict=True):
@@ -172,24 +172,24 @@ class Consumer:
             ptx.inst.sub.rn.f32(change, change, delta)
             ptx.inst.mul.rn.f32(change, change, weight)
 
-    # --- values per query (TOLD) --------------------------------------------------------------------
+    # --- values per query (STATS) --------------------------------------------------------------------
 
-    def told_of_rows(self, array) -> list[list[Reg]]:
-        """Return both TOLD values of each of the thread's two rows."""
+    def stats_of_rows(self, array) -> list[list[Reg]]:
+        """Return both STATS values of each of the thread's two rows."""
         place = replace(self.side.place, row=self.side.place.row + self.number * ROWS)
-        there = told_of(self.side.problem, place, array) + self.row * 4
-        told = [[reg.scalar(f32) for _ in range(2)] for _ in range(2)]
-        for which, values in enumerate(told):
+        there = stats_of(self.side.problem, place, array) + self.row * 4
+        stats = [[reg.scalar(f32) for _ in range(2)] for _ in range(2)]
+        for which, values in enumerate(stats):
             for down, value in zip((0, 8), values, strict=True):
                 ptx.inst.ld.global_.f32(value, ptx.addr(there, (which * STEP + down) * 4))
-        return told
+        return stats
 
     def numbers(self, which: int, stage: Reg) -> Iterator[Reg]:
-        """Yield one TOLD value for the query of each element: of its row, or of its column if the CTA owns keys."""
+        """Yield one STATS value for the query of each element: of its row, or of its column if the CTA owns keys."""
         if isinstance(self.side, Queries):
-            yield from (self.told[which][self.layout.row(0, i) // 8] for i in range(len(self.scores)))
+            yield from (self.stats[which][self.layout.row(0, i) // 8] for i in range(len(self.scores)))
             return
-        at = self.memory.told.address(stage, which, self.column)
+        at = self.memory.stats.address(stage, which, self.column)
         for i in range(0, len(self.scores), 4):  # two columns of two rows
             pair = [reg.scalar(f32) for _ in range(2)]
             ptx.inst.ld.shared.v2.f32(pair, ptx.addr(at, self.layout.column(0, i) * 4))
@@ -224,7 +224,7 @@ def flash_attention_backward_of(head_dim: int, *, overlaps: bool = False) -> Ker
     queries, keys = heads_tile(layout, "Sq", "Hq"), heads_tile(layout, "Skv", "Hkv")
 
     @kernel(
-        in_specs=(queries, keys, keys, queries, TOLD_TILE),
+        in_specs=(queries, keys, keys, queries, STATS_TILE),
         out_specs=(queries, keys, keys),
         grid=lambda B, Sq, Skv, Hq, Hkv: (Hkv * blocks_of(Skv) + Hq * blocks_of(Sq)) * B,
         block=THREADS,
@@ -233,13 +233,13 @@ def flash_attention_backward_of(head_dim: int, *, overlaps: bool = False) -> Ker
         launch=ATTRIBUTES if overlaps else {},
     )
     def flash_attention_backward(
-        Q, K, V, DOUT, TOLD, DQ, DK, DV, *, causal: bool = False, scale: float | None = None
+        Q, K, V, DOUT, STATS, DQ, DK, DV, *, causal: bool = False, scale: float | None = None
     ) -> None:
         """Compute dQ, dK and dV; `scale` defaults to 1 / sqrt(head_dim)."""
-        if TOLD.shape[2] != steps_of(Q.shape[1]):
-            raise ValueError(f"TOLD has {TOLD.shape[2]} steps; {Q.shape[1]} queries have T={steps_of(Q.shape[1])}")
+        if STATS.shape[2] != steps_of(Q.shape[1]):
+            raise ValueError(f"STATS has {STATS.shape[2]} steps; {Q.shape[1]} queries have T={steps_of(Q.shape[1])}")
         problem, memory = problem_of(Q, K, scale, causal=causal), Memory(head_dim)
-        arrays = {"Q": Q, "K": K, "V": V, "DOUT": DOUT, "TOLD": TOLD, "DQ": DQ, "DK": DK, "DV": DV}
+        arrays = {"Q": Q, "K": K, "V": V, "DOUT": DOUT, "STATS": STATS, "DQ": DQ, "DK": DK, "DV": DV}
         thread, group = reg.from_(ptx.special.tid.x(), u32), reg.scalar(u32)
         ptx.shfl.sync.idx(group, thread >> 7, 0)  # so that ptxas can infer a warp-uniform value
         with ptx.if_(thread == 0):
@@ -267,7 +267,7 @@ def flash_attention_backward_of(head_dim: int, *, overlaps: bool = False) -> Ker
 
 
 PREPARE = {head_dim: prepare_of(head_dim, arch="sm_90a") for head_dim in (64, 128)}
-"""First kernel, which computes TOLD, for each head dimension."""
+"""First kernel, which computes STATS, for each head dimension."""
 flash_attention_backward_64, flash_attention_backward_128 = map(flash_attention_backward_of, (64, 128))
 BACKWARD = {64: flash_attention_backward_64, 128: flash_attention_backward_128}
 """Second kernel, which computes the gradients, for each head dimension."""
@@ -275,8 +275,8 @@ BACKWARD = {64: flash_attention_backward_64, 128: flash_attention_backward_128}
 
 def gradients(q, k, v, out, lse, dout, dlse, *, causal: bool = False, scale: float | None = None):
     """Return dQ, dK and dV, by two kernels."""
-    told = PREPARE[q.shape[-1]](out, dout, lse, dlse, T=steps_of(q.shape[1]))
-    return BACKWARD[q.shape[-1]](q, k, v, dout, told, causal=causal, scale=scale)
+    stats = PREPARE[q.shape[-1]](out, dout, lse, dlse, T=steps_of(q.shape[1]))
+    return BACKWARD[q.shape[-1]](q, k, v, dout, stats, causal=causal, scale=scale)
 
 
 ATTENTION = {

@@ -10,8 +10,8 @@ each consumer writes its gradients, 64 keys by 64 queries, to shared memory, and
 one half of the head of dQ, over all keys of the CTA. There are two buffers, so they synchronize once a step.
 
 Sums of dQ are stored in register order: four f32 of each of 128 threads are contiguous, so that a warp adds to whole
-cache lines. A first kernel sets them to zero and computes TOLD (`examples/attention/told.py`). A last kernel scales and
-rounds them, and writes them in row-major order.
+cache lines. A first kernel sets them to zero and computes STATS (`examples/attention/row_stats.py`). A last kernel
+scales and rounds them, and writes them in row-major order.
 
     python examples/hopper/flash_attention_backward_fused.py
 """
@@ -32,11 +32,11 @@ from pyptx.types import b32, bf16, f32, u32
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
 from examples.attention import float64
-from examples.attention.problem import Problem, TilePosition, dealt, divided, problem_of
+from examples.attention.problem import Problem, TilePosition, divided, problem_of, unflatten
 from examples.attention.quads import QUAD
+from examples.attention.row_stats import STATS_TILE, compute_stats, stats_specs
 from examples.attention.sides import OWNED, Keys, blocks_of, steps_of
 from examples.attention.tiles import GROUP, fetch_maps, heads_tile, thread_of_group
-from examples.attention.told import TOLD_TILE, tell, told_specs
 from examples.hopper.attention_memory import CONSUMERS, STEP, Memory
 from examples.hopper.attention_parts import TYPES, described_as, stage_pairs, stage_rows
 from examples.hopper.attention_plans import ROWS
@@ -67,18 +67,18 @@ def sums_of(array, line: Reg, number: Reg, thread: Reg) -> Reg:
 
 
 def begin_of(head_dim: int) -> Kernel[tuple[Tile, Tile]]:
-    """Return the kernel that computes TOLD, and sets the f32 sums of dQ to zero."""
+    """Return the kernel that computes STATS, and sets the f32 sums of dQ to zero."""
 
     @kernel(
-        in_specs=told_specs(head_dim),
-        out_specs=(TOLD_TILE, sums_tile(head_dim)),
+        in_specs=stats_specs(head_dim),
+        out_specs=(STATS_TILE, sums_tile(head_dim)),
         grid=lambda T, Hq, B: T * Hq * B,
         block=STEP * QUAD,
         arch="sm_90a",
     )
-    def begin_gradients(OUT, DOUT, LSE, DLSE, TOLD, SUMS) -> None:
-        """Compute TOLD and clear SUMS; `T` is the number of steps of the CTAs that own queries, `steps_of(Sq)`."""
-        line, thread = tell(OUT, DOUT, LSE, DLSE, TOLD)
+    def begin_gradients(OUT, DOUT, LSE, DLSE, STATS, SUMS) -> None:
+        """Compute STATS and clear SUMS; `T` is the number of steps of the CTAs that own queries, `steps_of(Sq)`."""
+        line, thread = compute_stats(OUT, DOUT, LSE, DLSE, STATS)
         (sums,), zero = ptx.global_ptrs(SUMS), reg.scalar(b32, init=0)
         here = sums + line * (STEP * head_dim * 4) + thread * (4 * QUEUED)
         for first in range(0, STEP * head_dim, STEP * QUAD * QUEUED):
@@ -127,7 +127,7 @@ class FusedConsumer(Consumer):
         self.multiply(self.products, 1, stage, phase)
         ptx.wgmma.wait_group(1)  # scores are complete
         self.hide(place.row)
-        self.weigh(stage)
+        self.compute_operands(stage)
         round_pairs(self.weights, self.scores)
         self.accumulate(self.sums[1], self.weights, memory.stages[1][stage])
         ptx.wgmma.wait_group(1)  # `products` are complete, the MMAs for dV are in flight
@@ -185,7 +185,7 @@ class FusedConsumer(Consumer):
 
 def keys_of(problem: Problem) -> Keys:
     """Return the keys that this CTA owns; those seen by most queries come first."""
-    head, row, batch = dealt(reg.from_(ptx.special.ctaid.x(), u32), problem.heads_of_keys, blocks_of(problem.keys))
+    head, row, batch = unflatten(reg.from_(ptx.special.ctaid.x(), u32), problem.heads_of_keys, blocks_of(problem.keys))
     return Keys(problem, TilePosition(head, batch, row * OWNED), STEP)
 
 
@@ -196,7 +196,7 @@ def fused_of(head_dim: int) -> Kernel[tuple[Tile, Tile]]:
     keys = heads_tile(SharedTile(bf16, (ROWS, head_dim), swizzle=f"{head_dim}B"), "Skv", "Hkv")
 
     @kernel(
-        in_specs=(queries, keys, keys, queries, TOLD_TILE, sums_tile(head_dim)),
+        in_specs=(queries, keys, keys, queries, STATS_TILE, sums_tile(head_dim)),
         out_specs=(keys, keys),
         mutates=("SUMS",),
         grid=lambda B, Skv, Hkv: Hkv * blocks_of(Skv) * B,
@@ -204,12 +204,14 @@ def fused_of(head_dim: int) -> Kernel[tuple[Tile, Tile]]:
         raw_directives=[("maxntid", (THREADS, 1, 1)), ("minnctapersm", (1,))],
         arch="sm_90a",
     )
-    def fused_gradients(Q, K, V, DOUT, TOLD, SUMS, DK, DV, *, causal: bool = False, scale: float | None = None) -> None:
+    def fused_gradients(
+        Q, K, V, DOUT, STATS, SUMS, DK, DV, *, causal: bool = False, scale: float | None = None
+    ) -> None:
         """Compute dK and dV, and add to SUMS; `scale` defaults to 1 / sqrt(head_dim)."""
-        if TOLD.shape[2] != steps_of(Q.shape[1]):
-            raise ValueError(f"TOLD has {TOLD.shape[2]} steps; {Q.shape[1]} queries have T={steps_of(Q.shape[1])}")
+        if STATS.shape[2] != steps_of(Q.shape[1]):
+            raise ValueError(f"STATS has {STATS.shape[2]} steps; {Q.shape[1]} queries have T={steps_of(Q.shape[1])}")
         problem, memory = problem_of(Q, K, scale, causal=causal), Shared(head_dim)
-        arrays = {"Q": Q, "K": K, "V": V, "DOUT": DOUT, "TOLD": TOLD, "SUMS": SUMS, "DK": DK, "DV": DV}
+        arrays = {"Q": Q, "K": K, "V": V, "DOUT": DOUT, "STATS": STATS, "SUMS": SUMS, "DK": DK, "DV": DV}
         thread, group = reg.from_(ptx.special.tid.x(), u32), reg.scalar(u32)
         ptx.shfl.sync.idx(group, thread >> 7, 0)  # so that ptxas can infer a warp-uniform value
         with ptx.if_(thread == 0):
@@ -250,7 +252,7 @@ def finish_of(head_dim: int) -> Kernel[tuple[Tile]]:
         """Compute DQ, one warpgroup per half of a step's head; `scale` is that of the scores."""
         tiles, thread = smem.tile(half), thread_of_group()
         number = reg.from_(ptx.special.tid.x(), u32) >> 7
-        head, step, batch = dealt(reg.from_(ptx.special.ctaid.x(), u32), SUMS.shape[1], SUMS.shape[2])
+        head, step, batch = unflatten(reg.from_(ptx.special.ctaid.x(), u32), SUMS.shape[1], SUMS.shape[2])
         line = (batch * SUMS.shape[1] + head) * SUMS.shape[2] + step
         here, values = sums_of(SUMS, line, number, thread), reg.wgmma_frag(m=STEP, n=half.shape[1], dtype=f32)
         for first in range(0, len(values), QUEUED):
@@ -279,8 +281,8 @@ BEGIN, FUSED, FINISH = (
 def gradients(q, k, v, out, lse, dout, dlse, *, causal: bool = False, scale: float | None = None):
     """Return dQ, dK and dV, by three kernels."""
     _, queries, _, head_dim = q.shape
-    told, sums = BEGIN[head_dim](out, dout, lse, dlse, T=steps_of(queries))
-    dk, dv, *added = FUSED[head_dim](q, k, v, dout, told, sums, causal=causal, scale=scale)
+    stats, sums = BEGIN[head_dim](out, dout, lse, dlse, T=steps_of(queries))
+    dk, dv, *added = FUSED[head_dim](q, k, v, dout, stats, sums, causal=causal, scale=scale)
     # jax returns a mutated array as a new one; in other frameworks it is the same array.
     return FINISH[head_dim](*added or (sums,), Sq=queries, scale=scale), dk, dv
 

@@ -62,11 +62,11 @@ def test_what_a_sum_is_begins_with_what_was_there() -> None:
     """The kernel adds to its output: after two calls, the values are twice those after one call."""
     sizes = Sizes(64, 1, 64, 64, 1, 1)
     q, k, v, out, sums, dout, dsums = inputs_of(sizes)
-    told, added = module().BEGIN[64](out, dout, sums, dsums, T=2)
+    stats, added = module().BEGIN[64](out, dout, sums, dsums, T=2)
     assert not added.any()
-    module().FUSED[64](q, k, v, dout, told, added)
+    module().FUSED[64](q, k, v, dout, stats, added)
     once = added.copy()
-    module().FUSED[64](q, k, v, dout, told, added)
+    module().FUSED[64](q, k, v, dout, stats, added)
     np.testing.assert_allclose(added, 2 * once, rtol=1e-6)
     assert once.any()
 

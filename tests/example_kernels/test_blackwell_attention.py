@@ -65,7 +65,7 @@ def test_gradients_equal_their_float64_reference_and_give_nothing_to_find(
     inputs, module = sizes.inputs(seed=1), backward()
     q, k, v, dout, dsums = inputs
     exact, sums = forward().reference(q, k, v, causal=sizes.causal)
-    told = module.PREPARE[sizes.head_dim].simulate(
+    stats = module.PREPARE[sizes.head_dim].simulate(
         np.ascontiguousarray(exact.astype(q.dtype)),
         dout,
         sums.astype(np.float32),
@@ -75,9 +75,9 @@ def test_gradients_equal_their_float64_reference_and_give_nothing_to_find(
         **schedule,
     )
     result = module.BACKWARD[sizes.head_dim].simulate(
-        q, k, v, dout, told.outputs[0], causal=sizes.causal, checks="all", **schedule
+        q, k, v, dout, stats.outputs[0], causal=sizes.causal, checks="all", **schedule
     )
-    assert [str(finding) for finding in (*told.findings, *result.findings)] == []
+    assert [str(finding) for finding in (*stats.findings, *result.findings)] == []
     expected = module.reference(q, k, v, dout, dsums, causal=sizes.causal)
     for actual, right, bound in zip(result.outputs, expected, magnitudes(sizes, inputs)[1:], strict=True):
         assert_close(actual, right, (BF16 + F32) * bound)

@@ -62,7 +62,7 @@ def of_split_attention() -> Any:
 
 
 def of_told() -> Any:
-    prepare_of = import_module("examples.attention.told").prepare_of
+    prepare_of = import_module("examples.attention.row_stats").prepare_of
     inputs = [*drawn(*2 * ((1, 128, 2, 64),)), *drawn(*2 * ((1, 2, 128),), dtype=np.float32)]
     return prepare_of(64, arch="sm_90a", overlaps=True), inputs, {"T": 2}, prepare_of(64, arch="sm_90a")
 

@@ -1,4 +1,4 @@
-"""TOLD, the input of the attention gradients: two f32 per query, computed by a kernel of its own.
+"""STATS, the input of the attention gradients: two f32 per query, computed by a kernel of its own.
 
 Each step of `TOGETHER` queries is contiguous: first the exponent offset of each query (-LSE · log2(e)), then its delta,
 the sum of dO ∘ O over the query's row minus the gradient of its LSE. A query that does not exist or sees no key has
@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from examples.attention.problem import LOG2_E, dealt
+from examples.attention.problem import LOG2_E, unflatten
 from examples.attention.quads import CHUNK, QUAD, dot
-from examples.attention.sides import TOGETHER, TOLD_BYTES
+from examples.attention.sides import STATS_BYTES, TOGETHER
 from examples.overlap import ATTRIBUTES, take_over
 
 from pyptx import Tile, kernel, ptx, reg
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
     from pyptx.kernel import Kernel
     from pyptx.reg import Reg
 
-TOLD_TILE = Tile("B", "Hq", "T", 2, TOGETHER, f32, align=2 * CHUNK)  # exponent offsets and deltas
+STATS_TILE = Tile("B", "Hq", "T", 2, TOGETHER, f32, align=2 * CHUNK)  # exponent offsets and deltas
 
 
-def told_specs(head_dim: int) -> tuple[Tile, ...]:
+def stats_specs(head_dim: int) -> tuple[Tile, ...]:
     """Return the input specs of the kernel: O, dO, LSE, and the gradients of LSE."""
     queries, sums = Tile("B", "Sq", "Hq", head_dim, bf16, align=2 * CHUNK), Tile("B", "Hq", "Sq", f32)
     return queries, queries, sums, sums
 
 
-def tell(OUT, DOUT, LSE, DLSE, TOLD) -> tuple[Reg, Reg]:
-    """Compute one step of TOLD, four lanes per query; return its index over (batch, head, step), and the thread index.
+def compute_stats(OUT, DOUT, LSE, DLSE, STATS) -> tuple[Reg, Reg]:
+    """Compute one step of STATS, four lanes per query; return its index over (batch, head, step), and the thread index.
 
-    `TOLD` has room for all steps of the CTAs that own queries.
+    `STATS` has room for all steps of the CTAs that own queries.
     """
     _, present, heads, head_dim = OUT.shape
     thread = reg.from_(ptx.special.tid.x(), u32)
     row, part = thread >> 2, thread & (QUAD - 1)
-    head, step, batch = dealt(reg.from_(ptx.special.ctaid.x(), u32), heads, TOLD.shape[2])  # heads are contiguous
+    head, step, batch = unflatten(reg.from_(ptx.special.ctaid.x(), u32), heads, STATS.shape[2])  # heads are contiguous
     query = step * TOGETHER + row
     there = query.min(present - 1)
     line = ((batch * present + there) * heads + head) * (2 * head_dim) + part * (2 * CHUNK)
@@ -49,31 +49,31 @@ def tell(OUT, DOUT, LSE, DLSE, TOLD) -> tuple[Reg, Reg]:
     for value, pointer in zip((total, gradient), ptx.global_ptrs(LSE, DLSE), strict=True):
         ptx.inst.ld.global_.f32(value, ptx.addr(pointer + place))
     silent = (query >= present) | (total == -math.inf)
-    (told,) = ptx.global_ptrs(TOLD)
-    line = (batch * heads + head) * TOLD.shape[2] + step
-    told += line * TOLD_BYTES + row * 4
+    (stats,) = ptx.global_ptrs(STATS)
+    line = (batch * heads + head) * STATS.shape[2] + step
+    stats += line * STATS_BYTES + row * 4
     for which, (value, otherwise) in enumerate(((total * -LOG2_E, -math.inf), (delta - gradient, 0.0))):
         ptx.selp(f32, value, otherwise, value, silent)
-        ptx.inst.st.global_.f32(ptx.addr(told, which * TOGETHER * 4), value, pred=part == 0)
+        ptx.inst.st.global_.f32(ptx.addr(stats, which * TOGETHER * 4), value, pred=part == 0)
     return line, thread
 
 
 def prepare_of(head_dim: int, *, arch: str, overlaps: bool = False) -> Kernel[tuple[Tile]]:
-    """Return the kernel that computes TOLD, for one head dimension and one architecture."""
+    """Return the kernel that computes STATS, for one head dimension and one architecture."""
 
     @kernel(
-        in_specs=told_specs(head_dim),
-        out_specs=(TOLD_TILE,),
+        in_specs=stats_specs(head_dim),
+        out_specs=(STATS_TILE,),
         grid=lambda T, Hq, B: T * Hq * B,
         block=TOGETHER * QUAD,
         arch=arch,
         launch=ATTRIBUTES if overlaps else {},
     )
-    def prepare_queries(OUT, DOUT, LSE, DLSE, TOLD) -> None:
-        """Compute TOLD; `T` is the number of steps of the CTAs that own queries, `steps_of(Sq)`."""
+    def prepare_queries(OUT, DOUT, LSE, DLSE, STATS) -> None:
+        """Compute STATS; `T` is the number of steps of the CTAs that own queries, `steps_of(Sq)`."""
         if overlaps:
             take_over()
-        tell(OUT, DOUT, LSE, DLSE, TOLD)
+        compute_stats(OUT, DOUT, LSE, DLSE, STATS)
         ptx.ret()
 
     return prepare_queries
