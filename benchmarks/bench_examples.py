@@ -131,9 +131,9 @@ def gradients(file: str, kernels: str, first: str, length: int, head_dim: int) -
 
     def arrays(module: Any) -> Arrays:  # noqa: ANN401 - the module of a file
         q, k, v, dout = drawn(*[(1, length, 2, head_dim)] * 4)
-        (of_sums,) = drawn((1, 2, length), dtype=np.float32)
-        out, sums = module.FORWARD[head_dim](q, k, v)
-        stats = getattr(module, first)[head_dim](out, dout, sums, of_sums, T=module.steps_of(length))
+        (dlse,) = drawn((1, 2, length), dtype=np.float32)
+        out, lse = module.FORWARD[head_dim](q, k, v)
+        stats = getattr(module, first)[head_dim](out, dout, lse, dlse, T=module.steps_of(length))
         return [q, k, v, dout, *(stats if isinstance(stats, (tuple, list)) else [stats])]
 
     return Case(file, f"{length}, D {head_dim}", lambda module: getattr(module, kernels)[head_dim], arrays)

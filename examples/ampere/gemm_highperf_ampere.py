@@ -132,7 +132,7 @@ class Warp:
         self.b_rows = [b.address(row, self.column + (n + chunk)) for n in range(0, WARP_TILE, 16)]
         blocks = range(WARP_TILE // 16)
         self.a, self.b = ([[reg.array(b32, 4) for _ in blocks] for _ in range(2)] for _ in range(2))
-        self.sums = [[[reg.scalar(f32, init=0.0) for _ in range(4)] for _ in range(WARP_TILE // 8)] for _ in blocks]
+        self.acc = [[[reg.scalar(f32, init=0.0) for _ in range(4)] for _ in range(WARP_TILE // 8)] for _ in blocks]
 
     def load(self, k: int, stage: Reg) -> None:
         """Load the fragments of columns `k` to `k + 15` of A (rows of B) from a stage: eight ldmatrix.x4."""
@@ -148,8 +148,8 @@ class Warp:
         """Multiply the fragments of a step, and add the products to the accumulators: 32 mma.sync."""
         dtype = self.dtype
         step = k // 16 % 2
-        for a, sums in zip(self.a[step], self.sums, strict=True):
-            for column, c in enumerate(sums):
+        for a, acc in zip(self.a[step], self.acc, strict=True):
+            for column, c in enumerate(acc):
                 left = column % 2 * 2
                 b = list(self.b[step][column // 2])[left : left + 2]
                 ptx.mma.sync(shape=SHAPE, dtype_d=f32, dtype_a=dtype, dtype_b=dtype, dtype_c=f32, d=c, a=a, b=b, c=c)
@@ -162,11 +162,11 @@ class Warp:
         stage, row = split(row, depth)
         for block in range(WARP_TILE // 8):
             target = ring.address(row, column + 8 * block, stage)
-            for index, sums in enumerate(self.sums):
+            for index, acc in enumerate(self.acc):
                 for first in (0, 2):  # a lane holds two adjacent elements of a row, and of a row below
                     below = 16 * index + place.row(0, first)
                     at = below // depth * ring.layout.stage_bytes + ring.layout.offset(k=below % depth)
-                    low, high = sums[block][first : first + 2]
+                    low, high = acc[block][first : first + 2]
                     pair = ptx.cvt(PACKED[self.dtype], f32, reg.scalar(b32), high, low, rounding="rn")
                     ptx.st(b32, ptx.addr(target, at), pair, space="shared")
 

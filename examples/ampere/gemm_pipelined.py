@@ -33,7 +33,7 @@ from pyptx.types import PtxType, b32, bf16, bf16x2, f16, f16x2, f32, s32, u32
 if TYPE_CHECKING:
     from pyptx.reg import Reg, RegArray
 
-    Sums = list[list[list[Reg]]]  # accumulators of a warp: rows and columns of fragments, elements per lane
+    Accumulators = list[list[list[Reg]]]  # accumulators of a warp: rows and columns of fragments, elements per lane
     Origin = tuple[Reg | int, Reg | int]  # a row and a column
 
 SHAPE = (16, 8, 16)  # M, N and K of one mma.sync
@@ -105,14 +105,14 @@ def load_fragments(places: list[object], *, trans: bool = False) -> list[RegArra
     return fragments
 
 
-def store(pointer: Reg, shape: tuple[int, int], origin: Origin, sums: Sums, lane: Reg, dtype: PtxType) -> None:
+def store(pointer: Reg, shape: tuple[int, int], origin: Origin, acc: Accumulators, lane: Reg, dtype: PtxType) -> None:
     """Round a warp's accumulators and store the elements inside C; a lane holds two adjacent ones of a row, 4 bytes."""
     place = ptx.mma.fragment(shape=SHAPE, operand="c", dtype=f32)
     row, column = origin[0] + place.row(lane, 0), origin[1] + place.column(lane, 0)
     target, pair = pointer + (row * shape[1] + column) * 2, reg.scalar(b32)
     rows, columns = shape[0] - reg.from_(row, s32), shape[1] - reg.from_(column, s32)  # the rest of C from there on
-    beside = [columns > j * 8 for j in range(len(sums[0]))]
-    for i, blocks in enumerate(sums):
+    beside = [columns > j * 8 for j in range(len(acc[0]))]
+    for i, blocks in enumerate(acc):
         for first in (0, 2):
             down = i * 16 + place.row(0, first)
             below = rows > down
@@ -154,7 +154,7 @@ def build_gemm_pipelined(dtype: PtxType = bf16, arch: str = "sm_80"):
         # The swizzle repeats every eight rows, so the addresses of blocks in one column differ by a constant.
         a_rows = [name_row(a_ring, row, step, lane) for step in steps]
         b_rows = [name_row(b_ring, 0, column + block, lane) for block in blocks]
-        sums = [[[reg.scalar(f32, init=0.0) for _ in range(4)] for _ in range(WARP // 8)] for _ in range(WARP // 16)]
+        acc = [[[reg.scalar(f32, init=0.0) for _ in range(4)] for _ in range(WARP // 8)] for _ in range(WARP // 16)]
 
         def fill(stage) -> None:
             a_ring.fill(stage, columns=STEP)
@@ -176,15 +176,15 @@ def build_gemm_pipelined(dtype: PtxType = bf16, arch: str = "sm_80"):
                 # Transposed by ldmatrix: fragments of two adjacent blocks of 8 columns.
                 pairs = load_fragments([ptx.addr(source, b_tiles.offset(k=step)) for source in from_b], trans=True)
                 b = [list(pair)[half : half + 2] for pair in pairs for half in (0, 2)]
-                for row_of_sums, left_factor in zip(sums, a, strict=True):
-                    for c, right_factor in zip(row_of_sums, b, strict=True):
+                for acc_row, left_factor in zip(acc, a, strict=True):
+                    for c, right_factor in zip(acc_row, b, strict=True):
                         ptx.mma.sync(
                             shape=SHAPE, dtype_d=f32, dtype_a=dtype, dtype_b=dtype, dtype_c=f32,
                             d=c, a=left_factor, b=right_factor, c=c,
                         )  # fmt: skip
             advance(reading)
         ptx.cp.async_.wait_all()
-        store(pc, (M, N), (top + row, left + column), sums, lane, dtype)
+        store(pc, (M, N), (top + row, left + column), acc, lane, dtype)
         ptx.ret()
 
     return gemm_pipelined

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg, RegArray
     from pyptx.smem import SharedAlloc
 
-    Sums = list[list[list[Reg]]]  # accumulators of a warp: rows and columns of fragments, elements per lane
+    Accumulators = list[list[list[Reg]]]  # accumulators of a warp: rows and columns of fragments, elements per lane
     Origin = tuple[Reg | int, Reg | int]  # a row and a column
 
 SHAPE = (16, 8, 16)  # M, N and K of one mma.sync
@@ -70,12 +70,12 @@ def load_fragment(tile: SharedAlloc, row: Reg | int, column: Reg | int, lane: Re
     return fragment
 
 
-def store(pointer: Reg, shape: tuple[int, int], origin: Origin, sums: Sums, lane: Reg, dtype: PtxType) -> None:
+def store(pointer: Reg, shape: tuple[int, int], origin: Origin, acc: Accumulators, lane: Reg, dtype: PtxType) -> None:
     """Round a warp's accumulators and store the elements inside C, at the positions of the fragment layout."""
     place = ptx.mma.fragment(shape=SHAPE, operand="c", dtype=f32)
     row, column = origin[0] + place.row(lane, 0), origin[1] + place.column(lane, 0)
     target, rounded = pointer + (row * shape[1] + column) * 2, reg.scalar(b16)
-    for i, blocks in enumerate(sums):
+    for i, blocks in enumerate(acc):
         for j, block in enumerate(blocks):
             for element, value in enumerate(block):
                 down, right = i * 16 + place.row(0, element), j * 8 + place.column(0, element)
@@ -103,7 +103,7 @@ def build_gemm(dtype: PtxType = bf16, arch: str = "sm_80"):
         lane, warp = thread % 32, thread // 32
         top, left = reg.from_(ptx.special.ctaid.y(), u32) * TILE, reg.from_(ptx.special.ctaid.x(), u32) * TILE
         row, column = warp // (TILE // WARP) * WARP, warp % (TILE // WARP) * WARP
-        sums = [[[reg.scalar(f32, init=0.0) for _ in range(4)] for _ in range(WARP // 8)] for _ in range(WARP // 16)]
+        acc = [[[reg.scalar(f32, init=0.0) for _ in range(4)] for _ in range(WARP // 8)] for _ in range(WARP // 16)]
         for k in ptx.range_(reg.scalar(u32, init=0), K, STEP):
             load(thread, pa, (M, K), (top, k), a_tile)
             load(thread, pb, (K, N), (k, left), b_tile)
@@ -113,7 +113,7 @@ def build_gemm(dtype: PtxType = bf16, arch: str = "sm_80"):
                 # Transposed by ldmatrix: fragments of two adjacent blocks of 8 columns.
                 pairs = [load_fragment(b_tile, step, column + j, lane, trans=True) for j in range(0, WARP, 16)]
                 b = [list(pair)[half : half + 2] for pair in pairs for half in (0, 2)]
-                for blocks, left_factor in zip(sums, a, strict=True):
+                for blocks, left_factor in zip(acc, a, strict=True):
                     for c, right_factor in zip(blocks, b, strict=True):
                         ptx.mma.sync(
                             shape=SHAPE,
@@ -127,7 +127,7 @@ def build_gemm(dtype: PtxType = bf16, arch: str = "sm_80"):
                             c=c,
                         )
             ptx.bar.sync(0)
-        store(pc, (M, N), (top + row, left + column), sums, lane, dtype)
+        store(pc, (M, N), (top + row, left + column), acc, lane, dtype)
         ptx.ret()
 
     return gemm

@@ -23,8 +23,8 @@ def attention(q, k, v, *, causal: bool = False, scale: float | None = None) -> t
     """Compute O and LSE in float64."""
     q, k, v = (np.asarray(x, dtype=np.float64).transpose(0, 2, 1, 3) for x in (q, k, v))
     k, v = (x.repeat(q.shape[1] // x.shape[1], 1) for x in (k, v))
-    weights, sums = probabilities(q, k, causal=causal, scale=q.shape[3] ** -0.5 if scale is None else scale)
-    return (weights @ v).transpose(0, 2, 1, 3), sums
+    weights, lse = probabilities(q, k, causal=causal, scale=q.shape[3] ** -0.5 if scale is None else scale)
+    return (weights @ v).transpose(0, 2, 1, 3), lse
 
 
 def gradients(

@@ -27,8 +27,8 @@ STATS_TILE = Tile("B", "Hq", "T", 2, TOGETHER, f32, align=2 * CHUNK)  # exponent
 
 def stats_specs(head_dim: int) -> tuple[Tile, ...]:
     """Return the input specs of the kernel: O, dO, LSE, and the gradients of LSE."""
-    queries, sums = Tile("B", "Sq", "Hq", head_dim, bf16, align=2 * CHUNK), Tile("B", "Hq", "Sq", f32)
-    return queries, queries, sums, sums
+    queries, lse = Tile("B", "Sq", "Hq", head_dim, bf16, align=2 * CHUNK), Tile("B", "Hq", "Sq", f32)
+    return queries, queries, lse, lse
 
 
 def compute_stats(OUT, DOUT, LSE, DLSE, STATS) -> tuple[Reg, Reg]:

@@ -30,11 +30,11 @@ def chunks(t: TensorMemory, warp: Reg, columns: int = CHUNK) -> Iterator[tuple[i
     `warp` is the index of the warp; `warp` % 4 selects its rows. Emits a load and a wait for each chunk, after two
     instructions. All 32 threads execute it, ordered after the MMAs.
     """
-    sums, mine = reg.array(b32, columns), t.quarter(warp)
+    acc, mine = reg.array(b32, columns), t.quarter(warp)
     for first in range(0, t.columns, columns):
-        ptx.tcgen05.ld(sums, mine[:, first : first + columns], shape="32x32b", count=columns)
+        ptx.tcgen05.ld(acc, mine[:, first : first + columns], shape="32x32b", count=columns)
         ptx.tcgen05.wait_ld()
-        yield first, sums
+        yield first, acc
 
 
 def store(t: TensorMemory, c, warp: Reg, row: Reg, column: Reg) -> None:
@@ -46,8 +46,8 @@ def store(t: TensorMemory, c, warp: Reg, row: Reg, column: Reg) -> None:
     M, N = c.shape
     (pc,) = ptx.global_ptrs(c)
     start, pairs = pc + (row * N + column) * 2, reg.array(b32, CHUNK // 2)
-    for first, sums in chunks(t, warp):
-        round_pairs(pairs, sums)
+    for first, acc in chunks(t, warp):
+        round_pairs(pairs, acc)
         for i in range(0, CHUNK, VECTOR):
             inside = (row < M) & (column + first + i < N)
             ptx.st(b32, ptx.addr(start, (first + i) * 2), pairs[i // 2 : (i + VECTOR) // 2], pred=inside)

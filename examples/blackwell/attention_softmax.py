@@ -123,7 +123,7 @@ class Softmax:
         ptx.st(f32, numbers.address(self.tile, self.thread), value, space="shared")
         ptx.mbarrier.arrive(barriers[self.tile])
 
-    def finish(self, sums) -> None:
+    def finish(self, lse) -> None:
         """Pass 1 / sum, by which O is multiplied at the end, and store LSE if the row exists."""
         parts = reg.array(f32, 2)
         first, second = self.sums
@@ -131,6 +131,6 @@ class Softmax:
         split(first, parts)
         inverse, logarithm = normalization(self.peak, parts[0] + parts[1], self.problem.scale2)
         self.send(self.memory.inverses, self.memory.inverse_ready, inverse)
-        (pointer,) = ptx.global_ptrs(sums)
+        (pointer,) = ptx.global_ptrs(lse)
         line = (self.work.place.batch * self.problem.heads + self.work.place.head) * self.problem.queries
         ptx.st(f32, ptx.addr(pointer + (line + self.row) * 4), logarithm, pred=self.row < self.problem.queries)

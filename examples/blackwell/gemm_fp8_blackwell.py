@@ -71,13 +71,13 @@ class Fp8Block(Block):
                 raise ValueError(f"scale_{name} has {scale.shape[0]} elements: 1, or {rows}")
         self.scales = scales
 
-    def scale(self, sums: RegArray, at: Corner) -> None:
+    def scale(self, acc: RegArray, at: Corner) -> None:
         """Multiply a thread's accumulators by the scale of their row, and each by that of its column."""
         of_rows, of_columns = self.scales
         by_row = load_scales(of_rows, at.row + ptx.special.laneid(), 1)[0]
-        for first in range(0, len(sums), VECTOR):
+        for first in range(0, len(acc), VECTOR):
             by_column = load_scales(of_columns, at.column + first, VECTOR)
-            for value, factor in zip(sums[first : first + VECTOR], by_column, strict=True):
+            for value, factor in zip(acc[first : first + VECTOR], by_column, strict=True):
                 ptx.mul(f32, value, value, by_row * factor)
 
 

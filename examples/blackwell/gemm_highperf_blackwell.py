@@ -15,8 +15,8 @@ Added to the CTA pairs of `gemm_2sm_blackwell.py`:
 Three kinds of warps run concurrently, and synchronize through two rings of mbarriers only:
 
     TMA warps of both CTAs                        multiplying warp                    storing warps of both CTAs
-                              -- stages.full -->                   -- sums.full -->
-                              <-- stages.empty --                  <-- sums.empty --
+                              -- stages.full -->                   -- acc.full -->
+                              <-- stages.empty --                  <-- acc.empty --
 
 A is M x K and C is M x N, in bf16 and row-major; B is K x N, or N x K if `b_major="K"`. N and K are multiples of 8, so
 that rows are whole multiples of 16 bytes, which TMA requires; TMA clips all tiles at the edges.
@@ -193,7 +193,7 @@ class Block:
         self.plan, self.a, self.b, self.c = plan, a, b, c
         self.shared_a, self.shared_b, self.shared_c = (smem.tile(x) for x in (plan.a_tile, plan.b_tile, plan.c_tile))
         self.stages = Ring(plan.stages, fillers=PAIR, emptiers=plan.pairs)
-        self.sums = Ring(plan.accumulators, fillers=1, emptiers=PAIR * STORING)
+        self.acc = Ring(plan.accumulators, fillers=1, emptiers=PAIR * STORING)
         self.half = self.rank = ptx.special.cluster_ctarank()  # rank in the pair, and in the cluster
         self.both: Reg | int = BOTH
         self.warp = reg.from_(ptx.special.tid.x(), u32) >> 5
@@ -218,7 +218,7 @@ class Block:
         for tensor in (self.a, self.b, self.c):
             ptx.inst.prefetch.tensormap(ptx.addr(tensor.tma_desc()))
         self.stages.init()
-        self.sums.init()
+        self.acc.init()
         ptx.fence.mbarrier_init()
 
     def work(self, t) -> None:
@@ -271,11 +271,11 @@ class Block:
         """Run the MMAs of stage after stage, into the accumulators alternately, each as soon as it has been read."""
         steps, columns = -(-self.a.shape[1] // self.plan.block_k), self.plan.block_n
         first, everyone = self.descriptors(), (1 << self.plan.cluster) - 1
-        stages, accumulators = self.stages.emptying(), self.sums.filling()
+        stages, accumulators = self.stages.emptying(), self.acc.filling()
         for _ in self.tiles():
             accumulator, phase = accumulators.advance()
             with ptx.if_(self.elected):
-                ptx.mbarrier.wait(self.sums.empty[accumulator], phase)
+                ptx.mbarrier.wait(self.acc.empty[accumulator], phase)
                 ptx.tcgen05.fence_after_thread_sync()
                 d = t[:, :columns].advance(columns, times=accumulator)
                 for step in ptx.range_(0, steps):
@@ -284,7 +284,7 @@ class Block:
                     ptx.tcgen05.fence_after_thread_sync()
                     self.products(d, first, stage, adds=step > 0)
                     ptx.tcgen05.commit(self.stages.empty[stage], cta_group=2, multicast_mask=everyone)
-                ptx.tcgen05.commit(self.sums.full[accumulator], cta_group=2, multicast_mask=self.both)
+                ptx.tcgen05.commit(self.acc.full[accumulator], cta_group=2, multicast_mask=self.both)
 
     def descriptors(self) -> tuple[Reg, ...]:
         """Return the descriptors of the operands in the first stage."""
@@ -313,23 +313,23 @@ class Block:
     def store(self, t) -> None:
         """Round one accumulator after the other, and store each warp's 32 rows by TMA, 64 columns at a time."""
         columns, pairs = self.plan.block_n, reg.array(b32, COLUMNS // 2)
-        accumulators = self.sums.emptying()
+        accumulators = self.acc.emptying()
         for tile in self.tiles():
             corner = self.corner(tile)
             accumulator, phase = accumulators.advance()
-            ptx.mbarrier.wait(self.sums.full[accumulator], phase)
+            ptx.mbarrier.wait(self.acc.full[accumulator], phase)
             ptx.tcgen05.fence_after_thread_sync()
             d = t[:, :columns].advance(columns, times=accumulator)
-            for first, sums in chunks(d, self.warp, COLUMNS):
+            for first, acc in chunks(d, self.warp, COLUMNS):
                 if first + COLUMNS == columns:
-                    self.release(self.sums.empty[accumulator])
+                    self.release(self.acc.empty[accumulator])
                 at = corner._replace(row=corner.row + self.warp * ROWS, column=corner.column + first)
-                self.scale(sums, at)
-                round_pairs(pairs, sums)
+                self.scale(acc, at)
+                round_pairs(pairs, acc)
                 self.write(pairs, first // COLUMNS % BUFFERS, at)
         ptx.cp.async_.bulk.wait_group(0)
 
-    def scale(self, sums: RegArray, at: Corner) -> None:
+    def scale(self, acc: RegArray, at: Corner) -> None:
         """Change the accumulators of each thread's row before they are rounded: here, leave them unchanged."""
 
     def release(self, empty: MbarrierRef) -> None:

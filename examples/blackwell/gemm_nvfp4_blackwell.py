@@ -79,12 +79,12 @@ class Nvfp4Block(ScaledBlock):
         super().__init__(plan, a, b, c, given)
         self.whole = whole
 
-    def scale(self, sums: RegArray, at: Corner) -> None:
+    def scale(self, acc: RegArray, at: Corner) -> None:
         """Multiply the accumulators by the scale factors of both matrices."""
         del at
         factors = (ptx.ld(f32, reg.scalar(f32), ptx.addr(each)) for each in ptx.global_ptrs(*self.whole))
         common = next(factors) * next(factors)
-        for value in sums:
+        for value in acc:
             ptx.mul(f32, value, value, common)
 
 

@@ -163,14 +163,14 @@ class Warp:
         """Compute the warp's position, and initialize the accumulators with zeros."""
         row, column = split(block.warp, BN // WN)
         self.row, self.column, self.lane = row * WM, column * WN, block.lane
-        self.sums = [[[reg.scalar(f32, init=0.0) for _ in range(4)] for _ in range(WN // 8)] for _ in range(WM // 16)]
+        self.acc = [[[reg.scalar(f32, init=0.0) for _ in range(4)] for _ in range(WN // 8)] for _ in range(WM // 16)]
 
     def products(self, a: Sequence[RegArray], b: Sequence[RegArray]) -> Iterator[Product]:
         """Yield for each MMA of a step its accumulators, its fragments of A and B, and the indices of both."""
         eights = [list(block)[first : first + 2] for block in b for first in (0, 2)]
-        for i, (row, left) in enumerate(zip(self.sums, a, strict=True)):
-            for j, (sums, right) in enumerate(zip(row, eights, strict=True)):
-                yield sums, left, right, (i, j)
+        for i, (row, left) in enumerate(zip(self.acc, a, strict=True)):
+            for j, (acc, right) in enumerate(zip(row, eights, strict=True)):
+                yield acc, left, right, (i, j)
 
     def park(self, ring: Ring) -> None:
         """Round the accumulators, and write them to the tile of C in the stages of A."""
@@ -179,8 +179,8 @@ class Warp:
         for block in range(0, WN, 16):
             panel, inside = split(self.column + (half * 8 + block), DEPTH // bf16.bytes)
             target = reg.from_(ring.a.address(panel, self.row + row, inside * bf16.bytes // size), u32)
-            for index, sums in enumerate(self.sums):
-                quarters = [(pair, sums[block // 8 + side]) for side in range(2) for pair in (0, 2)]
+            for index, acc in enumerate(self.acc):
+                quarters = [(pair, acc[block // 8 + side]) for side in range(2) for pair in (0, 2)]
                 words = [
                     ptx.cvt(bf16x2, f32, reg.scalar(b32), eight[pair + 1], eight[pair], rounding="rn")
                     for pair, eight in quarters

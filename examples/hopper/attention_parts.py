@@ -37,12 +37,12 @@ class Types(TypedDict):
 TYPES: Types = {"dtype_d": f32, "dtype_a": bf16, "dtype_b": bf16}
 
 
-def stage_rows(sums: RegArray, layout: SharedTile, tiles: SharedAlloc, stage: Reg, thread: Reg) -> None:
+def stage_rows(acc: RegArray, layout: SharedTile, tiles: SharedAlloc, stage: Reg, thread: Reg) -> None:
     """Round a warpgroup's accumulator to bf16 and write it to a stage of shared memory, 16 columns at a time."""
     packed = reg.array(b32, 4)
     for column in range(0, layout.shape[1], 16):
         first = column // 2  # 16 columns are 8 registers
-        round_pairs(packed, sums[first : first + 8])
+        round_pairs(packed, acc[first : first + 8])
         stage_pairs(packed, layout, tiles, stage, thread, column=column)
 
 
@@ -177,16 +177,16 @@ class Softmax:
             ptx.inst.ex2.approx.ftz.f32(value, value)
             ptx.inst.add.rn.f32(self.sums[row], self.sums[row], value)
 
-    def correct(self, sums: RegArray) -> None:
+    def correct(self, acc: RegArray) -> None:
         """Scale the accumulator of earlier keys to the new maxima."""
-        for correction, elements in zip(self.corrections, self.rows(sums), strict=True):
+        for correction, elements in zip(self.corrections, self.rows(acc), strict=True):
             for value in elements:
                 ptx.inst.mul.rn.f32(value, value, correction)
 
-    def finish(self, sums: RegArray) -> list[Reg]:
+    def finish(self, acc: RegArray) -> list[Reg]:
         """Divide the accumulator by the row sums (by 1 if no key was seen); return the rows' LSE (natural log)."""
         logarithms = []
-        for peak, total, elements in zip(self.maxima, self.totals(), self.rows(sums), strict=True):
+        for peak, total, elements in zip(self.maxima, self.totals(), self.rows(acc), strict=True):
             inverse, logarithm = normalization(peak, total, self.scale)
             for value in elements:
                 ptx.inst.mul.rn.f32(value, value, inverse)

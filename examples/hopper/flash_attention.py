@@ -156,13 +156,13 @@ class Consumer:
 
     # --- epilogue -----------------------------------------------------------------------------------
 
-    def finish(self, output, sums) -> None:
+    def finish(self, output, lse) -> None:
         """Store O and LSE; with split keys, this CTA's share of them."""
         if self.plan.splits == 1:
-            self._store_sums(sums, self.softmax.finish(self.out))
+            self._store_lse(lse, self.softmax.finish(self.out))
             self._store(output)
         else:
-            self._merge(output, sums)
+            self._merge(output, lse)
 
     def _store(self, output) -> None:
         """Store O by stmatrix and TMA, through the memory of Q."""
@@ -175,20 +175,20 @@ class Consumer:
             store(self.plan.q, self.queries.tiles, self.number, output, replace(self.place, row=self.row))
             ptx.cp.async_.bulk.wait_group(0, read=True)
 
-    def _merge(self, output, sums) -> None:
+    def _merge(self, output, lse) -> None:
         """Merge with the other CTAs of the cluster, and store this CTA's share; exit after all have read its memory."""
         partial, row = Partial(self.plan), reg.from_(self.layout.row(self.thread, 0), u32)
         partial.hand_over(self.number, self.thread, row, self.softmax, self.out)
         ptx.cluster.sync()
         chunks, logarithms = partial.merge(self.number, self.thread, row, self.problem.scale2)
-        self._store_sums(sums, logarithms, partial.rank == 0)
+        self._store_lse(lse, logarithms, partial.rank == 0)
         place = replace(self.place, row=self.row + reg.from_(row, s32))
         store_columns(place, self.problem, partial.column(self.thread), chunks, output, partial.others)
         ptx.cluster.wait()
 
-    def _store_sums(self, sums, logarithms: list[Reg], mine: Reg | None = None) -> None:
+    def _store_lse(self, lse, logarithms: list[Reg], mine: Reg | None = None) -> None:
         """Store the logarithms of existing rows, by the first lane of each quad, and only if `mine` is true or None."""
-        (pointer,) = ptx.global_ptrs(sums)
+        (pointer,) = ptx.global_ptrs(lse)
         line = (self.place.batch * self.problem.heads + self.place.head) * self.problem.queries
         first = (self.thread & 3) == 0 if mine is None else mine & ((self.thread & 3) == 0)
         for down, logarithm in zip((0, 8), logarithms, strict=True):

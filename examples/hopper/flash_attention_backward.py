@@ -97,7 +97,7 @@ class Consumer:
         self.first_lane = (thread & 31) == 0
         self.scores, self.products = (reg.wgmma_frag(m=ROWS, n=STEP, dtype=f32) for _ in range(2))
         self.weights, self.changes = (reg.array(b32, len(self.scores) // 2) for _ in range(2))
-        self.sums = [reg.wgmma_frag(m=ROWS, n=memory.own.shape[1], dtype=f32) for _ in side.gradients]
+        self.acc = [reg.wgmma_frag(m=ROWS, n=memory.own.shape[1], dtype=f32) for _ in side.gradients]
         self.layout = ptx.wgmma.fragment(shape=(ROWS, STEP, memory.own.k_step), operand="d", dtype=f32)
         self.own = [ptx.wgmma.descriptor(tiles[number]) for tiles in memory.tiles]
         self.row = reg.from_(self.layout.row(thread, 0), s32)
@@ -107,7 +107,7 @@ class Consumer:
 
     def run(self) -> None:
         """Execute all steps; the gradient MMAs of a step are in flight while the next step starts."""
-        for value in (each for sums in self.sums for each in sums):
+        for value in (each for acc in self.acc for each in acc):
             ptx.inst.mov.f32(value, 0.0)
         ptx.mbarrier.wait(self.memory.owned[0], 0)
         for place in self.side.walk():
@@ -129,8 +129,8 @@ class Consumer:
         round_pairs(self.weights, self.scores)
         round_pairs(self.changes, self.products)
         if isinstance(self.side, Keys):
-            self.accumulate(self.sums[1], self.weights, memory.stages[1][stage])
-        self.accumulate(self.sums[0], self.changes, memory.stages[0][stage])
+            self.accumulate(self.acc[1], self.weights, memory.stages[1][stage])
+        self.accumulate(self.acc[0], self.changes, memory.stages[0][stage])
 
     def multiply(self, d: RegArray, which: int, stage: Reg, phase: Reg) -> None:
         """Start d = owned tile · (tile of the stage)ᵀ, as soon as the latter is loaded."""
@@ -138,9 +138,9 @@ class Consumer:
         passing = ptx.wgmma.descriptor(self.memory.stages[which][stage])
         multiply(d, self.own[which], self.memory.own, passing, self.memory.passing)
 
-    def accumulate(self, sums: RegArray, pairs: RegArray, stage: Reg | SharedSlice) -> None:
-        """Start sums += pairs · (tile of the stage)."""
-        accumulate(sums, pairs, described_as(stage, self.memory.across), self.memory.across)
+    def accumulate(self, acc: RegArray, pairs: RegArray, stage: Reg | SharedSlice) -> None:
+        """Start acc += pairs · (tile of the stage)."""
+        accumulate(acc, pairs, described_as(stage, self.memory.across), self.memory.across)
 
     def release(self, stage: Reg) -> None:
         """Arrive at `empty` of the previous stage, if there was one: this warp has read it."""
@@ -199,13 +199,13 @@ class Consumer:
 
     def store(self, arrays: dict) -> None:
         """Store the gradients through the memory of the tiles that the CTA owns; scale dQ and dK."""
-        for value in self.sums[0]:
+        for value in self.acc[0]:
             ptx.inst.mul.rn.f32(value, value, self.side.problem.scale)
         thread = thread_of_group()  # read %tid again, so that it occupies no register during the main loop
         barrier, memory = self.number + STAGED, self.memory
         ptx.bar.sync(barrier, GROUP)  # all four warps have read the tiles
-        for sums, tiles in zip(self.sums, memory.tiles, strict=False):
-            stage_rows(sums, memory.own, tiles, self.number, thread)
+        for acc, tiles in zip(self.acc, memory.tiles, strict=False):
+            stage_rows(acc, memory.own, tiles, self.number, thread)
         ptx.fence.proxy_async_shared_cta()
         ptx.bar.sync(barrier, GROUP)
         with ptx.if_(thread == 0):

@@ -129,13 +129,13 @@ class FusedConsumer(Consumer):
         self.hide(place.row)
         self.compute_operands(stage)
         round_pairs(self.weights, self.scores)
-        self.accumulate(self.sums[1], self.weights, memory.stages[1][stage])
+        self.accumulate(self.acc[1], self.weights, memory.stages[1][stage])
         ptx.wgmma.wait_group(1)  # `products` are complete, the MMAs for dV are in flight
         self.differentiate(stage)
         round_pairs(self.changes, self.products)
         self.exchange()
         self.multiply_changes()
-        self.accumulate(self.sums[0], self.changes, memory.stages[0][stage])
+        self.accumulate(self.acc[0], self.changes, memory.stages[0][stage])
         ptx.wgmma.wait_group(1)  # the MMAs for dQ are complete, those for dK are in flight
         self.add(place)
         ptx.wgmma.wait_group(0)

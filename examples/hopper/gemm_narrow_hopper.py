@@ -125,9 +125,9 @@ class Narrow:
             ptx.cp.async_.bulk.tensor_2d(dst=shared.b[stage], src=b, coord=at, mbar=full)
             ptx.cp.async_.bulk.tensor_2d(dst=shared.a[stage], src=a, coord=(k, row), mbar=full)
 
-    def consume(self, sums: RegArray, shared: Shared, steps: tuple[Reg, Reg]) -> None:
+    def consume(self, acc: RegArray, shared: Shared, steps: tuple[Reg, Reg]) -> None:
         """Multiply stage after stage, with one wgmma group in flight."""
-        for each in sums:
+        for each in acc:
             ptx.mov(f32, each, 0.0)  # if K is short, some CTAs get no steps
         first_a, first_b = ptx.wgmma.descriptor(shared.a), ptx.wgmma.descriptor(shared.b)
         elected, ring, read_ = ptx.elect_sync(), ptx.pipeline(self.stages), ptx.pipeline(self.stages)
@@ -136,14 +136,14 @@ class Narrow:
             ptx.mbarrier.wait(shared.stages.full[stage], phase)
             a = ptx.wgmma.advance(first_a, self.a_tile.stage_bytes, times=stage)
             b = ptx.wgmma.advance(first_b, self.b_tile.stage_bytes, times=stage)
-            self.multiply(sums, a, b)
+            self.multiply(acc, a, b)
             ptx.wgmma.wait_group(1)  # the MMAs of the previous step have read their stage
             with ptx.if_(step > steps[0]):
                 stage, _ = read_.advance()
                 ptx.mbarrier.arrive(shared.stages.empty[stage], pred=elected)
         ptx.wgmma.wait_group(0)
 
-    def multiply(self, sums: RegArray, a: Reg, b: Reg) -> None:
+    def multiply(self, acc: RegArray, a: Reg, b: Reg) -> None:
         """Start the MMAs of one stage as one wgmma group: columns of B are their rows."""
         A, B = self.a_tile, self.b_tile
         ptx.wgmma.fence()
@@ -153,7 +153,7 @@ class Narrow:
                 dtype_d=f32,
                 dtype_a=bf16,
                 dtype_b=bf16,
-                d=sums,
+                d=acc,
                 a=b,
                 b=a,
                 a_k_offset=B.offset(k=k),
@@ -163,25 +163,25 @@ class Narrow:
             )
         ptx.wgmma.commit_group()
 
-    def hand_over(self, sums: RegArray, shared: Shared, thread: Reg) -> None:
+    def hand_over(self, acc: RegArray, shared: Shared, thread: Reg) -> None:
         """Write this CTA's partial sums to shared memory, for the first CTA of the cluster."""
-        at = shared.sums.address(0, thread, 0)
+        at = shared.acc.address(0, thread, 0)
         for chunk in self.chunks:
-            values = sums[CHUNK * chunk : CHUNK * (chunk + 1)]
+            values = acc[CHUNK * chunk : CHUNK * (chunk + 1)]
             ptx.st(f32, ptx.addr(at, chunk * GROUP * CHUNK * f32.bytes), values, space="shared")
 
-    def add_up(self, sums: RegArray, shared: Shared, thread: Reg) -> None:
+    def add_up(self, acc: RegArray, shared: Shared, thread: Reg) -> None:
         """Add the partial sums of the other CTAs of the cluster, in the order of their parts of K."""
-        at = shared.sums.address(0, thread, 0)
+        at = shared.acc.address(0, thread, 0)
         for peer in range(1, self.splits):
             parts = read(peer, at, CHUNK, self.chunks, GROUP * CHUNK)
-            for total, part in zip(sums, (each for chunk in parts for each in chunk), strict=True):
+            for total, part in zip(acc, (each for chunk in parts for each in chunk), strict=True):
                 ptx.add(f32, total, total, part)
 
-    def store(self, sums: RegArray, c, shared: Shared, thread: Reg) -> None:
+    def store(self, acc: RegArray, c, shared: Shared, thread: Reg) -> None:
         """Round the accumulator and store it by TMA."""
         row, column = self.corner()
-        stage_turned(sums, shared.c, thread)
+        stage_turned(acc, shared.c, thread)
         ptx.fence.proxy_async_shared_cta()  # makes the tile visible to TMA (async proxy)
         ptx.bar.sync(1, GROUP)
         with ptx.if_(thread == 0):
@@ -189,14 +189,14 @@ class Narrow:
             ptx.cp.async_.bulk.commit_group()
         ptx.cp.async_.bulk.wait_group(0)
 
-    def combine(self, sums: RegArray, shared: Shared, thread: Reg, consumes: Reg) -> Reg:
+    def combine(self, acc: RegArray, shared: Shared, thread: Reg, consumes: Reg) -> Reg:
         """Add up the partial sums in the first CTA of the cluster; return whether this thread stores the result."""
         first = ptx.special.cluster_ctarank() == 0
         with ptx.if_(consumes & ~first):
-            self.hand_over(sums, shared, thread)
+            self.hand_over(acc, shared, thread)
         ptx.cluster.sync()  # all partial sums are in shared memory
         with ptx.if_(consumes & first):
-            self.add_up(sums, shared, thread)
+            self.add_up(acc, shared, thread)
         ptx.cluster.sync()  # no CTA exits while its shared memory is read
         return consumes & first
 
@@ -227,12 +227,12 @@ class Narrow:
                 take_over()
             with ptx.if_(leader):
                 self.produce(a, b, shared)
-            sums, thread = reg.wgmma_frag(m=COLUMNS, n=self.rows, dtype=f32), tid & (GROUP - 1)
+            acc, thread = reg.wgmma_frag(m=COLUMNS, n=self.rows, dtype=f32), tid & (GROUP - 1)
             with ptx.if_(consumes):
-                self.consume(sums, shared, self.steps(a.shape[1]))
-            stores = consumes if self.splits == 1 else self.combine(sums, shared, thread, consumes)
+                self.consume(acc, shared, self.steps(a.shape[1]))
+            stores = consumes if self.splits == 1 else self.combine(acc, shared, thread, consumes)
             with ptx.if_(stores):
-                self.store(sums, c, shared, thread)
+                self.store(acc, c, shared, thread)
             ptx.ret()
 
         return gemm
@@ -244,16 +244,16 @@ class Shared:
     def __init__(self, plan: Narrow) -> None:
         """Allocate tiles, the mbarriers of their stages, and partial sums in register order."""
         self.a, self.b, self.c = smem.tile(plan.a_tile), smem.tile(plan.b_tile), smem.tile(plan.c_tile)
-        self.sums = smem.alloc(f32, (len(plan.chunks), GROUP, CHUNK))
+        self.acc = smem.alloc(f32, (len(plan.chunks), GROUP, CHUNK))
         self.stages = Stages(plan.stages, GROUP // 32)
 
 
-def stage_turned(sums: RegArray, staged: SharedAlloc, thread: Reg) -> None:
+def stage_turned(acc: RegArray, staged: SharedAlloc, thread: Reg) -> None:
     """Round the accumulator to bf16, and write it transposed and swizzled to shared memory."""
     packed, lane = reg.array(b32, 4), thread & 31
     y, x = (lane >> 4) * 8 + (lane & 7), (thread >> 5) * 16 + (lane & 8)  # 16 bytes that a lane passes to stmatrix
-    for column in range(0, len(sums), 8):  # 16 columns are 8 registers
-        round_pairs(packed, sums[column : column + 8])
+    for column in range(0, len(acc), 8):  # 16 columns are 8 registers
+        round_pairs(packed, acc[column : column + 8])
         ptx.stmatrix(smem=staged.address(y + column * 2, x), regs=packed, trans=True)
 
 
