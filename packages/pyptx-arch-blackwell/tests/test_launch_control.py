@@ -195,7 +195,7 @@ def test_a_fault_is_found_in_every_schedule(name: str, options: dict[str, Any]) 
     (old, new), rules = FAULTS[name]
     assert old in PERSISTENT
     try:
-        findings = launch(PERSISTENT.replace(old, new), step_limit=20_000, **options)[0].findings
+        findings = launch(PERSISTENT.replace(old, new), step_limit=5_000, **options)[0].findings
     except StepLimitExceeded as stopped:
         assert not new  # without the wait, a stale response may be read repeatedly
         findings = stopped.findings

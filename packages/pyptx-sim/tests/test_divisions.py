@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from tools.shares import full
 
 from pyptx_sim import run
 from pyptx_sim.checks.race import accesses
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.race.tables import Reach
     from pyptx_sim.observer import AsyncAccess, Offsets
 
-BYTES, THREADS, SEEDS = 4096, 64, 100
+pytestmark = pytest.mark.scaled
+
+BYTES, THREADS, SEEDS = 4096, 64, full(100, default=40)
 SIZES = {1: "b8", 2: "b16", 4: "b32", 8: "b64", 16: "v4.b32"}
 REGISTERS = {1: "%h", 2: "%h", 4: "%r", 8: "%q", 16: "{%r, %r, %r, %r}"}
 

@@ -27,15 +27,15 @@ def _few(texts: list[str]) -> list[str]:
 
 
 FAMILIES = {
-    "messages": at_most(list(messages()), 40),
+    "messages": at_most(list(messages()), 24),
     "mixed scopes": at_most(list(mixed_scopes()), 12),
-    "long shapes": at_most(list(long_shapes()), 40),
-    "short shapes": at_most(list(short_shapes()), 30),
+    "long shapes": at_most(list(long_shapes()), 24),
+    "short shapes": at_most(list(short_shapes()), 20),
     "observed": list(OBSERVED),
     "barriers": list(BARRIERS),
-    "lanes": at_most(list(dict.fromkeys(lanes())), 50),
-    "random lanes": at_most(_few(list(random_shapes(600, 3, (",", ",", "|")))), 30),
-    "random": at_most(_few([*random_shapes(600, seed=1), *random_shapes(600, seed=7)]), 40),
+    "lanes": at_most(list(dict.fromkeys(lanes())), 30),
+    "random lanes": at_most(_few(list(random_shapes(600, 3, (",", ",", "|")))), 20),
+    "random": at_most(_few([*random_shapes(600, seed=1), *random_shapes(600, seed=7)]), 24),
 }
 
 
@@ -43,7 +43,7 @@ FAMILIES = {
 IN_SHARED_MEMORY = [
     *(text for text in BARRIERS if "||" not in text and all("bar" in thread for thread in text.split("|"))),
     *(text for text in OBSERVED if "||" not in text),
-    *at_most([text for text in dict.fromkeys([*messages(), *lanes()]) if "||" not in text], 60),
+    *at_most([text for text in dict.fromkeys([*messages(), *lanes()]) if "||" not in text], 30),
     *FAMILIES["random lanes"][::2],
 ]
 
@@ -69,7 +69,6 @@ def test_so_it_is_in_shared_memory(text: str) -> None:
 @pytest.mark.parametrize("memory", ["global", "shared"])
 def test_lanes_that_tell_by_themselves_race_in_some_runs_and_not_in_others(memory: Memory) -> None:
     texts = [text for text in FAMILIES["lanes"] if "||" not in text]
-    assert {executed(program(text), seed=seed, memory=memory).racy for text in texts for seed in range(2)} == {
-        True,
-        False,
-    }
+    runs = (executed(program(text), seed=seed, memory=memory).racy for text in texts for seed in range(2))
+    first = next(runs)
+    assert any(racy != first for racy in runs)
