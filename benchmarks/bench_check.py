@@ -34,7 +34,7 @@ class Cost:
     best: float = 0.0
 
     def __add__(self, other: Cost) -> Cost:
-        """Return the sum of two costs, field by field."""
+        """Return the sum of two `Cost`s, field by field."""
         return Cost(
             self.size + other.size, self.parsing + other.parsing, self.first + other.first, self.best + other.best
         )
@@ -45,7 +45,7 @@ class Cost:
 
 
 def measure(path: Path, repeat: int) -> Cost:
-    """Time parsing and checking one module."""
+    """Measure parsing and checking one PTX module; return its `Cost`."""
     data = path.read_bytes()
     text = decode(data)
     check, parse = partial(check_text, text, str(path)), partial(parse_recovering, text)
@@ -54,7 +54,7 @@ def measure(path: Path, repeat: int) -> Cost:
 
 
 def main() -> int:
-    """Print a line for each producer and one for all; return 1 if a target is missed."""
+    """Print a line of speeds for each producer, and one for all producers together; return 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--repeat", type=int, default=3)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 BFLOAT16, E4M3 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn
 MOST_FOR_CHECKS = 3.0
 TRACING = 0.020  # seconds
-HEIGHTS = count(1024, 128)  # sizes of traced GEMMs: a kernel caches one trace per size
+HEIGHTS = count(1024, 128)  # M of traced GEMMs, a new one per trace: a kernel caches one trace per size
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """Name of the case in the table: its file and size."""
+        """Name of the case in the table: its example file and size."""
         return f"{self.file} {self.size}"
 
 
@@ -75,7 +75,7 @@ def drawn(*shapes: tuple[int, ...], dtype: Any = BFLOAT16) -> list[Any]:  # noqa
 
 
 def of(*shapes: tuple[int, ...], dtype: Any = BFLOAT16) -> Callable[[Any], Arrays]:  # noqa: ANN401 - as above
-    """Return a function that ignores its argument, a module, and draws arrays of these shapes."""
+    """Return a function of an example's module (unused) that draws arrays of these shapes."""
     return lambda _: drawn(*shapes, dtype=dtype)
 
 
@@ -87,14 +87,14 @@ def called(name: str, *arguments: Any) -> Callable[[Any], Any]:  # noqa: ANN401 
 def product(
     file: str, m: int, n: int | None = None, k: int | None = None, *, name: str = "gemm", limit: float | None = None
 ) -> Case:
-    """Return the case of a bf16 GEMM; the matrices are square if one number is given."""
+    """Return the case of a bf16 GEMM; one number means square matrices."""
     n, k = n or m, k or m
     size = str(m) if m == n == k else f"{m} x {n} x {k}"
     return Case(file, size, called(name), of((m, k), (k, n)), limit=limit, traces=(n, k))
 
 
 def resident(case: Case, blocks: int, limit: float) -> Case:
-    """Return the case on a device that holds all CTAs at once: no CTA takes over a tile of another CTA."""
+    """Return the case for a device on which all CTAs are resident: no CTA takes over a tile of another CTA."""
     return replace(case, size=f"{case.size}, all resident", keywords={"resident_blocks": blocks}, limit=limit)
 
 
@@ -120,7 +120,7 @@ def in_format(form: str, size: int) -> Case:
 
 
 def attention(file: str, length: int, head_dim: int, *, causal: bool = False) -> Case:
-    """Return the case of attention of two heads."""
+    """Return the case of attention with two heads."""
     size = f"{length}, D {head_dim}{', causal' * causal}"
     shapes = [(1, length, 2, head_dim)] * 3
     return Case(file, size, called("kernel_for", head_dim), of(*shapes), {"causal": causal})
@@ -232,7 +232,7 @@ CASES = (
 
 @dataclass(frozen=True)
 class Figures:
-    """Seconds of a case: without checks, with all checks, and of tracing (None if not measured)."""
+    """Seconds of a case: simulation without checks and with all checks, and tracing (None if not measured)."""
 
     case: Case
     plain: float
@@ -241,7 +241,7 @@ class Figures:
 
     @property
     def kept(self) -> bool:
-        """Whether all targets are met."""
+        """Whether the case meets its targets."""
         slow = self.checked > MOST_FOR_CHECKS * self.plain or self.plain > (self.case.limit or math.inf)
         return not slow and (self.traced or 0) <= TRACING
 
@@ -254,7 +254,7 @@ class Figures:
 
 
 def measure(case: Case, repeat: int) -> Figures:
-    """Return the best times of a case in `repeat` runs."""
+    """Return the least seconds of a case in `repeat` runs."""
     module = import_module(f"examples.{case.file.replace('/', '.')}")
     kernel, arrays = case.kernel(module), case.arrays(module)
 

@@ -42,7 +42,7 @@ ROWS, WIDTH = 2048, 8192
 
 def child(modules: list[str]) -> None:
     """Import the given modules, then make the call; print the milliseconds of each part, and the imported modules."""
-    __import__("numpy")  # imported by the example itself
+    __import__("numpy")  # the example, not pyptx, imports numpy
 
     times = dict.fromkeys(COLUMNS, 0.0)
     start = time.process_time()
@@ -65,7 +65,7 @@ def child(modules: list[str]) -> None:
 
 
 def image(special: Specialization) -> tuple[float, float]:
-    """Return the seconds of our own work to obtain the machine code, and the wall time of ptxas."""
+    """Return the seconds that pyptx takes to obtain the machine code, without ptxas, and the wall time of ptxas."""
     from unittest import mock
 
     spent = 0.0
@@ -87,7 +87,7 @@ def image(special: Specialization) -> tuple[float, float]:
 
 
 def run(folder: str, modules: list[str]) -> dict[str, Any]:
-    """Run a child that stores its cubins in `folder`."""
+    """Run this script as a process whose cubin cache is `folder`; return its output."""
     environment = {**os.environ, "PYPTX_CACHE_DIR": folder}
     command = [sys.executable, __file__, "--child", json.dumps(modules)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
@@ -96,19 +96,19 @@ def run(folder: str, modules: list[str]) -> dict[str, Any]:
 
 
 def pairs(repeat: int) -> dict[str, list[dict[str, float]]]:
-    """Run pairs of a first and a second process; all of them import the call's modules beforehand."""
+    """Run pairs of a first and a second process; all processes import the call's modules beforehand."""
     with tempfile.TemporaryDirectory() as folder:
         modules = [name for name in run(folder, [])["modules"] if importable(name)]
     found: dict[str, list[dict[str, float]]] = {"first": [], "second": []}
     for _ in range(repeat):
         with tempfile.TemporaryDirectory() as folder:
-            for times in found.values():  # the first fills the cache, the second finds it
+            for times in found.values():  # process 1 fills the cubin cache, process 2 reads it
                 times.append(run(folder, modules)["times"])
     return found
 
 
 def importable(name: str) -> bool:
-    """Return whether a module has a spec, unlike other entries of `sys.modules`."""
+    """Return whether an entry of `sys.modules` is a module with a spec, which can be imported again."""
     from importlib.util import find_spec
 
     try:
@@ -118,7 +118,7 @@ def importable(name: str) -> bool:
 
 
 def main() -> int:
-    """Measure, and print the limits; return 1 if one is exceeded."""
+    """Measure first and second processes, and print times with limits; return 1 if a limit is exceeded."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=9)
     parser.add_argument("--child", help=argparse.SUPPRESS)

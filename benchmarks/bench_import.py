@@ -28,7 +28,7 @@ def seconds(statement: str, environment: dict[str, str]) -> float:
 
 
 def main() -> int:
-    """Print a line for each statement; return 1 if the target is missed."""
+    """Print the CPU time of a process for each import statement; return 1 if the target is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeat", type=int, default=15)
     options = parser.parse_args()

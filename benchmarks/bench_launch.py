@@ -23,7 +23,7 @@ NAMES = ("shim", "torch on the null driver")
 
 
 def main() -> int:
-    """Measure the parts, and compare them with the targets."""
+    """Measure the parts of a call, and compare whole calls with the targets."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=25)
     repeat = parser.parse_args().repeat

@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parents[1]
 CORPUS = ROOT / "corpus"
 SIZES = (10_000, 50_000, 100_000)  # lines
 PROMISED = {"MB/s": 3.0, "MB": 300.0, "growth": 1.5}
-"""Targets; `growth` is the maximum ratio of the times per line of the longest and the shortest module."""
+"""Targets of the benchmark; `growth` is the maximum ratio of the longest module's time per line to the shortest's."""
 
 HEAD = ".version 8.5\n.target sm_90a\n.address_size 64\n"
 OPENING = """
@@ -63,7 +63,7 @@ class Cost:
 
     @property
     def rate(self) -> float:
-        """MB of PTX per second."""
+        """MB of PTX that the Python writes per second."""
         return self.size / self.seconds / 1e6
 
 
@@ -77,7 +77,7 @@ def long_text(lines: int, functions: int) -> str:
 
 
 def compiled(text: str, *, unchecked: bool = False) -> list[CodeType]:
-    """Return the compiled Python that writes a module."""
+    """Return the compiled Python that writes the module `text`."""
     sys.path[:0] = [str(ROOT)]
     from tests.rebuild.printer import printed
 
@@ -131,7 +131,7 @@ def best_apart(codes: list[CodeType], repeat: int) -> Cost:
 
 
 def of_corpus(repeat: int) -> Iterator[tuple[str, Cost]]:
-    """Yield the producer and the cost of each module that a compiler wrote."""
+    """Yield the producer and the cost of each corpus module that a compiler generated."""
     from pyptx_ir.syntax import decode
 
     rows = tomllib.loads((CORPUS / "manifest.toml").read_text(encoding="utf-8"))["module"]
@@ -143,12 +143,12 @@ def of_corpus(repeat: int) -> Iterator[tuple[str, Cost]]:
 
 
 def total(costs: list[Cost]) -> Cost:
-    """Return the summed bytes and seconds of modules."""
+    """Return the `Cost` of several modules: summed bytes and seconds."""
     return Cost(sum(cost.size for cost in costs), sum(cost.seconds for cost in costs))
 
 
 def long_is_kept(functions: int, repeat: int) -> bool:
-    """Print a line for each length; return whether all targets are met."""
+    """Print a line for each module length; return whether all targets are met."""
     costs = [best_apart(compiled(long_text(lines, max(1, lines // 50 * functions))), repeat) for lines in SIZES]
     shape = "functions of 50 lines" if functions else "one function"
     for lines, cost in zip(SIZES, costs, strict=True):
@@ -160,7 +160,7 @@ def long_is_kept(functions: int, repeat: int) -> bool:
 
 
 def main() -> int:
-    """Print a line for each producer and each length; return 1 if a target is missed."""
+    """Print a line for each producer and each module length; return 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--one", type=Path, help=argparse.SUPPRESS)

@@ -355,7 +355,7 @@ CASES = (
 
 
 def measure(case: Case, checks: str, repeat: int) -> tuple[float, float, float]:
-    """Return the seconds of the first run, of the best run, and the largest error relative to the largest value."""
+    """Return the seconds of the first and of the best run, and the largest error relative to the largest result."""
     inputs = case.inputs(np.random.default_rng(1))
     expected = case.reference(*(each.astype(np.float64) if each.dtype == np.float32 else each for each in inputs))
     y = np.zeros(expected.shape, np.float32)
@@ -379,7 +379,7 @@ def beside(case: Case, repeat: int) -> str:
 
 
 def main() -> None:
-    """Measure every case without and with checks."""
+    """Measure every case without and with checks; print a line for each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=7)
     parser.add_argument("--profile", action="store_true", help="print where the time goes instead")

@@ -29,14 +29,14 @@ COUNT = 256
 
 
 def best(array: Any, checks: str, repeat: int) -> float:  # noqa: ANN401 - either framework's
-    """Return the least microseconds of `repeat` calls."""
+    """Return the least microseconds of a call among `repeat` calls."""
     os.environ["PYPTX_CHECKS"] = checks
     (found,) = times(partial(vector_add, array, array), repeat=repeat + 1, clock=time.perf_counter)
     return min(found) * 1e6
 
 
 def main() -> int:
-    """Measure both kinds of arrays; return 1 if a target is missed."""
+    """Measure calls with NumPy arrays and with CPU tensors; return 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=300)
     repeat = parser.parse_args().repeat

@@ -40,7 +40,7 @@ class Cost:
     weight: int = 0
 
     def __add__(self, other: Cost) -> Cost:
-        """Return the sum of two costs, field by field."""
+        """Return the sum of two `Cost`s, field by field."""
         return Cost(
             self.size + other.size,
             self.parsing + other.parsing,
@@ -50,7 +50,7 @@ class Cost:
         )
 
     def rates(self) -> dict[str, float]:
-        """Return MB/s of parsing, of emitting and of emitting styled, and bytes of tree per byte of text."""
+        """Return MB/s of parsing, of emitting and of styled emitting, and syntax tree bytes per byte of text."""
         seconds = {"parse": self.parsing, "emit": self.emitting, "styled": self.styling}
         return {name: self.size / taken / 1e6 for name, taken in seconds.items()} | {
             "bytes per byte": self.weight / self.size
@@ -71,7 +71,7 @@ def weigh(text: str) -> int:
 
 
 def measure(path: Path, repeat: int) -> Cost:
-    """Time parsing and emitting one module, and measure its syntax tree."""
+    """Time parsing and emitting one module, and measure its syntax tree's memory."""
     from pyptx_ir.syntax import decode, emit, parse
     from pyptx_ir.syntax.style import learn, stripped
 
@@ -93,7 +93,7 @@ def measure(path: Path, repeat: int) -> Cost:
 
 
 def older(python: str, paths: list[Path]) -> dict[str, float]:
-    """Return the seconds that the older parser takes for each module that it can read."""
+    """Return the seconds that the parser of pyptx 0.1.1 takes for each module that it can read."""
     command = [python, "-I", __file__, "--as-older", *map(str, paths)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     rows = (line.split("\t") for line in done.stdout.splitlines())
@@ -101,7 +101,7 @@ def older(python: str, paths: list[Path]) -> dict[str, float]:
 
 
 def as_older(paths: list[Path]) -> None:
-    """Print the input of `older`; runs in the other environment, whose parser may raise any exception."""
+    """Print the seconds per module for `older`; runs with pyptx 0.1.1, whose parser may raise any exception."""
     from pyptx.parser import parse
 
     for path in paths:
@@ -126,7 +126,7 @@ def compare(python: str, costs: dict[Path, Cost]) -> float:
 
 
 def main() -> int:
-    """Print a line for each producer and one for all; return 1 if a target is missed."""
+    """Print a line of speeds for each producer, and one for all producers together; return 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--repeat", type=int, default=5)

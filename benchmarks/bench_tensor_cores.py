@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SIZE, ROWS, COLUMNS, STEP, STAGES = 512, 128, 256, 64, 2
-ROW = 2 * STEP  # bytes of a row of a tile, the full width of the swizzle
+ROW = 2 * STEP  # bytes of a tile row: the width of the 128B swizzle
 A_BYTES, B_BYTES = ROWS * ROW, COLUMNS * ROW
-AT_ONCE = 64  # columns that a thread loads and stores
+AT_ONCE = 64  # columns that a thread loads from tensor memory and stores at once
 GOAL, GOAL_RATIO = 0.1, 3.0
 
 
@@ -82,14 +82,14 @@ ret;
 
 
 def _waited(name: str, use: int) -> str:
-    """Return PTX that waits for completion number `use` of the mbarriers `name` of the stages."""
+    """Return PTX that waits on mbarrier `name` of stage `use` % STAGES for its phase `use` // STAGES."""
     barrier, label = f"{name}+{8 * (use % STAGES)}", f"{name.upper()}{use}"
     poll = f"mbarrier.try_wait.parity.shared.b64 %done, [{barrier}], {use // STAGES % 2};"
     return f"{label}:\n{poll}\n@!%done bra {label};\n"
 
 
 def _step(k: int, idesc: int, tile: int) -> str:
-    """Return PTX that copies 64 elements of K of both matrices, and issues their MMAs."""
+    """Return PTX that copies 64 elements of K of A and B, and issues the MMAs that read them."""
     full, free = (f"{name}+{8 * (k % STAGES)}" for name in ("full", "free"))
     place = k % STAGES * (A_BYTES + B_BYTES)
     bulk = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
@@ -119,14 +119,14 @@ def _stored(first: int) -> str:
 
 
 def tiled(matrix: NDArray[Any], rows: int) -> NDArray[np.uint16]:
-    """Return the tiles of a matrix contiguously, with rows as in shared memory with a swizzle of 128 bytes."""
+    """Return a matrix as contiguous tiles, each with the byte order of the 128B swizzle in shared memory."""
     parts = matrix.view(np.uint16).reshape(SIZE // rows, rows, SIZE // STEP, 8, 8).swapaxes(1, 2)
     row, chunk = np.indices((rows, 8))
     return np.ascontiguousarray(parts[:, :, row, chunk ^ row % 8])
 
 
 def main() -> None:
-    """Measure without and with checks."""
+    """Measure the GEMM without and with checks; print the times."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=15)
     parser.add_argument("--profile", choices=("none", "all"), help="print where the time goes instead")

@@ -42,7 +42,7 @@ def fma(count: int) -> Callable[[], str]:
 
 
 def setp(count: int) -> Callable[[], str]:
-    """Return a function that traces `count` pairs of comparisons, each into a new predicate."""
+    """Return a function that traces `count` pairs of `setp`, each into a new predicate register."""
     from pyptx import kernel, reg
     from pyptx.types import u32
 
@@ -57,7 +57,7 @@ def setp(count: int) -> Callable[[], str]:
 
 
 def pointer(count: int) -> Callable[[], str]:
-    """Return a function that traces `count` additions of a product to a pointer, two instructions each."""
+    """Return a function that traces `count` times pointer + product, two instructions each."""
     from pyptx import kernel, reg
     from pyptx.types import u32, u64
 
@@ -101,7 +101,7 @@ def _pass(*_: object) -> None:
 
 
 def cost_of_checks(case: str, count: int, repeat: int) -> float:
-    """Return the time that checks add to a trace, as a share of the time without; measured alternately."""
+    """Return the time that checks add to a trace, relative to the time without checks; measured alternately."""
     from pyptx_dsl.tracing.checker import Checker
 
     checked = unchecked = float("inf")
@@ -113,7 +113,7 @@ def cost_of_checks(case: str, count: int, repeat: int) -> float:
 
 
 def older_seconds(python: str, case: str, count: int) -> float:
-    """Measure one case with another interpreter's pyptx."""
+    """Return the seconds of one case with the pyptx of another interpreter."""
     done = subprocess.run(
         [python, __file__, "--case", case, "--count", str(count)], capture_output=True, text=True, check=True
     )

@@ -30,12 +30,12 @@ from pyptx_transpile.transpiler import chosen
 CORPUS = Path(__file__).resolve().parents[1] / "corpus"
 PROMISED = {"plain, not verified": 1.5, "plain": 0.7, "sugar": 0.4}
 """MB/s."""
-LONG = 5_000_000  # bytes of PTX
+LONG = 5_000_000  # bytes of PTX in the long module
 MOST_MEMORY = 300.0  # MB
 
 
 def modules(every: int) -> list[tuple[str, bool]]:
-    """Return texts of the corpus, each with whether the instruction table rejects it."""
+    """Return PTX texts of the corpus, each with whether the instruction table rejects the text."""
     rows = tomllib.loads((CORPUS / "manifest.toml").read_text(encoding="utf-8"))["module"]
     refused = {CORPUS / row["path"] for row in rows if not row["assembles"]}
     paths = [path for path in sorted(CORPUS.glob("*/*.ptx")) if path.parent.name != "handmade"]
@@ -43,13 +43,13 @@ def modules(every: int) -> list[tuple[str, bool]]:
 
 
 def printed(texts: list[tuple[str, bool]], *, sugar: bool, verify: bool) -> list[str]:
-    """Return the Python transpiled from each text."""
+    """Return the Python transpiled from each PTX text."""
     rules = chosen(None, sugar=sugar)
     return [transpile(text, rules, verify=verify, unchecked=old).text for text, old in texts]
 
 
 def long_module() -> str:
-    """Return the text of a module of one function."""
+    """Return the PTX text of a module with one long function."""
     lines = 10_000
     return long_text(lines * LONG // len(long_text(lines, 1)), 1)
 

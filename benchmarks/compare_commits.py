@@ -48,11 +48,11 @@ def serve() -> None:
 
 
 class Tree:
-    """A process that simulates cases with the packages of a checkout."""
+    """A process that simulates benchmark cases with the packages of a checkout."""
 
     def __init__(self, root: Path) -> None:
         """Start the process in the checkout at `root`, and read the names of its cases."""
-        # The native extension is the installed one; nothing is launched here.
+        # Both processes import the installed native extension: they launch nothing on a device.
         sources = [str(path) for path in root.glob("packages/*/src") if path.parent.name != "pyptx-launch"]
         paths = os.pathsep.join([str(root), str(root / "benchmarks"), *sources])
         serving = f"import sys; sys.path.append({str(ROOT / 'benchmarks')!r}); import compare_commits as it; it.serve()"
@@ -63,7 +63,7 @@ class Tree:
         self.cases = self._line().split("\t")
 
     def seconds(self, case: str, checks: str) -> float:
-        """Return the CPU time of one simulation of a case, in seconds."""
+        """Return the CPU time of one simulation of case `name`, in seconds."""
         assert self.process.stdin
         self.process.stdin.write(f"{case}\t{checks}\n")
         self.process.stdin.flush()
@@ -97,7 +97,7 @@ def measure(before: Tree, now: Tree, case: str, checks: str, runs: int) -> tuple
 
 
 def main() -> int:
-    """Compare the cases that both checkouts have; return 1 if a ratio is above the limit."""
+    """Compare the cases that both checkouts have; return 1 if a ratio of times is above the limit."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("commit")
     parser.add_argument("--runs", type=int, default=7)

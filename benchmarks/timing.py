@@ -35,5 +35,5 @@ def times(
 
 
 def best(run: Callable[[], object], repeat: int, before: Callable[[], object] = lambda: None) -> float:
-    """Return the least processor time of `repeat` runs, in seconds."""
+    """Return the least CPU seconds of `run` in `repeat` runs."""
     return min(times(run, repeat=repeat, before=before)[0])

@@ -11,7 +11,7 @@ from __future__ import annotations
 from pyptx import ptx
 
 ATTRIBUTES = {"programmatic_stream_serialization": True}
-"""Launch attributes (`launch=` of `kernel`) of a kernel that calls `take_over`."""
+"""Launch attributes (`launch=` of `kernel`) for kernels that call `take_over`."""
 
 
 def take_over() -> None:

@@ -33,7 +33,7 @@ TEXTS = (
 
 
 def _name(random: Random, used: set[str]) -> str:
-    """Return a legal PTX name that is not used yet in the module."""
+    """Return a legal PTX name, often like Python code, that the module does not use yet."""
     name = random.choice(NAMES)
     while name in used or name in {"%", "$", "_"}:  # a letter must follow these characters
         name += random.choice(("_", "$", "1", "E"))
@@ -46,7 +46,7 @@ def _text(random: Random) -> str:
 
 
 def _section(random: Random) -> str:
-    """Return a section name: a dot and any name."""
+    """Return a PTX section name: a dot and any name."""
     return f"{random.choice(('.', '.debug_'))}{random.choice(NAMES[:27])}"
 
 
@@ -111,7 +111,7 @@ class Watch:
         sys.addaudithook(self._hear)
 
     def run(self, python: str) -> tuple[list[str], dict[str, object]]:
-        """Run a file; return its audit events, without that of its own execution, and its globals."""
+        """Run a printed file; return the audit events that follow the event of its own execution, and its globals."""
         code, names = compile(python, "<printed>", "exec"), dict[str, object](__name__="printed")
         self._seen, self._on = [], True
         try:
@@ -139,7 +139,7 @@ class Watch:
 def main() -> None:
     """Run all files; write their audit events by number and mode, and those of a file that lists a folder."""
     watch = Watch()
-    for sugar in (False, True):  # first imports by printed files happen here
+    for sugar in (False, True):  # printed files import modules for the first time here
         watch.tried(hostile(0), sugar=sugar)
     found = {"harm": watch.run("__import__('os').listdir()")[0]}
     for number in range(FILES):

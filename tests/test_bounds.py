@@ -50,9 +50,9 @@ def test_a_requirement_has_one_bound_everywhere() -> None:
     bounds = defaultdict[str, set[str]](set)
     for table in (CHECKOUT, *TABLES.values()):
         for name, bound in map(split, words(table)):
-            if not bound.startswith("=="):  # pinned for tests
+            if not bound.startswith("=="):  # no pins: those are for tests
                 bounds[name].add(bound)
-    bounds["pyptx"].discard("")  # an extra that requires other extras of its own distribution
+    bounds["pyptx"].discard("")  # a requirement of pyptx's own extras has no bound
     assert {name: found for name, found in bounds.items() if len(found) > 1} == {}
 
 

@@ -32,7 +32,7 @@ def hook() -> Any:
 
 
 def derived(root: Path) -> dict[str, Any]:
-    """Return the metadata that the hook derives for a checkout."""
+    """Return the metadata that the build hook derives for a checkout."""
     metadata: dict[str, Any] = {}
     hook().CheckoutMetadata(str(root), {}).update(metadata)
     return metadata
@@ -111,7 +111,7 @@ def test_the_version_of_a_clone_names_its_commit(tmp_path: Path) -> None:
     assert derived(tmp_path)["version"] == "1.2.3"
     git = ("git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b.example")
     subprocess.run([*git, "init", "--quiet"], check=True)
-    assert derived(tmp_path)["version"] == "1.2.3"  # no commit yet
+    assert derived(tmp_path)["version"] == "1.2.3"  # without a commit: no local part
     subprocess.run([*git, "commit", "--quiet", "--allow-empty", "--message=first"], check=True)
     head = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout
     assert derived(tmp_path)["version"] == f"1.2.3+g{head[:12]}"

@@ -16,7 +16,7 @@ PICTURES = dict(re.findall(r"^```text\n(pyptx_\w+)\n(.*?)^```", PAGE, re.MULTILI
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Return a TOML file."""
+    """Return the parsed contents of a TOML file."""
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
@@ -34,7 +34,7 @@ def contracts() -> dict[str, list[str]]:
 
 
 def names(layer: str) -> list[str]:
-    """Return the modules of a layer."""
+    """Return the module names in a layer of a contract."""
     return re.split(r" [|:] ", layer)
 
 

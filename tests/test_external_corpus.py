@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.scaled
 
-MOST, PLANNED = 2, 8  # modules per producer to transpile, and to plan, by default
+MOST, PLANNED = 2, 8  # default numbers of modules per producer: transpiled, planned
 NEAR = 6  # statements
 
 

@@ -33,20 +33,20 @@ ARCHITECTURES = [home for home in HOMES if home.namespaces]
 
 
 def manifest(distribution: str) -> dict[str, Any]:
-    """Return the project table of a distribution's pyproject.toml."""
+    """Return the table `[project]` of a distribution's pyproject.toml."""
     text = (ROOT / "packages" / distribution / "pyproject.toml").read_text(encoding="utf-8")
     project: dict[str, Any] = tomllib.loads(text)["project"]
     return project
 
 
 def named(home: Home, hook: str) -> set[str]:
-    """Return the names that a distribution's plugin registers."""
+    """Return the `ptx` names that a distribution's plugin registers."""
     hand_in = getattr(import_module(f"{home.module}.plugin"), hook, tuple)
     return {row if isinstance(row, str) else row.name for row in hand_in()}
 
 
 def spellings(row: InstructionRow) -> Iterable[tuple[str, ...]]:
-    """Yield the opcode without optional modifiers, once for each value of each slot."""
+    """Yield a row's opcodes without optional modifiers, one for each value of each slot."""
     items = [sorted(item.words) for item in compile_row(row).items if not item.optional]
     for index, words in enumerate(items):
         for word in words:

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def test_two_hundred_hostile_files_do_nothing_but_write_their_bytes() -> None:
-    command = [sys.executable, "-m", "tests.hostile_files"]  # an audit hook cannot be removed: use a separate process
+    command = [sys.executable, "-m", "tests.hostile_files"]  # a separate process: audit hooks cannot be removed
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)
     harm = found.pop("harm")
@@ -34,7 +34,7 @@ def test_no_two_files_are_the_same() -> None:
 
 
 def test_what_stands_in_texts_of_bodies_is_what_was_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module_printer, "MOST_LINES", 0)  # so that each file is printed as a long one
+    monkeypatch.setattr(module_printer, "MOST_LINES", 0)  # prints each file in the form of long files
     monkeypatch.setattr(long_files, "_FEW", 0)
     held = 0
     for number in range(0, FILES, 4):

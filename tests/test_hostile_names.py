@@ -38,7 +38,7 @@ _state = {"on": False}
 
 def _watch(event: str, arguments: tuple[object, ...]) -> None:
     if _state["on"] and event.startswith(EVENTS) and not (event == "open" and arguments[1] in {"r", "rb"}):
-        _watched.append(event)  # files that are only read are imports
+        _watched.append(event)  # not reads, which are imports
 
 
 sys.addaudithook(_watch)
@@ -47,7 +47,7 @@ pieces = st.lists(st.sampled_from(PIECES), min_size=1, max_size=6).map("".join)
 
 @cache
 def imported() -> None:
-    """Run a harmless file once, because its first imports may write to a bytecode cache."""
+    """Run a harmless printed file once, because its first imports may write to a bytecode cache."""
     python = ptx_to_python(SOURCE.format(text="", comment=""), sugar=True)
     exec(compile(python, "<printed>", "exec"), {})  # noqa: S102  the printed code under test
 

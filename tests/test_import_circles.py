@@ -59,7 +59,7 @@ def front_door(tree: ast.Module, package: str) -> dict[str, str]:
 
 
 def loaded(name: str, files: Container[str], doors: Mapping[str, str]) -> Iterator[str]:
-    """Yield the modules that importing a name runs: its own, through all re-exports, and all parent packages."""
+    """Yield the modules that run when a name is imported: its own, those of all re-exports, and all parent packages."""
     while name in doors and name not in files:
         yield from loaded(name.rpartition(".")[0], files, doors)
         name = doors[name]
@@ -70,7 +70,7 @@ def loaded(name: str, files: Container[str], doors: Mapping[str, str]) -> Iterat
 
 
 def graph(package: Path) -> Mapping[str, set[str]]:
-    """Return the modules of a package, each with the modules that it imports, except its own parent packages."""
+    """Return the modules of a package, each with the modules that it imports, without its parent packages."""
     files = {
         ".".join(path.relative_to(package.parent).with_suffix("").parts).removesuffix(".__init__"): path
         for path in package.rglob("*.py*")
@@ -93,7 +93,7 @@ def graph(package: Path) -> Mapping[str, set[str]]:
 
 
 def circle_in(imports: Mapping[str, set[str]]) -> list[str]:
-    """Return the modules of a cycle; empty if there is none."""
+    """Return the modules of an import cycle; empty if no cycle exists."""
     try:
         TopologicalSorter(imports).prepare()
     except CycleError as error:

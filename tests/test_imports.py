@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-# Each takes milliseconds to import, itself or by its imports; each is imported at its first use.
+# Modules that take milliseconds to import, themselves or by their imports; pyptx imports each at its first use.
 LAZY = {
     "concurrent.futures",
     "ctypes",
@@ -31,7 +31,7 @@ LAZY = {
 
 
 def loaded_by(statement: str) -> set[str]:
-    """Return the modules that a statement loads in a fresh interpreter."""
+    """Return the modules that a statement loads in a new interpreter."""
     report = "import json; print(json.dumps(sorted(set(sys.modules) - before)))"
     program = f"import sys; before = set(sys.modules); {statement}; {report}"
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.scaled
 
 GEMM = "nvcc-13.0/hopper_gemm.sm_90a.ptx"
-# Modules with sites of each rule, and the number of sites. Rewrites in functions of the printed file have other
+# By rule: modules with sites of the rule, and the number of sites. Rewrites in functions of the printed file have other
 # positions and are not counted.
 SITES = {
     ("ring", GEMM): 3,
@@ -52,11 +52,11 @@ SITES = {
     ("accumulator", "tilelang-0.1/products.sm_90a.half.ptx"): 1,
 }
 TAKEN = full(list(SITES), default=list({name: (name, path) for name, path in SITES}.values()))
-NUMBER = re.compile(r"\d+(?=\D*\Z)", re.ASCII)  # the last number of a line
+NUMBER = re.compile(r"\d+(?=\D*\Z)", re.ASCII)  # the last number in a printed line
 
 
 def rules(key: Key) -> list[SugarRule]:
-    """Return all rules, with one of them faulty at a site."""
+    """Return all transpiler rules, with one of them faulty at a site."""
     return [
         replace(rule, find=_wrong_at(rule, key)) if rule.name == key[0] else rule for rule in manager().sugar_rules()
     ]

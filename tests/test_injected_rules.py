@@ -36,17 +36,17 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.scaled
 
-ONE_OF = 40  # one of this many modules, by default
+ONE_OF = 40  # one of this many modules is tested by default
 LEAST = full(300, default=15)
-SITES = 3  # at most, per module; one per function, because the rewrites of a function depend on each other
-MANY = 6  # sites in one function
+SITES = 3  # maximum wrong rewrites per module; one per function: its rewrites interact
+MANY = 6  # maximum wrong rewrites in one function
 NUMBER = re.compile(r"(?<=[\[(, ])\d+(?=[\]),])", re.ASCII)
-CALL = re.compile(r"(?:ptx\.inst\.|[a-z]\w*\()", re.ASCII)  # call of an instruction, or of a function of the file
+CALL = re.compile(r"(?:ptx\.inst\.|[a-z]\w*\()", re.ASCII)  # call of an instruction, or of a printed function
 Key = tuple[str, int, int]
 
 
 class Mutant:
-    """The rules, faulty at chosen sites; `injected` are the sites at which wrong text was written."""
+    """The transpiler's rules, faulty at chosen sites; `injected` are the sites at which wrong text was printed."""
 
     def __init__(self, sites: frozenset[Key], chance: random.Random) -> None:
         self.injected: set[Key] = set()
@@ -72,7 +72,7 @@ class Mutant:
         return replace(rewrite, write=write)
 
     def _spoil(self, page: Page, first: int) -> bool:
-        """Change one of the lines that a rewrite has printed itself; return whether there was one."""
+        """Change one of the lines that a rewrite has printed itself; return whether such a line exists."""
         own = [at for at in range(first, len(page.lines)) if page.owners[at] is page.owner]
         self._chance.shuffle(own)
         for at in own:
@@ -99,7 +99,7 @@ class Mutant:
 
     @staticmethod
     def _doubled(line: str) -> str:
-        """Repeat a statement if it emits something."""
+        """Repeat a printed statement if it emits PTX."""
         text = line.strip()
         if not CALL.match(text) or not text.endswith(")"):
             return line
@@ -111,7 +111,7 @@ class Mutant:
 
 
 def rewrites(path: Path) -> list[list[Key]]:
-    """Return the keys of the rewrites of each function of a module, without functions that have none."""
+    """Return the keys of the rewrites in each function of a module, without functions that have no rewrite."""
     tree = parse(decode(path.read_bytes()))
     row = Row(stripped(tree, learn(tree)))
     rules = manager().sugar_rules()
@@ -146,7 +146,7 @@ def test_wrong_rewrites_are_rejected_at_their_sites_and_no_others() -> None:
 
 
 def test_several_wrong_rewrites_of_one_function_are_all_rejected() -> None:
-    """Nested or adjacent wrong rewrites may cause rejection of others too; the remaining rewrites are right."""
+    """Nested or adjacent wrong rewrites may cause rejection of right ones, too; all accepted rewrites are right."""
     injected = 0
     for path in share(sorted(CORPUS.glob("*/*.ptx")), ONE_OF, 1):
         found = [] if path.parent.name == BY_HAND else rewrites(path)

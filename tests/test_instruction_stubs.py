@@ -23,17 +23,17 @@ PARTS = {part.module: part for part in parts(ROWS)}
 STUBS = write_stubs(ROWS)
 ARCHITECTURES = [module for module in STUBS if module != CORE]
 
-StubClass = tuple[str, str]  # a module and a class in it; the class is "" for methods
+StubClass = tuple[str, str]  # a module, and a class of the module ("" for methods)
 
 
 def statements(module: str) -> Iterator[tuple[str, ast.stmt]]:
-    """Yield each statement of a stub's classes, with the class name; and those of the module, with ""."""
+    """Yield each statement of a stub's classes, with the class name; and the module's own statements, with ""."""
     for node in ast.parse(STUBS[module]).body:
         yield from ((node.name, each) for each in node.body) if isinstance(node, ast.ClassDef) else (("", node),)
 
 
 def read() -> dict[StubClass, dict[str, StubClass]]:
-    """Return the members of each class and each module, each with the location of the member's class."""
+    """Return the members of each class and module of the stubs, each with the location of the member's class."""
     found: dict[StubClass, dict[str, StubClass]] = {}
     imported: list[tuple[StubClass, str, StubClass]] = []
     for module in STUBS:

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.scaled
 
-MOST = 8  # modules per producer, by default
-# Handmade parser tests are left out: ptxas rejects some of them, and so does the table.
+MOST = 8  # checked modules per producer, by default
+# Producers that are left out: handmade parser tests, of which ptxas and the table reject some.
 PRODUCERS = [CORPUS / folder for folder in FOLDERS if folder != BY_HAND]
 
 
 def declared(body: Iterable[object]) -> dict[str, str]:
-    """Return the types of the registers that a scope declares; "" for vectors."""
+    """Return the types of the registers that a scope declares, by name; "" for vectors."""
     types: dict[str, str] = {}
     for node in body:
         if not isinstance(node, nodes.RegisterDeclaration):

@@ -40,7 +40,7 @@ WRAPPERS = sorted({each.opcode for name in ptx.__all__ if isinstance(each := get
 # Minimum share of the compilers' instruction forms that become calls. The other forms order their modifiers differently
 # from the manual, or have no function.
 LEAST = 0.9
-# Register types that are declared with a type of another name.
+# Register types that a trace declares under another type's name.
 HELD = {"b8": "e2m1x2"}
 
 
@@ -78,7 +78,7 @@ def distinct(producer: Path) -> list[Case]:
 
 
 def emitted(call: Call, case: Case) -> nodes.Instruction:
-    """Perform a call in a trace that has the instruction's registers; return the instruction that it emits."""
+    """Execute a call in a trace that declares the instruction's registers; return the instruction that it emits."""
     trace = Trace("k", case.target, case.version)
     node = case.node
     names = {name for operand in node.operands for name in names_in(operand)}
@@ -112,7 +112,7 @@ def names_in(operand: object) -> Iterator[str]:
 
 
 def value(operand: Operand, registers: dict[str, Reg]) -> object:
-    """Return the value that a kernel would pass for an operand."""
+    """Return the Python value that a kernel would pass for an operand."""
     match operand:
         case tree.Register(name=name) | tree.Symbol(name=name) if name in registers:
             return registers[name]
@@ -253,9 +253,9 @@ def test_operands_are_written_as_the_caller_says() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "add.ftz.rn.f32 %f1, %f2, %f3;",  # other order of modifiers
+        "add.ftz.rn.f32 %f1, %f2, %f3;",  # modifiers not in the manual's order: no call
         "fabric.fence.acquire.sys;",  # no function
-        "add.u32 %r1, %r2;",  # not a legal instruction
+        "add.u32 %r1, %r2;",  # not a legal instruction: no call
         "acme.frob.b32 %r1;",
         "bra done;",  # control flow
     ],

@@ -30,7 +30,7 @@ SAME_CONCEPT: Final = {
 
 @cache
 def former(*kinds: str) -> frozenset[str]:
-    """Return the former names of objects of these kinds."""
+    """Return the former names of objects of these kinds in `renamed.tsv`."""
     with (ROOT / "tools/renamed.tsv").open(encoding="utf-8", newline="") as file:
         return frozenset(row["old"] for row in csv.DictReader(file, delimiter="\t") if row["kind"] in kinds)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.no_cover
 
-# A small module of each kind of compiler, and the two that the documentation shows in full.
+# Corpus modules: a small one of each kind of compiler, and the two that the documentation shows in full.
 FILES = (
     "nvcc-13.0/hopper_gemm.sm_90a.ptx",
     "nvcc-13.0/switches.sm_80.ptx",

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.no_cover, pytest.mark.hopper, pytest.mark.blackwell]
 
 TILED = [each for problem in PROBLEMS for each in problem.ours if each.tile is not None]
 EACH = pytest.mark.parametrize("shown", TILED, ids=lambda shown: shown.name)
-DEPTH = 16  # K of a bf16 MMA
+DEPTH = 16  # K of one bf16 MMA instruction
 
 
 def tile_of(shown: ListedKernel) -> Tile:

@@ -136,7 +136,7 @@ def test_lines_with_tensor_maps_have_their_ranks_and_run(folder: Path, capsys: p
     assert np.array_equal(np.frombuffer(written, np.uint32)[:128], range(128))
     bits = np.frombuffer(stored, np.uint16).reshape(1024, 1024)
     assert set(np.unique(bits)) == {0, 0x3F80}  # bf16 1.0
-    assert not bits[:16].any()  # before the row that the last argument gives
+    assert not bits[:16].any()  # the last argument, 16, is the first stored row
     assert bits[16:80, :64].any(axis=1).all()
 
 
@@ -163,7 +163,7 @@ def launched(source: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> t
 
 
 def bits(array: object) -> bytes:
-    """Return the bytes of a jax array or of a torch tensor, also of bf16, which NumPy does not accept."""
+    """Return the bytes of a jax array or torch tensor, also of bf16 tensors, which NumPy does not accept."""
     if isinstance(array, torch.Tensor):
         return array.contiguous().view(torch.uint8).numpy().tobytes()
     return np.asarray(array).tobytes()
@@ -212,7 +212,7 @@ def test_inputs_that_are_written_to_change_in_torch_and_are_returned_by_jax(tmp_
     for given in (changed.numpy(), saxpy(jax.numpy.asarray(y), jax.numpy.asarray(x), a=2.5)):
         assert (
             np.abs(np.asarray(given).astype(np.float64) - wanted).max() <= 2.0**-24 * 16
-        )  # error of one rounding of numbers below 16
+        )  # bound: one f32 rounding of numbers below 16
 
 
 def test_a_matrix_product_with_tensor_maps_is_a_kernel_of_torch(tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_a_matrix_product_with_tensor_maps_is_a_kernel_of_torch(tmp_path: Path) 
         out_specs={"c": tile("M", "N", 64)},
         grid=1,
         block=384,
-        smem=213_040,  # for its three stages, as in corpus/sources/hopper_gemm.cu
+        smem=213_040,  # bytes of its three stages, as in corpus/sources/hopper_gemm.cu
     )
     torch.manual_seed(3)
     a, b = torch.randn(136, 128).bfloat16(), torch.randn(264, 128).bfloat16()

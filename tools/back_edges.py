@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def flow_graph(successors: Sequence[Iterable[int]]) -> nx.DiGraph[int]:
-    """Return the graph of the blocks 0, 1, …, of which 0 is the entry."""
+    """Return the control flow graph of the basic blocks 0, 1, …; block 0 is the entry."""
     flow: nx.DiGraph[int] = nx.DiGraph()
     flow.add_nodes_from(range(len(successors)))
     flow.add_edges_from((block, after) for block, each in enumerate(successors) for after in each)
@@ -22,7 +22,7 @@ def flow_graph(successors: Sequence[Iterable[int]]) -> nx.DiGraph[int]:
 
 
 def back_edges(flow: nx.DiGraph[int]) -> list[tuple[int, int]]:
-    """Return the back edges (last block, head) in the blocks that the entry reaches, in their order."""
+    """Return the back edges (last block, loop head) among the blocks reachable from the entry, in block order."""
     above = nx.immediate_dominators(flow, 0)
     return sorted((block, head) for block in {0, *above} for head in flow[block] if _dominates(above, head, block))
 

@@ -13,7 +13,7 @@ import sys
 
 
 def main(package: str, *strangers: str) -> None:
-    """Import `package`; reject a path outside site-packages, and every importable stranger."""
+    """Import `package`; exit if it is outside site-packages, or if a package of `strangers` can be imported."""
     origin = importlib.import_module(package).__file__ or ""
     if "site-packages" not in origin:
         sys.exit(f"{package} was imported from {origin}, not from an installation")

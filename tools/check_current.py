@@ -15,12 +15,12 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def texts(folder: Path) -> dict[str, bytes]:
-    """Return the Python files below a folder, by path."""
+    """Return the bytes of the Python files below a folder, by relative path."""
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*.py")}
 
 
 def main() -> None:
-    """Compare each installed package of this repository with its sources."""
+    """Compare each installed package of this repository with its sources; exit with the names of differing files."""
     site = Path(sysconfig.get_path("purelib"))
     sources = {path.name: path for path in ROOT.glob("packages/*/src/*") if (site / path.name).is_dir()}
     differ = [

@@ -17,7 +17,7 @@ from pathlib import Path
 
 
 def wheel_faults(path: Path) -> list[str]:
-    """Return the faults of a wheel."""
+    """Return a line for each wrong or missing file of a wheel."""
     package = path.name.split("-")[0]
     names = zipfile.ZipFile(path).namelist()
     tops = {name.split("/")[0] for name in names}
@@ -30,7 +30,7 @@ def wheel_faults(path: Path) -> list[str]:
 
 
 def sdist_faults(path: Path) -> list[str]:
-    """Return the faults of an sdist."""
+    """Return a line for each wrong or missing file of an sdist, and of the wheel built from it."""
     with tarfile.open(path) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     wanted = ("pyproject.toml", "README.md", "LICENSE", "PKG-INFO")
@@ -46,7 +46,7 @@ def files_of_wheel_from(sdist: Path) -> set[str]:
     """Build a wheel from an sdist, as an installer would, and return the names of its files."""
     # hatchling is installed in this environment; the backend of the compiled package is downloaded for the build only.
     at_hand = () if sdist.name.startswith("pyptx_launch") else ("--no-build-isolation", "--no-index")
-    # Without a cache: pip would take the wheel of an earlier sdist of this path.
+    # Without a cache: pip would use the cached wheel of an earlier sdist at the same path.
     options = ("--quiet", "--no-deps", "--no-cache-dir", *at_hand)
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, "-m", "pip", "wheel", *options, "-w", folder, str(sdist)], check=True)

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 ROW = re.compile(r"(?m)^\| \*\*(?P<terms>.+?)\*\* \|.*\|(?P<page>.*)\|$")
 LINK = re.compile(r" \[.+\]\((?P<page>[\w/-]+)\.md(?P<section>#[\w-]+)?\) ")
 TAG = re.compile(r"<[^>]+>")
-SEPARATOR = re.compile(r"[^a-z0-9]+")  # the index divides words at `_`, `-`, `.` and `:`, too
+SEPARATOR = re.compile(r"[^a-z0-9]+")  # the search index also splits words at `_`, `-`, `.` and `:`
 
 
 def rows(glossary: str) -> Iterator[tuple[str, str]]:
-    """Yield each term of a glossary, and the location of its page or section in the search index or an empty string."""
+    """Yield each term of a glossary, and its link's location in the search index (an empty string without a link)."""
     for row in ROW.finditer(glossary):
         link = LINK.fullmatch(row["page"])
         for term in re.split(r"[,;()]", row["terms"]):
@@ -31,7 +31,7 @@ def rows(glossary: str) -> Iterator[tuple[str, str]]:
 
 
 def words(text: str) -> str:
-    """Return the words of an HTML text in lower case, each between two spaces."""
+    """Return the words of an HTML text in lower case, with a space before and after each word."""
     return f" {' '.join(SEPARATOR.split(unescape(TAG.sub('', text)).lower()))} "
 
 
@@ -50,6 +50,6 @@ def unfound(glossary: str, index: str) -> list[str]:
 
 
 def faults(docs: Path, site: Path) -> list[str]:
-    """Return the faults of the glossary in the folder of the pages, by the search index of the built site."""
+    """Return a line for each glossary term in folder `pages` that the built site's search index does not find."""
     glossary, index = docs / "glossary.md", site / "search.json"
     return unfound(glossary.read_text(encoding="utf-8"), index.read_text(encoding="utf-8"))

@@ -17,7 +17,7 @@ from tools import check_glossary
 
 ROOT = Path(__file__).resolve().parents[1]
 LINKS = {"href", "src", "poster", "data"}
-EVERYWHERE = {"", "top"}  # fragments that every page has, by the HTML standard
+EVERYWHERE = {"", "top"}  # fragments that lead to the start of every page, by the HTML standard
 
 
 class Page(HTMLParser):
@@ -42,14 +42,14 @@ def read(path: Path) -> Page:
 
 
 def target(site: Path, page: Path, path: str) -> Path:
-    """Return the target file of a link's path in a page."""
+    """Return the file that a link's path leads to from a page."""
     start = site if path.startswith("/") else page.parent
     found = (start / unquote(path).lstrip("/")).resolve() if path else page
     return found / "index.html" if found.is_dir() else found
 
 
 def fault(site: Path, page: Path, link: str) -> str | None:
-    """Return the fault of a link, or None."""
+    """Return why a link is broken, or None."""
     parts = urlsplit(link)
     if parts.scheme or parts.netloc:
         return None

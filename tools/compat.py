@@ -54,7 +54,7 @@ class Environment:
     """A virtual environment made by uv, in a folder that `with` removes: torch for CUDA takes 5 GB."""
 
     def __init__(self, session: nox.Session, name: str, python: str) -> None:
-        """Choose the folder, and an interpreter: a version, or the path of an executable."""
+        """Create the folder's name, and store the interpreter: a version, or the path of an executable."""
         if not nox.virtualenv.HAS_UV:
             session.error("uv is needed: pip install 'nox[uv]'")
         self._session = session
@@ -63,12 +63,12 @@ class Environment:
         self.python = str(self._home / ("Scripts" if os.name == "nt" else "bin") / "python")
 
     def __enter__(self) -> Self:
-        """Create the environment, without packages."""
+        """Create the environment by uv, without packages."""
         self._uv("venv", "--clear", "--python", self._interpreter, str(self._home))
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """Remove the environment."""
+        """Remove the environment's folder."""
         shutil.rmtree(self._home, ignore_errors=True)
 
     def install(self, packages: Sequence[str], *requirements: str, xla: bool = True) -> None:
@@ -93,7 +93,7 @@ class Environment:
         self._session.run(self.python, *words, *selection, env=variables, external=True)
 
     def _uv(self, *words: str, **variables: str) -> None:
-        # Nothing is cached: builds of torch for CUDA fill a disk. pip's folder of wheels may contain a CPU build.
+        # No installer cache: builds of torch for CUDA fill a disk. pip's `find-links` folder may contain a CPU build.
         variables |= {"UV_NO_CACHE": "1", "UV_FIND_LINKS": os.environ.get("PIP_FIND_LINKS", "")}
         self._session.run(nox.virtualenv.UV, *words, env=variables, external=True, silent=True)
 
@@ -103,7 +103,7 @@ def _needs() -> tuple[str, ...]:
 
 
 def check_row(session: nox.Session, row: Row) -> None:
-    """Install a row's releases, and run the tests of the runtimes."""
+    """Install the framework releases of a `Row`, and run the tests of the torch and jax runtimes."""
     with Environment(session, str(row), row.python) as environment:
         environment.install(PACKAGES, *row.frameworks, *_needs())
         environment.test(*RUNTIME_TESTS)
@@ -136,7 +136,7 @@ def check_lowest(session: nox.Session, name: str) -> None:
 
 
 def run_each(session: nox.Session, checks: Mapping[str, Callable[[], None]]) -> None:
-    """Run every check, whether or not others fail; end the session with an error if one has failed."""
+    """Call every check, even after a failed check; end the nox session with an error if any has failed."""
     failed: list[str] = []
     for name, check in checks.items():
         try:

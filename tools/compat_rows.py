@@ -12,19 +12,19 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """An interpreter and the releases of the frameworks that are installed with it."""
+    """A Python interpreter, and the torch and jax releases that are tested on it."""
 
     python: str
     torch: str
     jax: str
 
     def __str__(self) -> str:
-        """Return the name of the row's environment."""
+        """Return the name of the environment for these releases."""
         return f"python-{self.python}-torch-{self.torch}-jax-{self.jax}".replace(".*", "")
 
     @property
     def frameworks(self) -> tuple[str, str]:
-        """The requirements of the two frameworks."""
+        """Requirements that install these releases of torch and jax."""
         return (f"torch=={self.torch}", f"jax=={self.jax}")
 
 

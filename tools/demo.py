@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "hopper" / "rms_norm.py"
-TOLERANCE = 1e-6  # relative to the largest value: a few units in the last place of float32
+TOLERANCE = 1e-6  # error relative to the largest value: a few float32 ulp
 
 
 def timed(call: Callable[[], Any]) -> tuple[Any, float]:
-    """Return a call's result and the best of three times, in seconds."""
+    """Return the result of calling `run`, and the least seconds of three calls."""
     times: list[float] = []
     result: Any = None
     for _ in range(3):
@@ -37,7 +37,7 @@ def timed(call: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def main(rows: int, columns: int) -> int:
-    """Run the kernel, print the results, and return the exit status."""
+    """Run RMS norm on the simulator, print the results, and return the exit status."""
     example = runpy.run_path(str(EXAMPLE))
     kernel = example["rms_norm"]
     generator = np.random.default_rng(0)
@@ -62,6 +62,6 @@ def main(rows: int, columns: int) -> int:
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("PYPTX_CPU", "quiet")  # this demo uses the simulator on purpose; no warning needed
+    os.environ.setdefault("PYPTX_CPU", "quiet")  # no warning that the simulator runs the kernel: the demo intends it
     arguments = [int(word) for word in sys.argv[1:]]
     sys.exit(main(*arguments) if arguments else main(256, 4096))

@@ -23,16 +23,16 @@ class Fewer:
 
     @property
     def name(self) -> str:
-        """The kernel's name."""
+        """The wrapped kernel's name."""
         return self.kernel.name
 
     @property
     def declaration(self) -> object:
-        """The kernel's declaration."""
+        """The wrapped kernel's declaration."""
         return self.kernel.declaration
 
     def specialize(self, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:
-        """Specialize the kernel, with the grid for this number of SMs."""
+        """Specialize the kernel with the grid of a device with `sms` SMs."""
         special = self.kernel.specialize(arguments, keywords)
         return replace(special, grid=special.grid_on(self.multiprocessors))
 

@@ -25,7 +25,7 @@ HEADER = """\
 
 
 def stub() -> str:
-    """Return the stub's text."""
+    """Return the text of the native extension's stub."""
     module = importlib.import_module("pyptx_launch._shim")
     generator = StubGen(module, include_docstrings=False)
     generator.put(module)
@@ -34,7 +34,7 @@ def stub() -> str:
 
 
 def main() -> int:
-    """Run the selected mode; return the exit status."""
+    """Write, check or name the stub; return the exit status."""
     parser = argparse.ArgumentParser(description="Write the stub of pyptx-launch's compiled part.")
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--check", action="store_true", help="write nothing; exit with 1 if the stub is stale")

@@ -22,8 +22,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 REHEARSAL = ROOT / "tools" / "rehearsal"
 NULL_DRIVER = ROOT / "packages" / "pyptx-launch" / "tests" / "null_driver.py"
-WITHOUT = ("torch", "jax", "hardware")  # unusable here: torch and jax find no GPU, hardware is missing
-DEAD = "http://127.0.0.1:9"  # a proxy that never answers
+WITHOUT = ("torch", "jax", "hardware")  # torch and jax find no GPU; GPU hardware is absent
+DEAD = "http://127.0.0.1:9"  # network proxy that refuses connections
 
 
 def host_driver() -> str:
@@ -82,7 +82,7 @@ def tool(name: str) -> str:
 
 
 def left_out(out: Path) -> list[str]:
-    """Return the stages that the summary lists as left out."""
+    """Return the stages of gpu_check.sh that the summary lists as left out."""
     summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
     return [name for name, each in summary["stages"].items() if each["status"].startswith("left out")]
 

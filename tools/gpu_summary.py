@@ -23,7 +23,7 @@ DISTRIBUTIONS = (
     "torch", "triton", "jax", "jaxlib", "numpy", "cuda-bindings", "cuda-core",
     "nanobind", "scikit-build-core", "cmake", "ninja", "pytest", "hypothesis", "pluggy",
 )  # fmt: skip
-MOST_SHOWN = 40  # maximum number of printed failures; summary.json lists all
+MOST_SHOWN = 40  # maximum number of printed test failures; summary.json lists all
 QUERY = "name,driver_version,memory.total,clocks.sm,clocks.mem,temperature.gpu"
 
 
@@ -82,7 +82,7 @@ def machine() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A stage of the run: its exit status and seconds.
+    """A stage of gpu_check.sh: its exit status and seconds.
 
     The status is `late` if no time was left, 124 or 137 if it timed out, `left out: …` if it cannot run here.
     """
@@ -93,7 +93,7 @@ class Stage:
 
     @property
     def ran(self) -> bool:
-        """Whether the stage was started or should have been: it is not left out."""
+        """Whether the stage was started or should have been, which is not so if it is `left out`."""
         return not self.status.startswith("left out")
 
 
@@ -152,7 +152,7 @@ def write(path: Path, out: Path) -> int:
 
 
 def main() -> int:
-    """Run one of the four modes."""
+    """Run the mode of the command line: machine, select, absent or write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--machine", action="store_true", help="print this machine's GPU and frameworks")
     parser.add_argument("--select", action="store_true", help="print pytest's -m for this machine")

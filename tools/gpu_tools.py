@@ -24,7 +24,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
-RUN = 100  # seconds that one run of a tool may take
+RUN = 100  # timeout in seconds of one run of ncu, cuda-gdb or compute-sanitizer
 SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+) (?:errors?|hazards?)")
 AT_ONCE = 4  # concurrent runs of the sanitizer
 CHECKS = ("memcheck", "racecheck")
@@ -62,7 +62,7 @@ def profile() -> int:
 
 
 def shown(listing: str, line: str) -> bool:
-    """Return whether a listing contains a line of the source, and machine instructions."""
+    """Return whether ncu's listing contains the source line `line`, and SASS instructions."""
     return line in listing and bool(re.search(r"\b(FMUL|EXIT)\b", listing))
 
 
@@ -77,13 +77,13 @@ def debug() -> int:
 
 
 def stopped(said: str, place: str) -> bool:
-    """Return whether a debugger has stopped at a line, in a kernel."""
+    """Return whether cuda-gdb's output shows a stop in a kernel at source line `line`."""
     hit = re.search(r"(?:Breakpoint|CUDA thread hit).* \d+, .*", said)
     return hit is not None and place in said[hit.start() :] and "traced" in said[hit.start() :]
 
 
 def verdict(good: bool, what: str) -> int:  # noqa: FBT001 - it is the answer to a question
-    """Print the expected result `what` and whether it was obtained; return 0 if it was, else 1."""
+    """Print the expectation `what` and whether it is met; return 0 if it is met, else 1."""
     print(f"{'yes' if good else 'NO'}: {what}")
     return int(not good)
 
@@ -93,7 +93,7 @@ def verdict(good: bool, what: str) -> int:  # noqa: FBT001 - it is the answer to
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A kernel, the rules of the simulator's findings, and the number of findings of each check of the sanitizer.
+    """A kernel with an injected fault: the rules that the simulator reports, and the findings per sanitizer check.
 
     A number of findings is None if the check did not finish.
     """
@@ -105,26 +105,26 @@ class Row:
 
     @property
     def wrong(self) -> bool:
-        """Whether the sanitizer has a finding in a repaired kernel, or misses a required one."""
+        """Whether compute-sanitizer has a finding in the repaired kernel, or misses a required finding."""
         memory, races = self.counts
         if self.which == "mended":
             return bool(memory) or bool(races)
         return "array" in self.title and not memory
 
     def told(self) -> str:
-        """Return the row of the table."""
+        """Return the fault's row of the table in sanitizer.md."""
         counts = " | ".join("did not finish" if count is None else str(count) for count in self.counts)
         return f"| {self.title} | {self.which} | {', '.join(self.rules) or 'nothing'} | {counts} |"
 
 
 def count(said: str) -> int | None:
-    """Return the number of findings in a check's summary; None without a summary."""
+    """Return the number of findings in a compute-sanitizer check's summary; None without a summary."""
     found = SUMMARY.search(said)
     return int(found[1]) if found else None
 
 
 def counted(run: tuple[int, str]) -> tuple[int | None, ...]:
-    """Return the number of findings of each check; `run` is a case's number, and `faulty` or `mended`."""
+    """Return the number of findings of each sanitizer check; `run` is a case's number, and `faulty` or `mended`."""
     command = (sys.executable, "-m", "tests.gpu.injected", str(run[0]), run[1])
     return tuple(count(told("compute-sanitizer", "--tool", check, *command)) for check in CHECKS)
 

@@ -28,7 +28,7 @@ PACKAGES = (  # lowest first
     "pyptx-jax",
     "pyptx",
 )
-COMPILED = ("pyptx-launch",)  # installed from a wheel that all sessions of one Python share
+COMPILED = ("pyptx-launch",)  # installed from a wheel that all nox sessions of one Python version share
 FRAMEWORKS = {"pyptx-torch": "torch", "pyptx-jax": "jax"}  # runtime: dependency group of its framework
 ACME = ROOT / "tests" / "plugin_contract" / "acme_arch"  # the third-party plugin that every test run installs
 BACKENDS = ("hatchling>=1.27", "scikit-build-core>=0.11")
@@ -86,7 +86,7 @@ def toolchain() -> list[str]:
 def install(session: nox.Session, *requirements: str, frameworks: bool = False, compiled: bool = False) -> None:
     """Install the local packages (editable) and further requirements, in one installer call.
 
-    Runtimes of frameworks, and the frameworks, are installed only with `frameworks`; the compiled package with either
+    pyptx-torch, pyptx-jax, torch and jax are installed only with `frameworks`; the compiled package with either
     switch.
     """
     left_out = () if frameworks else tuple(FRAMEWORKS)
@@ -133,7 +133,7 @@ def compiled_wheel(session: nox.Session, package: str) -> str:
 
     Concurrent sessions wait for the one that builds: they would share its build folder.
     """
-    import fcntl  # not on Windows, which has no compiled package
+    import fcntl  # fcntl does not exist on Windows, nor does the compiled package
 
     house = wheel_house(session, "python")
     house.mkdir(parents=True, exist_ok=True)

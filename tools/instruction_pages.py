@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.rows import InstructionRow
 
 MARKUP = re.compile(r"[][|*_<>]")
-EXAMPLES = 6  # instructions that a page shows: one of each of its first forms
+EXAMPLES = 6  # maximum number of example instructions per page, one per form
 
 
 def pages(rows: Iterable[InstructionRow], marker: str) -> dict[str, str]:
@@ -32,12 +32,12 @@ def pages(rows: Iterable[InstructionRow], marker: str) -> dict[str, str]:
 
 
 def file_name(entry: Entry) -> str:
-    """Return the file name of an entry; not every file system permits a colon."""
+    """Return the page's file name of an instruction, with a replacement for `:`, which some file systems forbid."""
     return f"{entry.name.replace('::', '-')}.md"
 
 
 def index(found: Iterable[Entry], marker: str) -> Iterator[str]:
-    """Yield the lines of the index, by chapter."""
+    """Yield the lines of the index page, by chapter of the PTX manual."""
     yield f"<!-- {marker} -->"
     yield ""
     yield "# Instructions"
@@ -71,7 +71,7 @@ def page(entry: Entry, marker: str) -> Iterator[str]:
 
 
 def _sections(entry: Entry) -> str:
-    """Return the manual sections of an entry's rows as a sentence."""
+    """Return a sentence that cites the manual sections of an instruction's rows."""
     sections = dict.fromkeys(form.row.manual for form in entry.forms if form.row.manual)
     return f" In the manual: {', '.join(f'“{section}”' for section in sections)}." if sections else ""
 
@@ -83,7 +83,7 @@ def cell(words: str) -> str:
 
 
 def _requirements(entry: Entry) -> Iterator[str]:
-    """Yield the section on requirements of single modifiers, independent of the instruction."""
+    """Yield the section on the targets that single modifiers require in any instruction."""
     words = {word for form in entry.forms for item in form.items for word in item.words}
     rows = [(word, *WORDS[word]) for word in WORDS if word in words]
     if rows:
@@ -93,7 +93,7 @@ def _requirements(entry: Entry) -> Iterator[str]:
 
 
 def _examples(entry: Entry) -> Iterator[str]:
-    """Yield one instruction of each of the first forms, in PTX and as a call."""
+    """Yield one example of each of an instruction's first forms, in PTX and as a Python call."""
     spelt = dict.fromkeys(next(forms(form.row)) for form in entry.forms)
     shown = [parse_instruction(text) for text in itertools.islice(spelt, EXAMPLES)]
     yield from ("", "## Examples", "", "Registers are named by their types.", "", "```pyptx")
@@ -110,7 +110,7 @@ def call(instruction: nodes.Instruction) -> str:
 
 
 def expression(operand: tree.Operand) -> str:
-    """Return Python for an operand; register `%u32_1` is the name `u32_1`. Operands without a Python form are text."""
+    """Return an operand as Python; register `%u32_1` is the name `u32_1`. Operands without a Python form are text."""
     match operand:
         case tree.Register(name) if "." not in name:
             return name.removeprefix("%")

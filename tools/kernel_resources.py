@@ -58,7 +58,7 @@ target. Run `python -m tools.kernel_resources` with this ptxas release to update
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A kernel at one specialization: its file in examples/, its name there, dimensions and template values.
+    """A kernel at one specialization: its file in examples/, its name in that file, dimensions and template values.
 
     With `built_with`, the name is that of a function that returns the kernel for these keywords.
     """
@@ -69,7 +69,7 @@ class Row:
     built_with: dict[str, Any] | None = None
 
     def specialise(self) -> Specialization:
-        """Import the kernel and trace it."""
+        """Import the kernel, trace it, and return its PTX."""
         module = importlib.import_module(f"examples.{self.example.replace('/', '.')}")
         found = getattr(module, self.kernel)
         kernel: Kernel = found if self.built_with is None else found(**self.built_with)
@@ -82,13 +82,13 @@ class Row:
 
     @property
     def specialisation(self) -> str:
-        """The keywords as the table shows them."""
+        """The specialization's keywords as the table shows them."""
         keywords = {**(self.built_with or {}), **self.keywords}
         return ", ".join(f"{name}={value}" for name, value in keywords.items())
 
 
 def square(size: int) -> dict[str, Any]:
-    """Return the dimensions of a GEMM of square matrices."""
+    """Return M, N and K of a GEMM of square matrices of `size`."""
     return {"M": size, "N": size, "K": size}
 
 
@@ -99,7 +99,7 @@ def attention(*, causal: bool) -> dict[str, Any]:
 
 TENSORS = "blackwell/flash_attention_backward_blackwell"
 FUSED = "hopper/flash_attention_backward_fused"
-ALONE = {"B": 1, "Sq": 4096, "Skv": 4096, "Hq": 1, "Hkv": 1}  # one head: too few tiles for a whole GPU
+ALONE = {"B": 1, "Sq": 4096, "Skv": 4096, "Hq": 1, "Hkv": 1}  # one head: fewer query tiles than SMs
 ROWS = (
     Row("ampere/gemm_highperf_ampere", "gemm_highperf", square(4096)),
     Row("ampere/gemm_pipelined", "gemm_pipelined", square(4096)),
@@ -186,7 +186,7 @@ def facts(row: Row) -> tuple[str, ...]:
 
 
 def costs(row: Row) -> tuple[str, ...]:
-    """Return the columns computed from ptxas's output."""
+    """Return the table columns that are computed from ptxas's output for a kernel's PTX."""
     special = row.specialise()
     assembly = assemble(special.text, special.target)
     resources, sass = assembly.resources[special.entry], disassemble(assembly.cubin)
@@ -224,7 +224,7 @@ def committed_costs() -> dict[tuple[str, str], tuple[str, ...]]:
 
 
 def check() -> int:
-    """Return 1 and print the remedy, unless the page has these rows with these digests."""
+    """Return 0 if the page has these rows with these digests; else print how to update the page and return 1."""
     known = committed_costs()
     blank = ("",) * (len(HEAD) - 4)
     text = page(lambda row: known.get((row.title, row.specialisation), blank))
@@ -235,7 +235,7 @@ def check() -> int:
 
 
 def need_release() -> None:
-    """Exit unless the installed ptxas is of the page's release."""
+    """Exit unless the installed ptxas is the release RELEASE."""
     found = find_tool("ptxas")
     if found.release != RELEASE:
         wheel = f"nvidia-cuda-nvcc=={RELEASE[0]}.{RELEASE[1]}.*"
@@ -244,7 +244,7 @@ def need_release() -> None:
 
 
 def main() -> int:
-    """Run the selected mode; return the exit status."""
+    """Write, check, list or verify the page; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a kernel's PTX has changed")

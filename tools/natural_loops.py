@@ -23,7 +23,7 @@ _LEAVES = frozenset({"bra", "brx", "exit", "ret", "trap"})
 
 
 def natural_loops(body: Body) -> dict[int, list[int]]:
-    """Return the start indices of natural loops, each with the last items of the blocks that branch back to it."""
+    """Return each natural loop's start index in the body, with the last items of the blocks that branch back to it."""
     starts = _starts(body)
     ends = [*starts[1:], body.end]
     number = {start: at for at, start in enumerate(starts)}
@@ -35,7 +35,7 @@ def natural_loops(body: Body) -> dict[int, list[int]]:
 
 
 def raised(loops: Mapping[int, Sequence[int]], plan: RewritePlan) -> int:
-    """Return the number of loops that rewrites cover; a rewrite covers one, unless it is a called function."""
+    """Return the number of loops that the transpiler's rewrites cover: one per rewrite, except for called functions."""
     rewrites = sorted((rewrite for rewrite in plan.rewrites() if rewrite.loops or rewrite.helper), key=_size)
     count = 0
     for head, latches in sorted(loops.items(), key=lambda loop: max(loop[1]) - loop[0]):
@@ -52,7 +52,7 @@ def _size(rewrite: Rewrite) -> int:
 
 
 def _starts(body: Body) -> list[int]:
-    """Return the start indices of basic blocks."""
+    """Return the item indices at which basic blocks start."""
     found = {body.start}
     for at in range(body.start, body.end):
         node = body.items[at].node
@@ -64,7 +64,7 @@ def _starts(body: Body) -> list[int]:
 
 
 def _successors(body: Body, at: int) -> Iterator[int]:
-    """Yield the successors of a block, given its last item."""
+    """Yield the successor blocks of a basic block, given its last item."""
     node = body.instruction(at)
     jump = body.jump_at(at)
     if jump is not None:

@@ -43,7 +43,7 @@ def table() -> list[tuple[str, str, str]]:
 
 
 def text_files(paths: Sequence[Path]) -> Iterator[Path]:
-    """Yield the text files below some paths, without hidden folders and the table itself."""
+    """Yield the text files below some paths, without hidden folders and `renamed.tsv` itself."""
     for path in paths:
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
             hidden = any(part.startswith(".") for part in file.relative_to(path).parts[:-1])
@@ -52,7 +52,7 @@ def text_files(paths: Sequence[Path]) -> Iterator[Path]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Rewrite the files; print each changed one."""
+    """Rewrite the files with the new names; print the path of each changed file."""
     names = table()
     for file in text_files([Path(each) for each in arguments]):
         before = file.read_text(encoding="utf-8")

@@ -35,7 +35,7 @@ PAGES: Final = ROOT / "docs" / "rules"
 MARKER: Final = "Written by tools/rule_pages.py from the text in the package: edit that text."
 _BLOCK: Final = re.compile(r"(?s)```(ptx|text)\n(.*?)```")
 
-# The setup of the examples. It is line 1 of the module, so that an example begins in line 2.
+# Setup lines of the examples' PTX modules, as line 1 of the module, so that an example begins in line 2.
 _KERNEL: Final = """\
 .version 8.6
 .target sm_90a
@@ -120,24 +120,24 @@ _ENTRY: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The text of a rule: its row, and the parts of its Markdown file."""
+    """The text of a rule: its `Rule`, and the parts of its Markdown file."""
 
     row: Explanation
     text: str
 
     @property
     def example(self) -> str:
-        """The faulty PTX."""
+        """The PTX with the fault, under `## Example`."""
         return self._blocks[0][1]
 
     @property
     def output(self) -> str:
-        """The output of the example, as written."""
+        """The output of the example, as the file has it now."""
         return self._blocks[1][1]
 
     @property
     def fixed(self) -> str:
-        """The PTX without the fault."""
+        """The corrected PTX, without the fault."""
         return self._blocks[2][1]
 
     @property
@@ -162,7 +162,7 @@ def pages() -> dict[str, Page]:
 
 
 def module(example: str) -> str:
-    """Return the module of a simulator's example; its setup is line 1."""
+    """Return the PTX module of a simulator rule's example; the setup is line 1."""
     tensors = "tcgen05" in example or "clusterlaunchcontrol" in example
     setup = _KERNEL.replace("sm_90a", "sm_100a").replace("8.6", "8.8") if tensors else _KERNEL
     setup += _TCGEN05 * tensors + _WGMMA * ("%rd10" in example and not tensors)
@@ -175,7 +175,7 @@ def findings(rule: str, example: str) -> tuple[Finding, ...]:
     a, b = np.arange(1, 257, dtype=np.uint32), np.zeros(256, np.uint32)
     described = WithDescriptor(a, TensorMap("u32", (16, 16), (64, 4), (8, 8), (1, 1)))
     ctas = 2 if "cluster.arrive" in example else 1
-    # An allocated output must be written whole; the other examples write some elements of an array.
+    # This rule needs an output that is allocated uninitialized; other examples write to a part of an input array.
     written = Uninitialized(b, Output("b", b.shape, "u32", (1,))) if rule == "unwritten-output" else b
     read = a.view(np.float16) if rule == "element-type" else a
     arguments = [read, written, described, described]
@@ -183,7 +183,7 @@ def findings(rule: str, example: str) -> tuple[Finding, ...]:
 
 
 def checked_module(example: str) -> str:
-    """Return the module of an example of `pyptx check`: the example, or a body after a setup in line 1."""
+    """Return the PTX module of a `pyptx check` example: the example, or a kernel body after a setup in line 1."""
     return example if example.startswith((".version", ".target")) else f"{_ENTRY}{example}ret;\n}}\n"
 
 
@@ -297,7 +297,7 @@ _CHAPTERS: Final = (
 
 
 def main(names: Sequence[str]) -> int:
-    """Write the outputs of some examples (default: all) and the pages of the site."""
+    """Write the outputs of the named examples (default: all) into the rule texts, and the pages of the site."""
     for name, page in pages().items():
         if (not names or name in names) and page.row.page is not None:
             page.row.page.write_text(page.with_output(output(page)), encoding="utf-8")

@@ -51,7 +51,7 @@ class Part(NamedTuple):
 
 
 class Statement(NamedTuple):
-    """A statement without the blocks in it; `scope` is the first line of the outermost function around it."""
+    """A statement without its nested blocks; `scope` is the first line of the outermost function around it."""
 
     text: str
     line: int
@@ -60,7 +60,7 @@ class Statement(NamedTuple):
 
 
 def statements(body: Sequence[ast.stmt], depth: str = "", scope: int = 0) -> Iterator[Statement]:
-    """Yield the imports of a block as one statement, then its other statements, each before the blocks in it."""
+    """Yield the imports of a block as one statement, then its other statements, each before its nested blocks."""
     imports = [each for each in body if isinstance(each, ast.Import | ast.ImportFrom)]
     names = [f"{ast.unparse(each).split()[1]} {ast.unparse(name)}" for each in imports for name in each.names]
     yield Statement("imports", body[0].lineno if body else 1, scope, (depth, Part("imports", tuple(names))))
@@ -76,7 +76,7 @@ def statements(body: Sequence[ast.stmt], depth: str = "", scope: int = 0) -> Ite
 
 
 def _parts(node: ast.AST | list[Any] | complex | str | None, blocks: list[list[ast.stmt]]) -> Iterator[Part | str]:
-    """Yield the parts of a syntax tree in order, without the arguments of errors; append its blocks to `blocks`."""
+    """Yield the nodes' fields of a syntax tree in order, without arguments of errors; append its blocks to `blocks`."""
     match node:
         case ast.Constant(value=str(text)):
             yield Part("text", (text,))
@@ -113,12 +113,12 @@ def _constants(nodes: Sequence[ast.expr]) -> bool:
 
 
 def _shape(parts: Sequence[Part | str]) -> tuple[str, ...]:
-    """Return the parts that must not change, and the kinds of the other parts."""
+    """Return the parts of a statement that must not change, and the kinds of its other parts."""
     return tuple(each if isinstance(each, str) else each.kind for each in parts)
 
 
 class Comparison:
-    """Two texts of a module: their changed names, and their differences if some pairs of names are known."""
+    """Two source texts of a module: their changed names, and their differences, given known renames."""
 
     def __init__(self, before: str, now: str) -> None:
         self.names: list[tuple[tuple[str, str], int]] = []
@@ -153,7 +153,7 @@ class Comparison:
                 self._unclear.append((one, other, at.line))
 
     def differences(self, known: Collection[tuple[str, str]]) -> Iterator[str]:
-        """Yield the differences, each with its line."""
+        """Yield the differences of the two texts, each with its line."""
         yield from self._differences
         for (scope, _, name), others in self._variables.items():
             yield from [f"{scope}: variable {name} is {' and '.join(sorted(others))}"] if len(others) > 1 else ()
@@ -209,7 +209,7 @@ def report(commit: str, paths: Sequence[Path]) -> tuple[list[str], dict[tuple[st
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Carry out the command line; return the exit status."""
+    """Compare the files of the command line with the commit; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--names", action="store_true", help="print the names that the table lacks, as rows")
     parser.add_argument("commit")

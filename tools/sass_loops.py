@@ -24,13 +24,13 @@ _TARGET = re.compile(r"`\((?P<label>[^)]+)\)")
 _TABLE = re.compile(r"BRANCH_TARGETS (?P<labels>[^\"]+)\"")
 _TURNS = "BRA.U.ANY"
 _ENDS = frozenset({"EXIT", "RET", "KILL", "BPT"})
-MATRIX = re.compile(r"\w*MMA(\.|$)")  # HMMA, HGMMA, UTCHMMA, …
+MATRIX = re.compile(r"\w*MMA(\.|$)")  # MMA opcodes: HMMA, HGMMA, UTCHMMA, …
 MEMORY = re.compile(r"(LD|LDG|LDS|LDGSTS|ST|STG|STS|ATOM\w*|RED\w*|UBLKCP|UTMA\w+)(\.|$)")
 
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One instruction: opcode with modifiers, branch targets, and whether the next instruction may follow it."""
+    """One SASS instruction: opcode with modifiers, branch targets, and whether control can fall through."""
 
     opcode: str
     targets: tuple[str, ...]
@@ -39,7 +39,7 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """One loop: the instructions of its body, in code order."""
+    """One natural loop: the instructions of its body, in code order."""
 
     opcodes: tuple[str, ...]
 
@@ -49,7 +49,7 @@ class Loop:
 
     @property
     def histogram(self) -> Counter[str]:
-        """Number of occurrences of each instruction, without its modifiers."""
+        """Number of occurrences of each opcode (without modifiers) in the loop."""
         return Counter(opcode.partition(".")[0] for opcode in self.opcodes)
 
 
@@ -85,7 +85,7 @@ def loop_of(sass: str, work: re.Pattern[str]) -> Loop | None:
 
 
 def _loops(sass: str) -> list[tuple[frozenset[int], Loop]]:
-    """Return the loops, each with the indices of its blocks."""
+    """Return the natural loops, each with the indices of its basic blocks."""
     return [(body, Loop(_opcodes(blocks, body))) for blocks, body in _bodies(sass)]
 
 
@@ -94,7 +94,7 @@ def _opcodes(blocks: list[_Block], body: frozenset[int]) -> tuple[str, ...]:
 
 
 def _blocks(sass: str) -> list[_Block]:
-    """Split the listing at labels and after branches."""
+    """Split the instructions of a listing into basic blocks, at labels and after branches."""
     blocks = [_Block(None, [])]
     for line in sass.splitlines():
         if label := _LABEL.match(line):
@@ -110,7 +110,7 @@ def _blocks(sass: str) -> list[_Block]:
 
 
 def _targets(opcode: str, operands: str) -> tuple[str, ...]:
-    """Return the labels that an instruction may branch to; nvdisasm prints those of a table in a comment."""
+    """Return the labels that an instruction may branch to; nvdisasm prints a branch table's labels in a comment."""
     if opcode == _TURNS or not opcode.startswith(("BRA", "JMP", "BRX", "JMX")):
         return ()
     table = _TABLE.search(operands)

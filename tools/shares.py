@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FULL: Final = os.environ.get("PYPTX_KERNELS") == "all"
-"""Whether all cases are run."""
+"""Whether PYPTX_KERNELS is `all`, so that all cases are run."""
 
 
 def full(everything: T, *, default: T) -> T:
-    """Return `everything` if all cases are run, else `default`."""
+    """Return `everything` if PYPTX_KERNELS is `all`, else `default`."""
     return everything if FULL else default
 
 

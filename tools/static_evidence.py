@@ -39,7 +39,7 @@ COMMITS, LOCAL = re.compile(r"UTCBAR"), re.compile(r"(LDL|STL)(\.|$)")
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """Output tile of `blocks` CTAs together, the extent of K per pipeline stage, and the stages; elements are bf16."""
+    """Output tile of `blocks` CTAs together, K per pipeline stage, and the number of stages; elements are bf16."""
 
     rows: int
     columns: int
@@ -49,7 +49,7 @@ class Tile:
 
     @property
     def fetched(self) -> int:
-        """Bytes that one step along K copies to all CTAs."""
+        """Bytes of A and B that one step along K copies to all CTAs of the tile."""
         return 2 * (self.rows + self.columns) * self.depth
 
     @property
@@ -63,7 +63,7 @@ class Tile:
         return 2 * self.rows * self.columns
 
     def cells(self) -> tuple[str, ...]:
-        """Return the table cells of the tile."""
+        """Return the table cells that describe the tile."""
         steps = DEPTH // self.depth
         through = steps * self.fetched + self.stored
         return (
@@ -91,7 +91,7 @@ class ListedKernel:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A problem that several kernels solve."""
+    """A problem (such as a GEMM) and the kernels that solve it."""
 
     title: str
     ours: tuple[ListedKernel, ...]
@@ -163,7 +163,7 @@ issue faster than tensor cores compute and memory delivers.
 last made on {{date}}. [Performance](performance.md#on-blackwell-not-measured) has the purpose of each GEMM, with the
 speed of a published kernel of the same kind.
 """
-VARIES = "varies"  # in place of a digest: the PTX of other compilers contains names of files and modules
+VARIES = "varies"  # replaces the digest: PTX of other compilers contains file and module names
 LOOPS_HEAD = (
     *("kernel", "by", "registers", "spilled bytes", "instructions"),
     *("MMA loop", "MMAs", "waits", "commits", "rest"),
@@ -205,14 +205,14 @@ def _counts(loop: Loop | None, *kinds: re.Pattern[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """Rows of other compilers' kernels: by title, the compiler and the cells; and their date."""
+    """Rows of other compilers' kernels: compiler and table cells by title, and the date of their measurement."""
 
     rows: dict[str, tuple[str, tuple[str, ...]]]
     date: str
 
     @classmethod
     def committed(cls) -> Others:
-        """Return the rows of the present page."""
+        """Return the rows of other compilers' kernels from the committed page."""
         text = (ROOT / PAGE).read_text(encoding="utf-8") if (ROOT / PAGE).is_file() else ""
         lines = re.findall(rf"(?m)^\|.*\| {VARIES} \|$", text)
         told = [tuple(cell.strip() for cell in each.split("|")[1:-1]) for each in lines]
@@ -222,7 +222,7 @@ class Others:
 
     @classmethod
     def made(cls, folder: Path) -> Others:
-        """Return rows for the kernels in a folder, whose `made_by.json` names their compilers."""
+        """Return rows for other compilers' kernels in a folder, whose `made_by.json` names the compilers."""
         made_by = json.loads((folder / "made_by.json").read_text(encoding="utf-8"))
         rows = {
             each.title: (made_by[each.name], _of_others(folder / f"{each.name}.ptx", problem))
@@ -266,7 +266,7 @@ def page(ours: dict[str, tuple[str, ...]], others: Others) -> str:
 
 
 def check() -> int:
-    """Return 1 and print the remedy, unless each of our kernels has the PTX of its row."""
+    """Return 0 if the PTX of each of our kernels has the digest in its row; else print how to update and return 1."""
     present = (ROOT / PAGE).read_text(encoding="utf-8") if (ROOT / PAGE).is_file() else ""
     stale = [
         each.name
@@ -280,7 +280,7 @@ def check() -> int:
 
 
 def main() -> int:
-    """Run the selected mode; return the exit status."""
+    """Write, check or list the page; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a kernel's PTX has changed")

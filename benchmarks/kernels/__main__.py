@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def main() -> int:
-    """Measure the selected cases; see the module's docstring."""
+    """Measure the cases that the command line selects, and write the table and the plot."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="subjects or cases")
     parser.add_argument("--out", type=Path, default=Path("kernel_results"), help="where tables and plots go")
@@ -51,7 +51,7 @@ def main() -> int:
         parser.error("the plot needs matplotlib: pip install matplotlib, or leave it out: --no-plot")
     device, failed = Cuda(), False
     for run in examine_all(chosen, device, where(device), options.seconds):
-        save(run, options.out)  # at once, so that a hang or crash keeps earlier results
+        save(run, options.out)  # after each subject, so that a hang or crash keeps earlier results
         newest = run.results[-1]
         print(f"{newest.case}: {newest.failure or newest.left_out or 'measured'}", flush=True)
         failed |= bool(newest.failure)
@@ -60,8 +60,8 @@ def main() -> int:
 
 
 def dry_run(chosen: Mapping[str, Sequence[Case]]) -> int:
-    """Check the rows on the CPU and print the outcome of each."""
-    os.environ.setdefault("PYPTX_CPU", "quiet")  # the dry run requested the simulator
+    """Check the selected cases on the CPU and print the outcome of each case."""
+    os.environ.setdefault("PYPTX_CPU", "quiet")  # no warning about the simulator: the dry run requests it
     failed = False
     for result, line in rehearse_all(chosen):
         print(line, flush=True)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Late:
-    """Function that is imported when it is first called."""
+    """Function that `importlib` imports when it is first called."""
 
     where: str
 
@@ -69,7 +69,7 @@ class Compiled:
     _made: Any = field(default=None, init=False)
 
     def __call__(self, *arguments: object) -> Any:  # noqa: ANN401 - whatever the function returns
-        """Compile the function at the first call, and call it."""
+        """Compile the function by torch.compile at the first call, and call it."""
         if self._made is None:
             import torch
 
@@ -106,7 +106,7 @@ def normal(*shapes: tuple[int, ...], dtype: str, scale: float = 1.0) -> Normal:
     return Normal(shapes, dtype, scale)
 
 
-# Compute capabilities of the GPUs that kernels are made for.
+# Compute capabilities of the GPUs that the kernels target.
 HOPPER, BLACKWELL = (9, 0), (10, 0)
 
 

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
     from benchmarks.kernels.case import Case
 
-NO_LIMIT = 1e9  # seconds per case
-TICK_US = 1.0  # reported time of every run
+NO_LIMIT = 1e9  # time limit in seconds per case
+TICK_US = 1.0  # microseconds that `stopwatch` returns for every run
 
 
 class DryRun:
-    """The CPU as a device without a clock: captured or timed calls have been made before, and are not made again."""
+    """The CPU as a device without a clock: `stopwatch` and `capture` do not repeat calls that the runner has made."""
 
     name = "cpu"
 
@@ -31,11 +31,11 @@ class DryRun:
         return True
 
     def cache_bytes(self) -> int:
-        """Return 0, an L2 size with which a rotation has two sets of inputs, the minimum."""
+        """Return an L2 size of 0, with which `Rotation` has two sets of inputs, the minimum."""
         return 0
 
     def stopwatch(self, _run: Callable[[], object], /) -> float:
-        """Return the same time for every run, and run nothing."""
+        """Return `TICK_US` for every run, without running it."""
         return TICK_US
 
     def capture(self, calls: Sequence[Callable[[], object]], held: int) -> Callable[[], object]:
@@ -44,7 +44,7 @@ class DryRun:
 
 
 def rehearse(case: Case) -> Result:
-    """Check a row as the benchmark does, its kernel and its baselines, on small inputs; the result has no times."""
+    """Check a case's kernel and baselines on small inputs, as the benchmark does; the result has no times."""
     if case.small is None:
         return Result(case.name, 0, 0, None, failure="has no small inputs")
     found = examine(replace(case, make=case.small, bytes=8), DryRun(), NO_LIMIT)
@@ -60,7 +60,7 @@ def rehearse_all(chosen: Mapping[str, Sequence[Case]]) -> Iterator[tuple[Result,
 
 
 def told(case: Case, result: Result) -> str:
-    """Return the report of a row: its error, its correct baselines, and why each other baseline is absent."""
+    """Return the report of a case: its error, its correct baselines, and why each other baseline is absent."""
     if result.failure:
         return f"{case.name}: {result.failure}"
     present = [name for name in case.rivals if name not in result.absent]

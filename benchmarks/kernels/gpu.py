@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from benchmarks.kernels.case import Case, Inputs
     from torch import Tensor
 
-CACHES = 4  # minimum size of a rotation of buffers, as a multiple of the L2 cache
-GRAPH_US = 4_000.0  # minimum time of a graph; the events' resolution of half a microsecond is negligible in it
+CACHES = 4  # minimum bytes of a rotation of inputs, as a multiple of the L2 cache
+GRAPH_US = 4_000.0  # minimum time of a CUDA graph; CUDA events resolve half a microsecond, negligible in it
 MOST_CALLS = 4_000
 
 
 class Device(Protocol):
-    """Device that the runner measures on."""
+    """Protocol of the device on which the runner measures."""
 
     name: str  # torch's name of the device type: "cuda"
 
@@ -29,7 +29,7 @@ class Device(Protocol):
         ...
 
     def cache_bytes(self) -> int:
-        """Return the size of the cache that buffers must exceed."""
+        """Return the bytes of the L2 cache, which a rotation of inputs must exceed."""
         ...
 
     def stopwatch(self, run: Callable[[], object], /) -> float:
@@ -59,14 +59,14 @@ class Cuda:
         return (properties.major, properties.minor) == capability
 
     def cache_bytes(self) -> int:
-        """Return the size of the L2 cache."""
+        """Return the bytes of the L2 cache."""
         return int(self.properties().L2_cache_size)
 
     def stopwatch(self, run: Callable[[], object], /) -> float:
         """Time a run with events.
 
-        An untimed run precedes them: it keeps the device busy, at the power of this load, while the host enqueues the
-        rest.
+        An untimed run precedes the events: it keeps the device busy, at the power of this load, while the host enqueues
+        the rest.
         """
         import torch
 
@@ -80,7 +80,7 @@ class Cuda:
         return float(begun.elapsed_time(ended)) * 1e3
 
     def capture(self, calls: Sequence[Callable[[], object]], held: int) -> Callable[[], object]:
-        """Capture the calls in a CUDA graph; work that only first calls do must be done before."""
+        """Capture the calls in a CUDA graph; one-time work of first calls must be done before."""
         import torch
 
         graph, results = torch.cuda.CUDAGraph(), deque[object](maxlen=held)
@@ -97,7 +97,7 @@ def copies(device: Device, size: int) -> int:
 
 
 def rotation(device: Device, case: Case) -> list[Inputs]:
-    """Draw enough sets of inputs that each of them has left the cache before it is used again."""
+    """Draw so many sets of inputs that each set has left the L2 cache before it is used again."""
     import torch
 
     generator = torch.Generator(device.name).manual_seed(0)
@@ -105,7 +105,7 @@ def rotation(device: Device, case: Case) -> list[Inputs]:
 
 
 def copying(device: Device, size: int) -> tuple[Callable[[Tensor], Tensor], list[tuple[Tensor]]]:
-    """Return the copy that moves `size` bytes, half of them reads, and its rotation of inputs."""
+    """Return a device copy that moves `size` bytes (reads and writes together), and its rotation of inputs."""
     import torch
 
     count = max(size // 8, 1)  # floats
@@ -122,7 +122,7 @@ class Replay:
 
 
 def replay(device: Device, function: Callable[..., Any], sets: Sequence[Sequence[Any]]) -> Replay:
-    """Call the function once for each set of inputs; capture as many repetitions of these calls as take `GRAPH_US`."""
+    """Call the function once per set of inputs; capture as many repetitions of these calls as take `GRAPH_US`."""
     calls = [partial(function, *inputs) for inputs in sets]
     calls[0]()  # one-time work: compilation, tuning
     turn_us = device.stopwatch(lambda: [call() for call in calls])

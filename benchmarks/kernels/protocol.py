@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 
 LEAST_ROUNDS, MOST_ROUNDS = 7, 200
 WINDOW = 5
-STEADY = 0.01  # largest difference of the medians of two windows: half of what counts as a difference
-CLAIM = 0.02  # ratios within this distance of one count as even
+STEADY = 0.01  # largest relative difference of two windows' medians if times are steady: half of CLAIM
+CLAIM = 0.02  # speedups within this distance of 1 count as even
 
 
 class Stopwatch(Protocol):
     """Stopwatch: runs a function once and returns the microseconds that it took."""
 
     def __call__(self, run: Run, /) -> float:
-        """Return the microseconds."""
+        """Run the function; return its microseconds."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Quartiles of samples: the median, and the bounds of the middle half."""
+    """Quartiles of a set of samples: the median, and the bounds of the middle half."""
 
     low: float
     middle: float
@@ -53,7 +53,7 @@ def speed(ours: Sequence[float], theirs: Sequence[float]) -> Spread:
 
 
 def verdict(ratio: Spread) -> str:
-    """Return `faster`, `slower` or `even`; `even` within 2%, or if the middle half contains one."""
+    """Return `faster`, `slower` or `even`; `even` within 2% of 1, or if the middle half contains 1."""
     if abs(ratio.middle - 1) < CLAIM or ratio.low <= 1 <= ratio.high:
         return "even"
     return "faster" if ratio.middle > 1 else "slower"
@@ -91,7 +91,7 @@ def measure(contestants: Mapping[str, Run], stopwatch: Stopwatch, seconds: float
 
 
 def error_of(actual: Output, expected: Output) -> float:
-    """Return the largest difference over the largest expected magnitude, for the worst output.
+    """Return the largest difference of result and reference over the largest reference magnitude, for the worst output.
 
     Infinite if shapes differ, or if one side has a NaN or an infinity and the other side has another value.
     """

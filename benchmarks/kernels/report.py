@@ -51,12 +51,12 @@ def _cells(result: Result) -> tuple[str, ...]:
 
 
 def row(cells: Sequence[str]) -> str:
-    """Return one line of a table."""
+    """Return a Markdown table row of these cells."""
     return f"| {' | '.join(cell.replace('|', '/').replace(chr(10), ' ') for cell in cells)} |"
 
 
 def table(runs: Sequence[Run]) -> str:
-    """Return the page: a section per subject, with the conditions of its measurement."""
+    """Return the report as Markdown: a section per subject, with the conditions of its measurement."""
     lines = ["# Kernels", "", NOTE]
     for run in runs:
         lines += ["", f"## {run.subject}", ""]
@@ -67,7 +67,7 @@ def table(runs: Sequence[Run]) -> str:
 
 def plot(runs: Sequence[Run], path: Path) -> None:
     """Plot the speedup of each kernel over its baselines and over the copy; whiskers show the middle halves."""
-    figures: Any = importlib.import_module("matplotlib.figure")  # matplotlib has types only where it is installed
+    figures: Any = importlib.import_module("matplotlib.figure")  # `Any`: matplotlib is not installed where mypy runs
     bars = [
         (f"{result.case} / {name}", ratio, "tab:gray" if name == COPY else "tab:blue")
         for run in runs
@@ -92,7 +92,7 @@ def plot(runs: Sequence[Run], path: Path) -> None:
 
 
 def _caption(runs: Sequence[Run]) -> str:
-    """Return the devices and versions, each once, and the date and command of each run."""
+    """Return lines with the runs' devices and versions, each once, and with the date and command of each run."""
     places = (", ".join(run.where.get(name, "") for name in ("device", "driver", "versions")) for run in runs)
     calls = (f"{run.where.get('date', '')}  {run.where.get('command', '')}" for run in runs)
     return "\n".join(dict.fromkeys([*places, *calls]))

@@ -45,7 +45,7 @@ class Run:
 
 
 def save(run: Run, folder: Path) -> None:
-    """Write `<subject>.json`."""
+    """Write the run to `<subject>.json` in `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{run.subject}.json").write_text(json.dumps(asdict(run), indent=1) + "\n", encoding="utf-8")
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from benchmarks.kernels.case import Case, Inputs
     from benchmarks.kernels.protocol import Output
 
-LEAST_SHARE = 0.3  # minimum share of a case's time for the measurement, besides inputs, compilation and reference
-PRIMED = 2.0  # an untimed run precedes each timed one
+LEAST_SHARE = 0.3  # minimum share of a case's seconds for timing, whatever inputs, compilation and reference take
+PRIMED = 2.0  # runs per timed run: an untimed run precedes it
 
 
 def subjects(names: Sequence[str] = ()) -> dict[str, list[Case]]:
@@ -59,7 +59,7 @@ def where(device: gpu.Cuda) -> dict[str, str]:
 def examine_all(
     chosen: Mapping[str, Sequence[Case]], device: gpu.Device, place: dict[str, str], seconds: float
 ) -> Iterator[Run]:
-    """Examine the cases, each with its share of the time; after each, yield its subject's results so far as a run."""
+    """Examine the cases, each for its share of the seconds; after each case, yield its subject's results so far."""
     ends = time.monotonic() + seconds
     left = sum(map(len, chosen.values()))
     for subject, rows in chosen.items():
@@ -123,7 +123,7 @@ def _contestants(
 
 
 def _rival_error(actual: Output, expected: Output) -> float:
-    """Return the error of a baseline's result, which may be only the first of several outputs."""
+    """Return the error of a baseline's result, which may omit the last of several outputs."""
     if not isinstance(expected, tuple):
         return error_of(actual, expected)
     given = actual if isinstance(actual, tuple) else (actual,)
@@ -131,13 +131,13 @@ def _rival_error(actual: Output, expected: Output) -> float:
 
 
 def _times(contestants: dict[str, gpu.Replay], device: gpu.Device, seconds: float) -> dict[str, list[float]]:
-    """Return the microseconds per call, of each contestant and round."""
+    """Return the microseconds per call, for each contestant and round."""
     runs = {name: each.run for name, each in contestants.items()}
     found = measure(runs, device.stopwatch, seconds)
     return {name: [each / contestants[name].calls for each in times] for name, times in found.items()}
 
 
 def _told(failure: Exception) -> str:
-    """Return a failure on one line."""
+    """Return an exception's type and message on one line."""
     first = str(failure).strip().splitlines()[:1]
     return f"{type(failure).__name__}: {(first or [''])[0][:160]}"

@@ -1,1 +1,1 @@
-"""Host time of a call: `python -m benchmarks.launch`."""
+"""Benchmark of the host time of a kernel call: `python -m benchmarks.launch`."""

@@ -51,7 +51,7 @@ def machine() -> dict[str, object]:
 
 
 def measured(part: Part, repeat: int, device: str) -> list[dict[str, Any]] | None:
-    """Run a part and print its rows; return None if it failed."""
+    """Run a part of the benchmark and print its rows; return None if the part failed."""
     print(f"\n{part.name:40} {'best':>10} {'median':>10} {'middle half':>21}", flush=True)
     try:
         rows = child(part.switch, repeat, device, {}, part.seconds)
@@ -88,7 +88,7 @@ def run_all(repeat: int, file: Path | None, chosen: Sequence[Part], *, judged: b
             failed = True
             continue
         parts[part.name] = rows
-        if file:  # at once, so that a hang keeps earlier results
+        if file:  # after each part, so that a hang keeps earlier results
             file.write_text(json.dumps({**where, "parts": parts, "targets": judge(parts)}, indent=1) + "\n")
     targets = judge(parts)
     show(targets)
@@ -96,7 +96,7 @@ def run_all(repeat: int, file: Path | None, chosen: Sequence[Part], *, judged: b
 
 
 def main() -> int:
-    """Run the benchmark; see the module's docstring."""
+    """Run the launch benchmark with the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path, help="write everything there, too")
     parser.add_argument("--repeat", type=int, default=25, help="rounds of a part")

@@ -1,4 +1,4 @@
-"""Launches through the driver alone: the lower bound."""
+"""Launches through the driver alone: the lower bound of a call's host time."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RawLaunch:
 
     @staticmethod
     def check(status: int) -> None:
-        """Exit if the driver returns an error: a failed launch is fast."""
+        """Exit if the driver returns an error: a failed launch is fast and must not be timed."""
         if status:
             sys.exit(f"the driver answers {status}")
 
@@ -63,7 +63,7 @@ class RawLaunch:
         return lambda: cuda.cuLaunchKernel(*arguments)
 
     def in_c(self, stream: int, number: int) -> Callable[[], object]:
-        """Return a function that makes `number` launches on a stream from a loop in C: the lower bound."""
+        """Return a function that makes `number` launches on a stream from a loop in C: the lower bound of a launch."""
         with tempfile.TemporaryDirectory() as folder:
             source, built = Path(folder) / "loop.c", Path(folder) / "loop.so"
             source.write_text(LOOP)

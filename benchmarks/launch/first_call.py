@@ -15,7 +15,7 @@ EMPTY, FILLED = "empty cache", "filled cache"
 
 
 def first(repeat: int, _device: str) -> list[dict[str, Any]]:
-    """Measure the first launch of rms_norm in fresh processes, with an empty and with a filled cubin cache."""
+    """Measure rms_norm's first launch in new processes, with an empty and with a filled cubin cache."""
     found: dict[str, list[float]] = {}
     for _ in range(max(repeat // 5, 3)):
         with tempfile.TemporaryDirectory() as cache:

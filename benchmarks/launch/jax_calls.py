@@ -1,4 +1,4 @@
-"""Calls through jax, compared with jax's own."""
+"""Kernel calls through jax, compared with jax's own addition."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from benchmarks.launch.subjects import COUNT, add_kernel, device_target
 if TYPE_CHECKING:
     from benchmarks.launch.rounds import Calls
 
-NUMBER = 200  # launches per round: fewer than the device's queue holds
+NUMBER = 200  # launches per round, fewer than fill the device's launch queue
 
 
 def jax_calls(repeat: int, device: str) -> list[dict[str, Any]]:
-    """Measure the kernel and jax's own addition, on arrays of its default device."""
+    """Measure the kernel and jax's own addition, on arrays of jax's default device."""
     import jax
     import numpy as np
 

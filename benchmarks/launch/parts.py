@@ -31,7 +31,7 @@ class Part:
     seconds: int
 
     def runs_on(self, device: str) -> bool:
-        """Return whether the part supports this device, and its framework is installed."""
+        """Return whether the part supports `device` and the part's framework is installed."""
         framework = self.switch.partition("-")[0]
         installed = framework not in {"torch", "jax"} or importlib.util.find_spec(framework) is not None
         return self.device in {"any", device} and installed
@@ -49,4 +49,4 @@ PARTS = (
     Part("first call", "first", first, "cpu", 60),
 )
 SWITCHES: dict[str, Run] = {part.switch: part.run for part in PARTS} | {"one-call": one_call}
-"""Functions for `--part`: each part, and the single call of the last part."""
+"""Functions for `--part`: each part, and `first_call`'s single call."""

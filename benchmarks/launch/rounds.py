@@ -24,7 +24,7 @@ def measure(calls: Calls, wait: Callable[[], object], number: int, repeat: int) 
 
 
 def row(name: str, times: list[float]) -> dict[str, Any]:
-    """Return a row of the table: the best, the median and the middle half."""
+    """Return a table row of samples: the best, the median and the bounds of the middle half."""
     low, _, high = quantiles(times, n=4)
     return {
         "name": name, "best": min(times), "median": median(times), "low": low, "high": high, "rounds": len(times)

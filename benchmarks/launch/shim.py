@@ -1,4 +1,4 @@
-"""The native extension by itself, on the null driver: time of each part of a call, as parts are added."""
+"""The native extension alone, on the null driver: time of a call as its parts are added one by one."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def shim(repeat: int, _device: str) -> list[dict[str, Any]]:
     calls: Calls = {"plan.launch": lambda: plan.launch(addresses, 0, 0)}
     if importlib.util.find_spec("torch"):
         calls.update(launcher_calls(plan))
-    return measure(calls, lambda: None, 500, 10 * repeat)  # as in torch_on_null.py
+    return measure(calls, lambda: None, 500, 10 * repeat)  # rounds as in torch_on_null.py
 
 
 def plan_of_three() -> Plan:
-    """Return a launch plan with three pointers."""
+    """Return a launch plan with three pointer parameters."""
     from pyptx_launch import Module, Plan, Pointer
 
     parameters = ", ".join(f".param .u64 p{number}" for number in range(3))
@@ -37,7 +37,7 @@ def plan_of_three() -> Plan:
 
 
 def launcher_calls(plan: Plan) -> Calls:
-    """Return calls of launchers with more and more queries of torch, and of one that makes all queries in Python."""
+    """Return calls of launchers that query torch more and more, and of a launcher that makes all queries in Python."""
     import torch
 
     from pyptx_torch.internals import GUARDS, TENSOR_GUARDS, VARIABLES, count_versions
@@ -76,5 +76,5 @@ def launcher(plan: Plan, **options: Any) -> Launcher:  # noqa: ANN401 - Launcher
 
 
 def missed(*_: object, **__: object) -> None:
-    """Exit: the time of a cache miss is not the time of a launch."""
+    """Exit with an error: a cache miss must not be timed as a launch."""
     sys.exit("the launcher missed")

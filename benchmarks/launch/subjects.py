@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-COUNT = 4096  # elements: negligible work for a GPU, so that the launch remains
+COUNT = 4096  # elements: so few that the launch dominates a call's time
 THREADS = 128
 
 
@@ -50,7 +50,7 @@ def fill_kernel(arch: str) -> Any:  # noqa: ANN401 - a kernel
 
 
 def device_target() -> str:
-    """Return the target of the GPU, or the oldest supported target if there is none."""
+    """Return the PTX target of the GPU, or the oldest supported target without a GPU."""
     from pyptx_launch import driver
 
     return driver.devices()[0].target if driver.available() else "sm_80"
@@ -68,7 +68,7 @@ def plan_of(kernel: Any, *tensors: Any) -> tuple[Any, bytes]:  # noqa: ANN401 - 
 
 
 def module_at(path: Path) -> Any:  # noqa: ANN401 - a module
-    """Import a file of the tests that is not in a package."""
+    """Import a file of tests/ that is not in a package."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None

@@ -1,4 +1,4 @@
-"""Targets for the time of a call, and whether they are met."""
+"""Targets for the host time of a call, and whether measured times are within these limits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Target: its value must not exceed the limit; both are in `unit`."""
+    """Target: the measured value must not exceed the limit; both are in `unit`."""
 
     name: str
     limit: float
@@ -51,10 +51,10 @@ TARGETS = (
 
 
 def judge(parts: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Return the targets that this machine can measure, each with whether it is met."""
+    """Return the targets that this machine can measure, each with its value and whether the limit holds."""
     judged = []
     for target in TARGETS:
-        # On the null driver, only other processes of this machine make a round slower than the best.
+        # The best round counts on the null driver: only other processes of this machine make a round slower.
         figure = "best" if target.needs in {TORCH_NULL, JAX_NULL} else "median"
         measured = {each["name"]: each[figure] for each in parts.get(target.needs, [])}
         if not measured:

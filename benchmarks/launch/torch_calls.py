@@ -1,4 +1,4 @@
-"""Calls through torch, compared with torch's own, Triton's and the driver's."""
+"""Kernel calls through torch, compared with torch's own addition, Triton's launches and the driver's."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
     from benchmarks.launch.rounds import Calls
 
-NUMBER = 200  # launches per round: fewer than the device's queue holds
+NUMBER = 200  # launches per round, fewer than fill the device's launch queue
 REPLAY = "replay of ours"
 
 
 def torch_calls(repeat: int, device: str) -> list[dict[str, Any]]:
-    """Measure the kernel and torch's own addition, on tensors of a device."""
+    """Measure the kernel and torch's own addition, on tensors of `device`."""
     import torch
 
     on_gpu = device == "cuda"
@@ -48,7 +48,7 @@ def torch_calls(repeat: int, device: str) -> list[dict[str, Any]]:
 
 
 def driver_calls(plan: Any, raw: RawLaunch, x: Any, w: Any, y: Any) -> Calls:  # noqa: ANN401 - a plan and tensors
-    """Return direct launches of the same code, and a launch of Triton's own kernel."""
+    """Return driver launches of the kernel's machine code, and a launch of Triton's own kernel."""
     import torch
 
     pointers, stream = [each.data_ptr() for each in (x, w, y)], torch.cuda.current_stream().cuda_stream
@@ -82,12 +82,12 @@ def triton_add(x: Any, w: Any, y: Any) -> Callable[[], object]:  # noqa: ANN401 
         total = tl.load(x_pointer + at, mask=at < count) + tl.load(w_pointer + at, mask=at < count)
         tl.store(y_pointer + at, total, mask=at < count)
 
-    globals()["tl"] = tl  # Triton looks up the function's names in the globals
+    globals()["tl"] = tl  # Triton's compiler looks up `tl` in the module's globals
     return lambda: add[(COUNT // THREADS,)](x, w, y, COUNT, block=THREADS)
 
 
 def graph_calls(kernel: Any, raw: RawLaunch, x: Any, w: Any, y: Any) -> Calls:  # noqa: ANN401 - a kernel and tensors
-    """Return replays of graphs with one launch each: ours, torch's and the driver's."""
+    """Return replays of CUDA graphs with one launch each: our kernel's, torch's and the driver's."""
     import torch
 
     def replay(call: Callable[[], object]) -> Callable[[], object]:

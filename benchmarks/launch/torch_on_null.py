@@ -23,7 +23,7 @@ def torch_on_null(repeat: int, _device: str) -> list[dict[str, Any]]:
     driver.context(0)  # device 0's context is current, as in any thread in which torch uses CUDA
     import torch
 
-    x, w, y = (torch.ones(THREADS) for _ in range(3))  # so few that an addition, too, is all overhead
+    x, w, y = (torch.ones(THREADS) for _ in range(3))  # so few elements that torch's addition is all overhead, too
     add, add_, scale, scale_ = kernels()
     for kernel, tensors, keywords in ((add, (x, w), {}), (add_, (x, w), {}), (scale, (x,), A), (scale_, (x,), A)):
         launch_directly(kernel, *tensors, **keywords)
@@ -75,7 +75,7 @@ def kernels() -> tuple[Any, ...]:
 
 
 def launch_directly(kernel: Any, *tensors: Any, **keywords: Any) -> None:  # noqa: ANN401 - a kernel and its call
-    """Make a kernel launch CPU tensors on the null driver, and cache a launch by one call of it."""
+    """Make a kernel launch with CPU tensors on the null driver, and fill its launch cache by one call."""
     from pyptx_torch import cuda, device_types, dispatch, eager, operators
 
     host = device_types.DeviceType(

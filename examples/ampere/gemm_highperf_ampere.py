@@ -35,10 +35,10 @@ from pyptx.types import PtxType, b32, bf16, bf16x2, f16, f16x2, f32, s32, u32
 if TYPE_CHECKING:
     from pyptx.reg import Reg
 
-    Origin = tuple[Reg | int, Reg | int]  # a row and a column
+    Origin = tuple[Reg | int, Reg | int]  # first row and column of a tile
 
 SHAPE = (16, 8, 16)  # M, N and K of one mma.sync
-CHUNK = 8  # elements per 16 bytes: one cp.async, one ldmatrix row, one store
+CHUNK = 8  # elements in 16 bytes, the size of a cp.async, of an ldmatrix row and of a store
 WARP_TILE = 64  # rows and columns of C per warp: 128 accumulator registers per lane
 GROUP = 8  # tile rows per group of the tile order
 PACKED = {bf16: bf16x2, f16: f16x2}
@@ -58,7 +58,7 @@ class Config:
     stages: int = 4
 
     def __post_init__(self) -> None:
-        """Raise ValueError for unsupported sizes."""
+        """Raise ValueError for unsupported tile sizes."""
         if self.m % (2 * WARP_TILE) or self.n % WARP_TILE or self.k % (2 * SHAPE[2]):
             raise ValueError(f"{self} has a tile that is not a multiple of 128 x 64 x 32")
         if self.stages < 2 or self.stages * self.k < self.m:
@@ -80,7 +80,7 @@ class Ring:
     def __init__(
         self, layout: SharedTile, thread: Reg, threads: int, pointer: Reg, shape: tuple[int, int], origin: Origin
     ) -> None:
-        """Allocate the ring; the first tile starts at `origin`, a row and a column, of the matrix at `pointer`."""
+        """Allocate the stages; the first tile starts at `origin` (row, column) of the matrix at `pointer`."""
         self.layout, self.tile = layout, smem.tile(layout)
         across = layout.shape[1] // CHUNK
         self.step, self.pitch = threads // across, shape[1] * 2
@@ -92,7 +92,7 @@ class Ring:
         self.rows, self.columns = shape[0] - reg.from_(row, s32), shape[1] - reg.from_(column, s32)
 
     def address(self, row: Reg | int, column: Reg | int, stage: Reg | int = 0) -> Reg:
-        """Return the swizzled address of an element; rows wider than the swizzle are split into boxes of its width."""
+        """Return the swizzled shared address of an element; rows wider than the swizzle are split into TMA boxes."""
         place = (stage, row, column)
         if self.layout.boxes > 1:
             panel, inside = split(column, self.layout.box_columns)
@@ -100,13 +100,13 @@ class Ring:
         return reg.from_(self.tile.address(*place), u32)
 
     def fill(self, stage: Reg | int, *, rows: int = 0, columns: int = 0) -> None:
-        """Copy this thread's chunks of a tile to a stage, zeros outside the matrix; advance by `rows` and `columns`."""
+        """Copy this thread's chunks of a tile to a stage, with zeros outside the matrix; advance to the next tile."""
         target = self.target + stage * self.layout.stage_bytes
         inside = self.columns > 0
         for row in range(0, self.layout.shape[0], self.step):
             size = ptx.selp(b32, reg.scalar(b32), 16, 0, inside & (self.rows > row))
             to, source = row * self.layout.box_row_bytes, row * self.pitch
-            # A row of a tile of A is half an L2 line; the next stage reads the other half.
+            # A row of a tile of A is half an L2 line; the copies of the next stage read the other half.
             ptx.cp.async_.cg(ptx.addr(target, to), ptx.addr(self.source, source), 16, size, prefetch="128B")
         self.source += rows * self.pitch + columns * 2
         self.rows -= rows
@@ -114,12 +114,12 @@ class Ring:
 
 
 class Warp:
-    """A warp's 64 x 64 of the tile: ldmatrix addresses, the fragments of two steps, and the accumulators."""
+    """A warp's 64 x 64 of the CTA's tile of C: ldmatrix addresses, fragments of two steps, accumulators."""
 
     def __init__(self, a: Ring, b: Ring, dtype: PtxType, thread: Reg) -> None:
         """Compute the row addresses that this lane passes to ldmatrix.x4, which loads a block of 16 x 16.
 
-        Lanes 0-15 address the left halves of its rows, lanes 16-31 the right halves. The four registers then hold its
+        Lanes 0-15 address the left halves of its rows, lanes 16-31 the right halves. Its four registers then hold 8 x 8
         quarters in the order of mma.sync: for A one fragment; for B, transposed by ldmatrix, the fragments of two
         adjacent blocks of eight columns.
         """
@@ -145,7 +145,7 @@ class Warp:
             ptx.ldmatrix(dst=fragment, src=ptx.addr(source + offset, b.offset(k=k)), trans=True)
 
     def multiply(self, k: int) -> None:
-        """Multiply the fragments of a step, and add the products to the accumulators: 32 mma.sync."""
+        """Multiply the A and B fragments of a step and add to the accumulators: 32 mma.sync."""
         dtype = self.dtype
         step = k // 16 % 2
         for a, acc in zip(self.a[step], self.acc, strict=True):
@@ -163,7 +163,7 @@ class Warp:
         for block in range(WARP_TILE // 8):
             target = ring.address(row, column + 8 * block, stage)
             for index, acc in enumerate(self.acc):
-                for first in (0, 2):  # a lane holds two adjacent elements of a row, and of a row below
+                for first in (0, 2):  # a lane holds two adjacent elements of row r and of row r + 8
                     below = 16 * index + place.row(0, first)
                     at = below // depth * ring.layout.stage_bytes + ring.layout.offset(k=below % depth)
                     low, high = acc[block][first : first + 2]
@@ -180,16 +180,16 @@ def split(value: Reg | int, size: int) -> tuple[Reg | int, Reg | int]: ...
 
 
 def split(value: Reg | int, size: int) -> tuple[Reg | int, Reg | int]:
-    """Return quotient and remainder; one instruction each for powers of two, which ptxas does not optimize itself."""
+    """Return `value // size` and `value % size`; a shift and a mask for powers of two, which ptxas would not emit."""
     if size & (size - 1):
         return value // size, value % size
     return value >> size.bit_length() - 1, value & size - 1
 
 
 def choose_tile(block: Reg, rows: int, columns: int) -> tuple[Reg, Reg]:
-    """Return the tile row and column of a CTA: groups of GROUP tile rows, column by column within each."""
+    """Return a CTA's tile row and tile column: groups of GROUP tile rows, column by column within each group."""
     group, inside = block // (GROUP * columns), block % (GROUP * columns)
-    height = (rows - group * GROUP).min(GROUP)  # the last group may have fewer rows
+    height = (rows - group * GROUP).min(GROUP)  # the last group may have fewer tile rows
     return group * GROUP + inside % height, inside // height
 
 
@@ -214,7 +214,7 @@ def store_tile(
 
 @cache
 def build_gemm_highperf(dtype: PtxType = bf16, arch: str = "sm_80", **sizes: int):
-    """Return the kernel for bf16 or f16 matrices with sizes `Config(**sizes)`: smaller tiles suit small matrices."""
+    """Return the kernel for bf16 or f16 with tile sizes `Config(**sizes)`: smaller tiles suit small matrices."""
     cut = Config(**sizes)
     a_layout = SharedTile(dtype, (cut.m, cut.k), stages=cut.stages)
     b_layout = SharedTile(dtype, (cut.k, cut.n), major="MN", stages=cut.stages)
@@ -244,7 +244,7 @@ def build_gemm_highperf(dtype: PtxType = bf16, arch: str = "sm_80", **sizes: int
             b.fill(stage, rows=cut.k)
             ptx.cp.async_.commit_group()
 
-        def await_next() -> None:  # all groups but the newest are complete, for all threads
+        def await_next() -> None:  # waits for the copies of the next stage, of all threads
             ptx.cp.async_.wait_group(cut.stages - 2)
             ptx.bar.sync(0)
 
@@ -255,7 +255,7 @@ def build_gemm_highperf(dtype: PtxType = bf16, arch: str = "sm_80", **sizes: int
         warp.load(0, reading)
         for _ in ptx.range_(-(-K // cut.k)):
             for k in range(0, cut.k, 16):
-                if k + 16 == cut.k:  # the next step is the first of the next stage
+                if k + 16 == cut.k:  # the next step is in the next stage
                     await_next()
                     advance(reading, cut.stages)
                 warp.load((k + 16) % cut.k, reading)
@@ -274,7 +274,7 @@ def build_gemm_highperf(dtype: PtxType = bf16, arch: str = "sm_80", **sizes: int
 
 
 def advance(stage: Reg, stages: int) -> None:
-    """Advance to the next stage of a ring, in place."""
+    """Increment `stage` in place, modulo `stages`."""
     stage += 1
     ptx.selp(u32, stage, 0, stage, stage == stages)
 
@@ -283,12 +283,12 @@ gemm_highperf = build_gemm_highperf()
 
 
 def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return A · B in float64."""
+    """Return A · B, computed by NumPy in float64."""
     return a.astype(np.float64) @ b.astype(np.float64)
 
 
 def main() -> None:
-    """Run on the simulator and print the largest error against float64."""
+    """Run the kernel on the simulator and print its largest error against a float64 reference."""
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((320, 264), (264, 392)))
     expected = reference(a, b)

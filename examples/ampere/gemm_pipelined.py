@@ -33,11 +33,11 @@ from pyptx.types import PtxType, b32, bf16, bf16x2, f16, f16x2, f32, s32, u32
 if TYPE_CHECKING:
     from pyptx.reg import Reg, RegArray
 
-    Accumulators = list[list[list[Reg]]]  # accumulators of a warp: rows and columns of fragments, elements per lane
-    Origin = tuple[Reg | int, Reg | int]  # a row and a column
+    Accumulators = list[list[list[Reg]]]  # a warp's accumulators: [row block][column block][element of the lane]
+    Origin = tuple[Reg | int, Reg | int]  # first row and column of a tile
 
 SHAPE = (16, 8, 16)  # M, N and K of one mma.sync
-CHUNK = 8  # elements per 16 bytes, the size of a copy and of a row of ldmatrix
+CHUNK = 8  # elements in 16 bytes, the size of a cp.async and of an ldmatrix row
 TILE, STEP, STAGES = 128, 32, 4  # rows and columns of C per CTA; columns of A and rows of B per stage
 WARP = 64  # rows and columns of C per warp
 THREADS = (TILE // WARP) ** 2 * 32
@@ -57,7 +57,7 @@ class Ring:
     """
 
     def __init__(self, layout: SharedTile, thread: Reg, pointer: Reg, shape: tuple[int, int], origin: Origin) -> None:
-        """Allocate the ring; the first tile starts at `origin`, a row and a column, of the matrix at `pointer`."""
+        """Allocate the stages; the first tile starts at `origin` (row, column) of the matrix at `pointer`."""
         self.layout, self.tile = layout, smem.tile(layout)
         across = layout.shape[1] // CHUNK
         self.step, self.pitch = THREADS // across, shape[1] * 2
@@ -68,7 +68,7 @@ class Ring:
         self.rows, self.columns = shape[0] - reg.from_(row, s32), shape[1] - reg.from_(column, s32)
 
     def address(self, row: Reg | int, column: Reg | int, stage: Reg | int = 0) -> Reg:
-        """Return the swizzled address of an element; rows wider than the swizzle are split into boxes of its width."""
+        """Return the swizzled shared address of an element; rows wider than the swizzle are split into TMA boxes."""
         place = (stage, row, column)
         if self.layout.boxes > 1:
             width = self.layout.box_columns
@@ -76,13 +76,13 @@ class Ring:
         return reg.from_(self.tile.address(*place), u32)
 
     def fill(self, stage: Reg | int, *, rows: int = 0, columns: int = 0) -> None:
-        """Copy this thread's chunks of a tile to a stage, zeros outside the matrix; advance by `rows` and `columns`."""
+        """Copy this thread's chunks of a tile to a stage, with zeros outside the matrix; advance to the next tile."""
         target = self.target + stage * self.layout.stage_bytes
         inside = self.columns > 0
         for row in range(0, self.layout.shape[0], self.step):
             size = ptx.selp(b32, reg.scalar(b32), 16, 0, inside & (self.rows > row))
             to, source = row * self.layout.box_row_bytes, row * self.pitch
-            # A row of a tile of A is half an L2 line; the next stage reads the other half.
+            # A row of a tile of A is half an L2 line; the copies of the next stage read the other half.
             ptx.cp.async_.cg(ptx.addr(target, to), ptx.addr(self.source, source), 16, size, prefetch="128B")
         self.source += rows * self.pitch + columns * 2
         self.rows -= rows
@@ -106,11 +106,11 @@ def load_fragments(places: list[object], *, trans: bool = False) -> list[RegArra
 
 
 def store(pointer: Reg, shape: tuple[int, int], origin: Origin, acc: Accumulators, lane: Reg, dtype: PtxType) -> None:
-    """Round a warp's accumulators and store the elements inside C; a lane holds two adjacent ones of a row, 4 bytes."""
+    """Round a warp's accumulators and store the elements inside C, two adjacent elements (4 bytes) per store."""
     place = ptx.mma.fragment(shape=SHAPE, operand="c", dtype=f32)
     row, column = origin[0] + place.row(lane, 0), origin[1] + place.column(lane, 0)
     target, pair = pointer + (row * shape[1] + column) * 2, reg.scalar(b32)
-    rows, columns = shape[0] - reg.from_(row, s32), shape[1] - reg.from_(column, s32)  # the rest of C from there on
+    rows, columns = shape[0] - reg.from_(row, s32), shape[1] - reg.from_(column, s32)  # C's extent from there on
     beside = [columns > j * 8 for j in range(len(acc[0]))]
     for i, blocks in enumerate(acc):
         for first in (0, 2):
@@ -122,14 +122,14 @@ def store(pointer: Reg, shape: tuple[int, int], origin: Origin, acc: Accumulator
 
 
 def advance(stage: Reg) -> None:
-    """Advance to the next stage of the ring, in place."""
+    """Increment `stage` in place, modulo STAGES."""
     stage += 1
     ptx.selp(u32, stage, 0, stage, stage == STAGES)
 
 
 @cache
 def build_gemm_pipelined(dtype: PtxType = bf16, arch: str = "sm_80"):
-    """Return the kernel for bf16 or f16 matrices."""
+    """Return the GEMM kernel for bf16 or f16 matrices."""
 
     @kernel(
         in_specs=(Tile("M", "K", dtype, align=16), Tile("K", "N", dtype, align=16)),
@@ -165,7 +165,7 @@ def build_gemm_pipelined(dtype: PtxType = bf16, arch: str = "sm_80"):
             fill(stage)
         reading, filling = reg.scalar(u32, init=0), reg.scalar(u32, init=STAGES - 1)
         for _ in ptx.range_(-(-K // STEP)):
-            ptx.cp.async_.wait_group(STAGES - 2)  # all but the newest: the stage that is read now is complete
+            ptx.cp.async_.wait_group(STAGES - 2)  # waits for the copies of the stage that is read next
             ptx.bar.sync(0)
             fill(filling)
             advance(filling)
@@ -173,7 +173,7 @@ def build_gemm_pipelined(dtype: PtxType = bf16, arch: str = "sm_80"):
             from_a, from_b = [a_row + a_stage for a_row in a_rows], [b_row + b_stage for b_row in b_rows]
             for step, source in zip(steps, from_a, strict=True):
                 a = load_fragments([ptx.addr(source, a_tiles.offset(mn=block)) for block in blocks])
-                # Transposed by ldmatrix: fragments of two adjacent blocks of 8 columns.
+                # ldmatrix.trans loads the B fragments of two adjacent blocks of 8 columns.
                 pairs = load_fragments([ptx.addr(source, b_tiles.offset(k=step)) for source in from_b], trans=True)
                 b = [list(pair)[half : half + 2] for pair in pairs for half in (0, 2)]
                 for acc_row, left_factor in zip(acc, a, strict=True):
@@ -194,12 +194,12 @@ gemm_pipelined = build_gemm_pipelined()
 
 
 def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return A · B in float64."""
+    """Return A · B, computed by NumPy in float64."""
     return a.astype(np.float64) @ b.astype(np.float64)
 
 
 def main() -> None:
-    """Run on the simulator and print the largest error against float64."""
+    """Run the kernel on the simulator and print its largest error against a float64 reference."""
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((190, 264), (264, 136)))
     expected = reference(a, b)

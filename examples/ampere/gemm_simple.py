@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg, RegArray
     from pyptx.smem import SharedAlloc
 
-    Accumulators = list[list[list[Reg]]]  # accumulators of a warp: rows and columns of fragments, elements per lane
-    Origin = tuple[Reg | int, Reg | int]  # a row and a column
+    Accumulators = list[list[list[Reg]]]  # a warp's accumulators: [row block][column block][element of the lane]
+    Origin = tuple[Reg | int, Reg | int]  # first row and column of a tile
 
 SHAPE = (16, 8, 16)  # M, N and K of one mma.sync
 TILE, STEP = 64, 32  # rows and columns of C per CTA; columns of A and rows of B per step
 WARP = 32  # rows and columns of C per warp
 THREADS = (TILE // WARP) ** 2 * 32
-PADDING = 8  # elements after each row in shared memory: 16 bytes
+PADDING = 8  # unused elements (16 bytes) after each row of a tile in shared memory
 
 
 def load(thread: Reg, pointer: Reg, shape: tuple[int, int], origin: Origin, tile: SharedAlloc) -> None:
@@ -86,7 +86,7 @@ def store(pointer: Reg, shape: tuple[int, int], origin: Origin, acc: Accumulator
 
 @cache
 def build_gemm(dtype: PtxType = bf16, arch: str = "sm_80"):
-    """Return the kernel for bf16 or f16 matrices."""
+    """Return the GEMM kernel for bf16 or f16 matrices."""
 
     @kernel(
         in_specs=(Tile("M", "K", dtype, align=16), Tile("K", "N", dtype, align=16)),
@@ -110,7 +110,7 @@ def build_gemm(dtype: PtxType = bf16, arch: str = "sm_80"):
             ptx.bar.sync(0)
             for step in range(0, STEP, 16):
                 a = [load_fragment(a_tile, row + i, step, lane) for i in range(0, WARP, 16)]
-                # Transposed by ldmatrix: fragments of two adjacent blocks of 8 columns.
+                # ldmatrix.trans loads the B fragments of two adjacent blocks of 8 columns.
                 pairs = [load_fragment(b_tile, step, column + j, lane, trans=True) for j in range(0, WARP, 16)]
                 b = [list(pair)[half : half + 2] for pair in pairs for half in (0, 2)]
                 for blocks, left_factor in zip(acc, a, strict=True):
@@ -137,12 +137,12 @@ gemm = build_gemm()
 
 
 def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return A · B in float64."""
+    """Return A · B, computed by NumPy in float64."""
     return a.astype(np.float64) @ b.astype(np.float64)
 
 
 def main() -> None:
-    """Run on the simulator and print the largest error against float64."""
+    """Run the kernel on the simulator and print its largest error against a float64 reference."""
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((130, 95), (95, 77)))
     expected = reference(a, b)

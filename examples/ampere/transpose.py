@@ -26,7 +26,7 @@ PITCH = TILE + 1  # words between rows of the tile in shared memory
     arch="sm_80",
 )
 def transpose(X, Y):
-    """Write the transpose of `X` to `Y`; both sides must be multiples of 32."""
+    """Write the transpose of `X` to `Y`; the numbers of rows and columns must be multiples of 32."""
     M, N = X.shape
     if M % TILE or N % TILE:
         raise ValueError(f"transpose needs multiples of {TILE}, not {M}x{N}")
@@ -52,12 +52,12 @@ def transpose(X, Y):
 
 
 def reference(x: np.ndarray) -> np.ndarray:
-    """Return the transpose."""
+    """Return the transpose of `x`, computed by NumPy."""
     return x.T
 
 
 def main() -> None:
-    """Run on the simulator and count the elements that differ."""
+    """Run the kernel on the simulator; print the number of elements that differ from NumPy's transpose."""
     x = np.random.default_rng(0).standard_normal((256, 512), dtype=np.float32)
     wrong = np.count_nonzero(transpose(x) != reference(x))
     print(f"transpose 256x512: {wrong} elements differ")

@@ -21,7 +21,7 @@ THREADS = 256
     arch="sm_80",
 )
 def vector_add(A, B, C):
-    """Add `A` and `B`, one element per thread; threads past the end return at once."""
+    """Add `A` and `B`, one element per thread; threads past the end of the arrays return at once."""
     pa, pb, pc = ptx.global_ptrs(A, B, C)
     tid = reg.from_(ptx.special.tid.x(), u32)
     block = reg.from_(ptx.special.ctaid.x(), u32)
@@ -39,12 +39,12 @@ def vector_add(A, B, C):
 
 
 def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the sum in float64."""
+    """Return `a + b`, computed by NumPy in float64."""
     return a.astype(np.float64) + b
 
 
 def main() -> None:
-    """Run on the simulator, with a length that is not a multiple of the CTA size, and print the largest error."""
+    """Run the kernel on the simulator for a length that is not a multiple of the CTA size; print the largest error."""
     rng = np.random.default_rng(0)
     a, b = rng.standard_normal((2, 100_003), dtype=np.float32)
     error = np.abs(vector_add(a, b) - reference(a, b)).max()

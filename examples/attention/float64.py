@@ -20,7 +20,7 @@ def probabilities(q, k, *, causal: bool, scale: float) -> tuple[np.ndarray, np.n
 
 
 def attention(q, k, v, *, causal: bool = False, scale: float | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Compute O and LSE in float64."""
+    """Compute attention's O and LSE by NumPy in float64."""
     q, k, v = (np.asarray(x, dtype=np.float64).transpose(0, 2, 1, 3) for x in (q, k, v))
     k, v = (x.repeat(q.shape[1] // x.shape[1], 1) for x in (k, v))
     weights, lse = probabilities(q, k, causal=causal, scale=q.shape[3] ** -0.5 if scale is None else scale)
@@ -30,7 +30,7 @@ def attention(q, k, v, *, causal: bool = False, scale: float | None = None) -> t
 def gradients(
     q, k, v, dout, dlse, *, causal: bool = False, scale: float | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Compute dQ, dK and dV in float64."""
+    """Compute attention's gradients dQ, dK and dV by NumPy in float64."""
     q, k, v, dout = (np.asarray(x, dtype=np.float64).transpose(0, 2, 1, 3) for x in (q, k, v, dout))
     heads_of_keys, shared = k.shape[1], q.shape[1] // k.shape[1]
     k, v = (x.repeat(shared, 1) for x in (k, v))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg
 
 LOG2_E = math.log2(math.e)
-LOWEST = -1e30  # below every score, and finite, so that the difference of two maxima is never inf - inf
+LOWEST = -1e30  # initial row maximum: below every score; finite, so that maxima never give inf - inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Problem:
         return self.scale * LOG2_E
 
     def steps(self, behind: Reg, size: int) -> Reg | int:
-        """Return the number of steps of `size` keys that cover all keys seen by queries before `behind`, minimum 1."""
+        """Return the number of steps of `size` keys that cover all keys seen by queries before `behind`; at least 1."""
         every = -(-self.keys // size)
         if not self.causal:
             return every
@@ -77,7 +77,7 @@ def problem_of(q, k, scale: float | None, *, causal: bool) -> Problem:
 
 @dataclass(frozen=True, slots=True)
 class TilePosition:
-    """Head, batch and first row of a tile, in 32-bit registers."""
+    """Head, batch and first row of a tile of Q, K or V, in 32-bit registers."""
 
     head: Reg
     batch: Reg
@@ -85,7 +85,7 @@ class TilePosition:
 
 
 def normalization(peak: Reg, total: Reg, scale: float) -> tuple[Reg, Reg]:
-    """Return the factor that normalizes a row, 1 / total (1 if no key was seen), and the row's LSE (natural log)."""
+    """Return a row's normalization of O, 1 / total (1 if the row sees no key), and the row's LSE (natural log)."""
     inverse, logarithm = reg.scalar(f32), reg.scalar(f32)
     ptx.inst.rcp.approx.ftz.f32(inverse, total)
     ptx.selp(f32, inverse, inverse, 1.0, total != 0.0)

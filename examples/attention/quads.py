@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from pyptx.reg import Reg
 
-CHUNK = 8  # bf16 elements in 16 bytes, the size of `ld.v4.b32`
+CHUNK = 8  # bf16 elements per `ld.v4.b32` (16 bytes)
 QUAD = 4
 
 
@@ -25,7 +25,7 @@ def over_quad(combine: Callable[[Reg, Reg, Reg], object], value: Reg) -> None:
 
 
 def dot(rows: list[Reg], head_dim: int) -> Reg:
-    """Return the dot product of a pair of bf16 rows in global memory, in each lane of the quad; loads have 16 bytes."""
+    """Return a dot product: two bf16 rows in global memory; each lane of the quad gets it; loads have 16 bytes."""
     total, words = reg.scalar(f32, init=0.0), [reg.array(b32, CHUNK // 2) for _ in rows]
     for first in range(0, head_dim, QUAD * CHUNK):
         for loaded, row in zip(words, rows, strict=True):
@@ -38,7 +38,7 @@ def dot(rows: list[Reg], head_dim: int) -> Reg:
 
 
 def unpacked(pair: Reg) -> list[Reg]:
-    """Return both bf16 halves of a register as f32."""
+    """Return the two bf16 halves of a 32-bit register as two f32 registers."""
     halves, wide = [reg.scalar(b16) for _ in range(2)], [reg.scalar(f32) for _ in range(2)]
     ptx.inst.mov.b32(halves, pair)
     for half, value in zip(halves, wide, strict=True):

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from pyptx.kernel import Kernel
     from pyptx.reg import Reg
 
-STATS_TILE = Tile("B", "Hq", "T", 2, TOGETHER, f32, align=2 * CHUNK)  # exponent offsets and deltas
+STATS_TILE = Tile("B", "Hq", "T", 2, TOGETHER, f32, align=2 * CHUNK)  # per step: exponent offsets, then deltas
 
 
 def stats_specs(head_dim: int) -> tuple[Tile, ...]:
-    """Return the input specs of the kernel: O, dO, LSE, and the gradients of LSE."""
+    """Return the input specs of the STATS kernel: O, dO, LSE, and the gradient of LSE."""
     queries, lse = Tile("B", "Sq", "Hq", head_dim, bf16, align=2 * CHUNK), Tile("B", "Hq", "Sq", f32)
     return queries, queries, lse, lse
 
@@ -39,7 +39,7 @@ def compute_stats(OUT, DOUT, LSE, DLSE, STATS) -> tuple[Reg, Reg]:
     _, present, heads, head_dim = OUT.shape
     thread = reg.from_(ptx.special.tid.x(), u32)
     row, part = thread >> 2, thread & (QUAD - 1)
-    head, step, batch = unflatten(reg.from_(ptx.special.ctaid.x(), u32), heads, STATS.shape[2])  # heads are contiguous
+    head, step, batch = unflatten(reg.from_(ptx.special.ctaid.x(), u32), heads, STATS.shape[2])  # heads vary fastest
     query = step * TOGETHER + row
     there = query.min(present - 1)
     line = ((batch * present + there) * heads + head) * (2 * head_dim) + part * (2 * CHUNK)

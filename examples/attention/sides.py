@@ -39,17 +39,17 @@ def stats_of(problem: Problem, place: TilePosition, array) -> Reg:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """CTA that owns a tile of keys and iterates over the queries of each head that shares them."""
+    """CTA that owns a tile of keys and iterates over the queries of each head that shares those keys."""
 
     problem: Problem
     place: TilePosition
-    step: int  # rows per iteration
+    step: int  # queries per iteration
     owns = ("K", "V")
     passes = ("Q", "DOUT")
     gradients = ("DK", "DV")
 
     def walk(self) -> Iterator[TilePosition]:
-        """Emit a loop over the steps of queries that see some key, head by head; yield the position of each."""
+        """Emit a loop over the steps of queries that see some key, head by head; yield the position of each step."""
         problem = self.problem
         for index in ptx.range_(problem.shared) if problem.shared > 1 else [0]:
             first = self.steps_before() * self.step if problem.causal else 0
@@ -57,16 +57,16 @@ class Keys:
                 yield TilePosition(self.place.head * problem.shared + index, self.place.batch, row)
 
     def steps_before(self) -> Reg:
-        """Return the number of steps whose queries see none of the keys, if causal."""
+        """Return the number of leading steps whose queries see no key of this CTA (causal mask)."""
         return divided((self.place.row - self.problem.ahead).max(0), self.step)
 
     def steps(self) -> Reg | int:
-        """Return the number of iterations of `walk`; at least one."""
+        """Return the number of iterations of the loop that `walk` emits."""
         every = -(-self.problem.queries // self.step)
         return ((every - self.steps_before()) if self.problem.causal else every) * self.problem.shared
 
     def hides(self, row: Reg) -> Reg | None:
-        """Return whether some query of the step at `row` does not see every key; None if not causal."""
+        """Return whether a query of the step at `row` does not see every key of this CTA; None if not causal."""
         return row < self.place.row + (OWNED - 1 - self.problem.ahead) if self.problem.causal else None
 
     def limit(self, row: Reg, column: Reg) -> Reg:
@@ -80,28 +80,28 @@ class Keys:
 
 @dataclass(frozen=True, slots=True)
 class Queries:
-    """CTA that owns a tile of queries and iterates over the keys that they see."""
+    """CTA that owns a tile of queries and iterates over the keys that those queries see."""
 
     problem: Problem
     place: TilePosition
-    step: int  # rows per iteration
+    step: int  # keys per iteration
     owns = ("Q", "DOUT")
     passes = ("K", "V")
     gradients = ("DQ",)
 
     def walk(self) -> Iterator[TilePosition]:
-        """Emit a loop over the steps of keys that some query sees; yield the position of each."""
+        """Emit a loop over the steps of keys that a query of this CTA sees; yield the position of each step."""
         head = divided(self.place.head, self.problem.shared)
         end = self.steps() * self.step
         for row in ptx.range_(0, end, self.step):
             yield TilePosition(head, self.place.batch, row)
 
     def steps(self) -> Reg | int:
-        """Return the number of iterations of `walk`; at least one."""
+        """Return the number of iterations of the loop that `walk` emits; at least one."""
         return self.problem.steps(self.place.row + OWNED, self.step)
 
     def hides(self, row: Reg) -> Reg | None:
-        """Return whether some query does not see every key of the step at `row`; None if no step needs a mask."""
+        """Return whether a query of this CTA does not see every key of the step at `row`; None if no step is masked."""
         if not (self.problem.causal or self.problem.keys % self.step):
             return None
         return row >= self.problem.whole_steps(self.place.row, self.step) * self.step
@@ -118,7 +118,7 @@ class Queries:
 
 
 def sides_of(problem: Problem, step: int) -> tuple[Reg, Keys, Queries]:
-    """Return whether this CTA owns keys, and its tile as either kind; CTAs with the most iterations come first."""
+    """Return whether this CTA owns keys, and its tile as `Keys` and as `Queries`; the longest CTAs come first."""
     owning_keys = problem.heads_of_keys * blocks_of(problem.keys)
     owning_queries = problem.heads * blocks_of(problem.queries)
     block, batch = unflatten(reg.from_(ptx.special.ctaid.x(), u32), owning_keys + owning_queries)

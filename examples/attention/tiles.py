@@ -33,10 +33,10 @@ def thread_of_group() -> Reg:
 
 
 class Ring:
-    """Stages of a tile and their mbarriers: `full` counts the bytes of TMA loads, `empty` the warps that have read."""
+    """Stages of a tile and their mbarriers: `full` counts bytes of TMA loads, `empty` warps that have read a stage."""
 
     def __init__(self, layout: SharedTile, readers: int) -> None:
-        """Allocate tiles and mbarriers; `empty` expects an arrival of each of `readers` warps."""
+        """Allocate stages and mbarriers; `empty` expects an arrival of each of `readers` warps."""
         self.layout, self.readers = layout, readers
         self.tiles = smem.tile(layout)
         self.full, self.empty = smem.mbarrier(layout.stages), smem.mbarrier(layout.stages)
@@ -68,7 +68,7 @@ def boxes(
 
 
 def fetch_maps(*tensors: TensorSpec) -> None:
-    """Prefetch tensor maps, in one thread: in a short kernel the first copies would otherwise wait for them."""
+    """Prefetch tensor maps, in one thread: in a short kernel the first TMA copies would otherwise wait for the maps."""
     for tensor in tensors:
         ptx.inst.prefetch.tensormap(ptx.addr(tensor.tma_desc()))
 

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg, RegArray
     from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
 
-CHUNK = 32  # columns that a thread holds at once
-VECTOR = 8  # bf16 elements per 16-byte store; N is a multiple of 8, so all of them are in bounds or none is
+CHUNK = 32  # accumulator columns that a thread loads at once
+VECTOR = 8  # bf16 elements per 16-byte store; N is a multiple of 8, so a store is in bounds as a whole or not at all
 
 
 def chunks(t: TensorMemory, warp: Reg, columns: int = CHUNK) -> Iterator[tuple[int, RegArray]]:
-    """Yield the first column of each chunk, and a thread's `columns` accumulators of it, in the same registers.
+    """Yield each chunk's first column and a thread's `columns` accumulators, always in the same registers.
 
     `warp` is the index of the warp; `warp` % 4 selects its rows. Emits a load and a wait for each chunk, after two
     instructions. All 32 threads execute it, ordered after the MMAs.
@@ -40,8 +40,8 @@ def chunks(t: TensorMemory, warp: Reg, columns: int = CHUNK) -> Iterator[tuple[i
 def store(t: TensorMemory, c, warp: Reg, row: Reg, column: Reg) -> None:
     """Round the accumulators in `t` to bf16, and store each thread's row within the bounds of C, 16 bytes at a time.
 
-    C has rows of a multiple of 8 columns, and is aligned to 16 bytes. `row` is the thread's row, `column` the first
-    column of the tile.
+    The number of columns of C is a multiple of 8, and C is aligned to 16 bytes. `row` is the thread's row, `column` the
+    first column of the tile.
     """
     M, N = c.shape
     (pc,) = ptx.global_ptrs(c)

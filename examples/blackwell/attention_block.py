@@ -11,7 +11,7 @@ from pyptx import ptx, reg, smem
 from pyptx.smem import SharedTile
 from pyptx.types import bf16, f32, s32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.attention.problem import Problem, TilePosition, unflatten
 from examples.attention.tiles import GROUP, Ring
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 ROWS = 128  # rows of a tile of Q: one per lane of tensor memory, and per thread of a softmax warpgroup
 TILES = 2
 KEYS = 128  # per step
-CORRECTION, OTHERS = 2, 3  # warpgroups after the two of the softmax; the last one has the warps that only issue
+CORRECTION, OTHERS = 2, 3  # warpgroup indices after the two of the softmax; the warps of OTHERS issue copies and MMAs
 LOADER, MULTIPLIER = 12, 13  # warps
 THREADS = 4 * GROUP
 REGISTERS = (184, 80, 64)  # registers per thread of softmax, correction and other warpgroups; 2 * 184 + 80 + 64 = 512
 COLUMNS = 512
-CHUNK = 16  # columns that a thread loads or stores at once
+CHUNK = 16  # tensor memory columns per load or store of a thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +40,17 @@ class Plan:
 
     @property
     def q(self) -> SharedTile:
-        """Layout of Q, one stage per tile; O is stored through the same memory."""
+        """Layout of Q in shared memory, one stage per tile; O is stored through the same memory."""
         return SharedTile(bf16, (ROWS, self.head_dim), stages=TILES)
 
     @property
     def k(self) -> SharedTile:
-        """Layout of K, which MMAs reduce along the head dimension."""
+        """Layout of K in shared memory; MMAs reduce along its head dimension."""
         return SharedTile(bf16, (KEYS, self.head_dim), stages=self.stages)
 
     @property
     def v(self) -> SharedTile:
-        """Layout of V, which MMAs reduce along the keys."""
+        """Layout of V in shared memory; MMAs reduce along its keys."""
         return SharedTile(bf16, (KEYS, self.head_dim), major="MN", stages=self.stages)
 
 
@@ -58,7 +58,7 @@ PLANS = (Plan(head_dim=64, stages=4), Plan(head_dim=128, stages=2))
 
 
 class Memory:
-    """Shared memory: tiles, numbers that the softmax passes to the correction for each row, and mbarriers per tile."""
+    """Shared memory: tiles, the factors that the softmax passes to the correction per row, and mbarriers per tile."""
 
     def __init__(self, plan: Plan) -> None:
         """Allocate shared memory and mbarriers."""
@@ -67,10 +67,10 @@ class Memory:
         self.factors, self.inverses = (smem.alloc(f32, (TILES, ROWS)) for _ in range(2))
         self.loaded = smem.mbarrier(TILES)  # Q is loaded
         self.s_ready = smem.mbarrier(TILES)  # S is complete, and so is the MMA that accumulated O before it
-        self.factor_ready = smem.mbarrier(TILES)  # the factors of a step are written
-        self.inverse_ready = smem.mbarrier(TILES)  # the final inverses are written
-        self.p_ready = smem.mbarrier(TILES)  # P is written, and O is scaled
-        self.o_ready = smem.mbarrier(TILES)  # O is complete
+        self.factor_ready = smem.mbarrier(TILES)  # the step's factors for O are in shared memory
+        self.inverse_ready = smem.mbarrier(TILES)  # the inverses of the row sums are in shared memory
+        self.p_ready = smem.mbarrier(TILES)  # P is in tensor memory, and O is rescaled
+        self.o_ready = smem.mbarrier(TILES)  # the last MMA into O is complete
 
     def init(self) -> None:
         """Emit the initialization of the mbarriers, for one thread."""
@@ -95,17 +95,17 @@ class Work:
     steps: Reg
 
     def place_of(self, tile: Reg | int) -> TilePosition:
-        """Return the position of a tile of the CTA."""
+        """Return the position of the CTA's query tile `tile`."""
         return replace(self.place, row=self.place.row + tile * ROWS)
 
 
 def tiles_of(queries: int) -> int:
-    """Return the number of CTAs for the queries of a head."""
+    """Return the number of CTAs for `queries` queries of a head."""
     return -(-queries // (TILES * ROWS))
 
 
 def work_of(problem: Problem) -> Work:
-    """Return the work of this CTA: heads vary fastest, and causal problems start with the longest rows."""
+    """Return this CTA's queries and steps: heads vary fastest; causal problems start with the longest rows."""
     blocks = tiles_of(problem.queries)
     head, block, batch = unflatten(reg.from_(ptx.special.ctaid.x(), u32), problem.heads, blocks)
     if problem.causal:

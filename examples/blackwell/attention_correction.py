@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pyptx import ptx, reg
 from pyptx.types import b32, f32, pred, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.attention.tiles import GROUP, store, thread_of_group
 from examples.blackwell.attention_block import CHUNK, TILES, accumulator_of
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg
     from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
 
-VECTOR = 8  # bf16 in 16 bytes
+VECTOR = 8  # bf16 elements per 16-byte store
 STAGED = 1  # named barrier of this warpgroup; barrier 0 synchronizes the whole CTA
 
 
@@ -37,10 +37,10 @@ class Correction:
         self.held = reg.array(b32, CHUNK)
 
     def run(self) -> None:
-        """Scale O to the scale that the softmax has chosen for a step, before P · V of the step is accumulated."""
+        """Rescale O by the softmax's factor of each step, before P · V of that step is accumulated."""
         for tile in range(TILES):
             ptx.mbarrier.wait(self.memory.factor_ready[tile], self.phase)
-            ptx.mbarrier.arrive(self.memory.p_ready[tile])  # O has no contents to rescale yet
+            ptx.mbarrier.arrive(self.memory.p_ready[tile])  # in step 0 there is no O to rescale
         for _ in ptx.range_(1, self.work.steps):
             self.phase ^= 1
             for tile in range(TILES):
@@ -52,17 +52,17 @@ class Correction:
                 ptx.mbarrier.arrive(self.memory.p_ready[tile])
 
     def receive(self, tile: int, numbers, barriers, phase: Reg | int) -> Reg:
-        """Wait for a number that the softmax passes for the thread's row, and return it."""
+        """Wait for the f32 that the softmax writes to `numbers` for the thread's row, and return it."""
         ptx.mbarrier.wait(barriers[tile], phase)
         return ptx.ld(f32, reg.scalar(f32), numbers.address(tile, self.thread), space="shared")
 
     @staticmethod
     def any(condition: Reg) -> Reg:
-        """Return whether the condition is true in any lane: tensor memory is loaded and stored by whole warps."""
+        """Return whether any lane's condition is true: a whole warp loads or stores tensor memory together."""
         return ptx.vote.sync.any(reg.scalar(pred), condition)
 
     def scale(self, tile: int, factor: Reg) -> None:
-        """Multiply the thread's row of O by the factor."""
+        """Multiply the thread's row of O in tensor memory by `factor`."""
         for at in range(0, self.memory.plan.head_dim, CHUNK):
             place = self.mine[tile][:, at : at + CHUNK]
             self.scaled(place, factor)
@@ -70,7 +70,7 @@ class Correction:
         ptx.tcgen05.wait_st()
 
     def scaled(self, place: TensorMemory, factor: Reg) -> None:
-        """Load the columns `place` of the thread's row into `held`, and multiply them by the factor."""
+        """Load the columns `place` of the thread's row of O into `held`, and multiply them by `factor`."""
         ptx.tcgen05.ld(self.held, place, shape="32x32b", count=CHUNK)
         ptx.tcgen05.wait_ld()
         for value in self.held:
@@ -91,7 +91,7 @@ class Correction:
             ptx.cp.async_.bulk.wait_group(0, read=True)
 
     def stage(self, tile: int, inverse: Reg) -> None:
-        """Round the thread's row of O to bf16 and write it to shared memory, 16 bytes at a time."""
+        """Scale the thread's row of O by `inverse`, round to bf16 and write it to shared memory, 16 bytes at a time."""
         layout, packed = self.memory.plan.q, reg.array(b32, CHUNK // 2)
         for first in range(0, layout.shape[1], CHUNK):
             self.scaled(self.mine[tile][:, first : first + CHUNK], inverse)

@@ -10,7 +10,7 @@ from pyptx import ptx, reg, smem
 from pyptx.smem import SharedTile
 from pyptx.types import bf16, f32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.attention.sides import OWNED, STATS_BYTES, TOGETHER, Keys, Queries, stats_of
 from examples.attention.tiles import GROUP, load
@@ -20,38 +20,38 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg
     from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
 
-STEP = 128  # rows that the CTA processes per iteration
-HALVES = 2  # halves of an iteration's columns, one per warpgroup
+STEP = 128  # queries (or keys) that the CTA processes per iteration
+HALVES = 2  # a worker warpgroup processes half of a step's columns
 HALF = STEP // HALVES  # equal to `TOGETHER`, the queries whose LSE and delta are contiguous
-STAGES = {64: 4, 128: 2}  # by head dimension: number of stages that fit into shared memory
+STAGES = {64: 4, 128: 2}  # stages that fit into shared memory, by head dimension
 WORKERS = HALVES * GROUP
 COLUMNS = 512
 
 
 class Memory:
-    """Shared memory of a CTA: two owned tiles, the stages of the two tiles that it iterates over, mbarriers."""
+    """Shared memory of a CTA: the two tiles that it owns, stages of the two tiles that it iterates over, mbarriers."""
 
     def __init__(self, head_dim: int) -> None:
-        """Allocate; `stats` has -LSE and delta of a stage's queries, which an earlier kernel computes."""
+        """Allocate shared memory; `stats` has -LSE and delta of a stage's queries, which an earlier kernel computes."""
         self.head_dim, self.depth = head_dim, STAGES[head_dim]
         self.own = SharedTile(bf16, (OWNED, head_dim))
         self.passing = SharedTile(bf16, (STEP, head_dim), stages=self.depth)
-        self.across = SharedTile(bf16, (STEP, head_dim), major="MN", stages=self.depth)  # the same bytes, transposed
+        self.across = SharedTile(bf16, (STEP, head_dim), major="MN", stages=self.depth)  # `passing`, transposed
         self.tiles = [smem.tile(self.own) for _ in range(2)]
         self.stages = [smem.tile(self.passing) for _ in range(2)]
         self.stats = smem.alloc(f32, (self.depth, HALVES, 2, TOGETHER))
         self.owned, self.empty = smem.mbarrier(1), smem.mbarrier(self.depth)
         self.loaded = [smem.mbarrier(self.depth) for _ in range(2)]
         self.mma_done = [smem.mbarrier(1) for _ in range(2)]  # [0]: scores are complete, [1]: dP is complete
-        self.operand_ready = [smem.mbarrier(1) for _ in range(2)]  # [0]: P is written, [1]: dS is written
-        self.gradients_done = smem.mbarrier(1)  # the gradients are complete
+        self.operand_ready = [smem.mbarrier(1) for _ in range(2)]  # [0]: P, [1]: dS is in tensor memory
+        self.gradients_done = smem.mbarrier(1)  # all MMAs are complete
 
     def init(self) -> None:
         """Emit the initialization of the mbarriers, for one thread."""
         counts = (
             *((each, 1) for each in (self.owned, *self.loaded, *self.mma_done, self.gradients_done)),
             *((each, WORKERS) for each in self.operand_ready),
-            (self.empty, 1 + WORKERS),  # the MMAs have read a stage, and the workers its LSE and delta
+            (self.empty, 1 + WORKERS),  # arrivals: MMAs have read a stage, each worker its LSE and delta
         )
         for barriers, count in counts:
             for barrier in barriers:
@@ -60,12 +60,12 @@ class Memory:
 
 
 def products_of(t: TensorMemory, which: int) -> TensorMemory:
-    """Return the columns of a step's scores (0) or of dP, dO times V (1)."""
+    """Return the tensor memory columns of a step's scores (0) or of dP = dO · Vᵀ (1)."""
     return t[:, which * STEP : (which + 1) * STEP]
 
 
 def factors_of(t: TensorMemory, which: int) -> list[TensorMemory]:
-    """Return the columns of the halves of P (0) or dS (1), as bf16: each overwrites the f32 values of its source."""
+    """Return the columns of both bf16 halves of P (0) or dS (1), which overwrite the f32 scores (0) or dP (1)."""
     return [products_of(t, which)[:, half * HALF : half * HALF + HALF // 2] for half in range(HALVES)]
 
 
@@ -79,7 +79,7 @@ def accumulator_of(t: TensorMemory, number: int, head_dim: int) -> TensorMemory:
 
 
 def fetch(side: Keys | Queries, memory: Memory, arrays: dict) -> None:
-    """Load the tiles that the CTA owns, then the tiles of each step; with queries, also their LSE and delta."""
+    """Load the tiles that the CTA owns, then the tiles of each step; if these are queries, also their LSE and delta."""
     ptx.mbarrier.arrive_expect_tx(memory.owned[0], 2 * memory.own.bytes)
     for name, tiles in zip(side.owns, memory.tiles, strict=True):
         load(memory.own, tiles, 0, arrays[name], side.place, memory.owned[0])
@@ -100,10 +100,10 @@ def fetch(side: Keys | Queries, memory: Memory, arrays: dict) -> None:
 
 
 class Multiplier:
-    """The thread that issues all MMAs of a CTA; those of a step follow those of the previous step."""
+    """The thread that issues all MMAs of a CTA, step by step."""
 
     def __init__(self, side: Keys | Queries, memory: Memory, t: TensorMemory) -> None:
-        """Create the descriptors of the tiles."""
+        """Create the shared memory descriptors of the tiles."""
         self.memory, self.gradients = memory, len(side.gradients)
         self.products = [products_of(t, which) for which in range(2)]
         self.factors = [factors_of(t, which) for which in range(2)]
@@ -115,7 +115,7 @@ class Multiplier:
         self.before = reg.scalar(u32)  # stage of the previous step
 
     def run(self, steps: Reg | int) -> None:
-        """Issue the MMAs: while workers process one matrix of a step, the other one and the gradients are in flight."""
+        """Issue all MMAs: while workers process scores (or dP), MMAs of dP (or scores) and gradients are in flight."""
         ptx.mbarrier.wait(self.memory.owned[0], 0)
         stage, phase = self.turn.advance()
         for which in range(2):
@@ -156,7 +156,7 @@ class Multiplier:
 
 
 def transposed(tiles, layout: SharedTile) -> Reg:
-    """Return the descriptor of tiles as `layout`, not as the layout that they were allocated with."""
+    """Return the shared memory descriptor of tiles with `layout` instead of the layout of their allocation."""
     return ptx.tcgen05.make_descriptor(
         tiles,
         leading_byte_offset=layout.leading_byte_offset,

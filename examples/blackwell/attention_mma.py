@@ -18,7 +18,7 @@ ROWS = 128  # rows (M) of an MMA, one per lane of tensor memory
 
 
 def multiply(d: TensorMemory, a: Reg, a_layout: SharedTile, b: Reg, b_layout: SharedTile) -> None:
-    """Start d = A · Bᵀ, both given by their descriptors and both contiguous along the head dimension."""
+    """Start the MMAs of d = A · Bᵀ; A and B are descriptors of tiles that are contiguous along the head dimension."""
     for k in range(0, a_layout.k, a_layout.k_step):
         ptx.tcgen05.mma(
             d,
@@ -37,7 +37,7 @@ def multiply(d: TensorMemory, a: Reg, a_layout: SharedTile, b: Reg, b_layout: Sh
 def accumulate(
     d: TensorMemory, parts: Sequence[TensorMemory], b: Reg, b_layout: SharedTile, *, more: Reg | bool
 ) -> None:
-    """Start d += W · B, or d = W · B unless `more`; B is MN-major.
+    """Start the MMAs of d += W · B, or of d = W · B unless `more`; B is MN-major.
 
     W is in tensor memory, two bf16 per column, in `parts` of equal numbers of columns.
     """

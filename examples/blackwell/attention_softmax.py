@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pyptx import ptx, reg
 from pyptx.types import b32, f32, s32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.attention.problem import LOWEST, normalization
 from examples.attention.tiles import group_of_thread, thread_of_group
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg
     from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
 
-THRESHOLD = 8.0  # growth of the maximum, as an exponent of 2, above which a row is rescaled
-READ_AT_ONCE = 32  # columns of scores per load
-CHAINS = 4  # number of independent chains of maxima
+THRESHOLD = 8.0  # if the row maximum (log2) grows by more, O is rescaled
+READ_AT_ONCE = 32  # columns of scores per tcgen05.ld
+CHAINS = 4  # independent max chains per row, to hide the latency of max
 
 
 class Softmax:
-    """A thread of a softmax warpgroup, with one row of its tile: the maximum that scales it, and its sum."""
+    """A thread of a softmax warpgroup and its row of scores: the maximum that scales the row, and the row sum."""
 
     def __init__(self, work: Work, memory: Memory, t: TensorMemory, warp: Reg) -> None:
-        """Initialize maximum and sum of the row, which has seen no key."""
+        """Initialize maximum and sum of the row before its first key."""
         self.work, self.memory, self.problem = work, memory, work.problem
-        self.tile, self.thread = group_of_thread(), thread_of_group()  # from %tid, which ptxas rereads, not spills
+        self.tile, self.thread = group_of_thread(), thread_of_group()  # ptxas rereads %tid, not spills
         self.mine = scores_of(t, 0).advance(KEYS, times=self.tile).quarter(warp)
         self.first = work.place.row + reg.from_(self.tile * ROWS, s32)
         self.row = self.first + reg.from_(self.thread, s32)
@@ -46,7 +46,7 @@ class Softmax:
         self.phase = reg.scalar(u32, init=0)
 
     def run(self) -> None:
-        """Turn the scores of each step into probabilities, and pass a factor for O to the correction."""
+        """Turn the scores of each step into probabilities, and pass a factor for O to the correction warpgroup."""
         whole = reg.scalar(s32, init=self.problem.whole_steps(self.first, KEYS)) * KEYS
         some_hidden = self.problem.causal or self.problem.keys % KEYS
         for key in ptx.range_((self.work.steps - 1) * KEYS, -1, -KEYS):
@@ -59,7 +59,7 @@ class Softmax:
             self.phase ^= 1
 
     def read(self) -> None:
-        """Load the row's scores, once they are complete."""
+        """Wait for the MMA of the scores, and load the row's scores."""
         ptx.mbarrier.wait(self.memory.s_ready[self.tile], self.phase)
         ptx.tcgen05.fence_after_thread_sync()
         for at in range(0, KEYS, READ_AT_ONCE):
@@ -75,13 +75,13 @@ class Softmax:
             ptx.selp(f32, value, value, -math.inf, limit >= column)
 
     def rescale(self) -> None:
-        """Raise `peak` to a maximum that is more than `THRESHOLD` above it; pass a factor for O to the correction."""
+        """Raise `peak` to a maximum that exceeds it by more than `THRESHOLD`; pass a factor for O to the correction."""
         highest, factor = self.highest(), reg.scalar(f32)
         ptx.inst.max.f32(highest, highest, self.peak)
         grown = (highest - self.peak) * self.problem.scale2
         ptx.selp(f32, highest, highest, self.peak, grown > THRESHOLD)
-        ptx.inst.ex2.approx.ftz.f32(factor, (self.peak - highest) * self.problem.scale2)  # 1 if the scale is unchanged
-        ptx.mbarrier.wait(self.memory.p_ready[self.tile], self.phase ^ 1)  # already complete: the last factor is read
+        ptx.inst.ex2.approx.ftz.f32(factor, (self.peak - highest) * self.problem.scale2)  # 1 if `peak` stays
+        ptx.mbarrier.wait(self.memory.p_ready[self.tile], self.phase ^ 1)  # does not block: the last factor is read
         self.send(self.memory.factors, self.memory.factor_ready, factor)
         ptx.inst.mov.f32(self.peak, highest)
         both = pair(factor, factor)
@@ -89,7 +89,7 @@ class Softmax:
             ptx.inst.mul.rn.f32x2(total, total, both)
 
     def highest(self) -> Reg:
-        """Return the highest score: maxima of three operands, in independent chains."""
+        """Return the highest score of the row, by `max` of three operands in independent chains."""
         chains = [reg.scalar(f32, init=self.scores[start]) for start in range(CHAINS)]
         for at in range(CHAINS, KEYS, 2):
             chain = chains[at // 2 % CHAINS]
@@ -100,7 +100,7 @@ class Softmax:
         return first
 
     def exponentiate(self) -> None:
-        """Write P = 2^(scale · (S - peak)) over the scores, in bf16, and accumulate it in f32."""
+        """Overwrite the scores by P = 2^(scale · (S - peak)) in bf16, and add P to the row sum in f32."""
         shift = self.peak * -self.problem.scale2
         shift = pair(shift, shift)
         for at in range(0, KEYS // 2, CHUNK):
@@ -119,12 +119,12 @@ class Softmax:
             ptx.inst.add.rn.f32x2(total, total, pair(*self.scores[2 * number : 2 * number + 2]))
 
     def send(self, numbers, barriers, value: Reg) -> None:
-        """Write a number of the row for the correction, and arrive at its mbarrier."""
+        """Write the row's `value` to shared memory for the correction warpgroup, and arrive at the tile's mbarrier."""
         ptx.st(f32, numbers.address(self.tile, self.thread), value, space="shared")
         ptx.mbarrier.arrive(barriers[self.tile])
 
     def finish(self, lse) -> None:
-        """Pass 1 / sum, by which O is multiplied at the end, and store LSE if the row exists."""
+        """Pass 1 / sum, the final factor of O, to the correction warpgroup; store LSE if the row exists."""
         parts = reg.array(f32, 2)
         first, second = self.sums
         ptx.inst.add.rn.f32x2(first, first, second)

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, ClassVar
 from pyptx import ptx, smem
 from pyptx.types import PtxType, b32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if an example is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if a script imports this
 
 from examples.blackwell import scales
 from examples.blackwell.gemm_highperf_blackwell import BM, Block, Gemm
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg
     from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
 
-COLUMNS = scales.WORDS * scales.WORD // 128  # of tensor memory per piece: 32 lanes of four bytes per column
+COLUMNS = scales.WORDS * scales.WORD // 128  # columns per `tcgen05.cp` of 512 bytes: 4 bytes in each of 32 lanes
 LARGEST_TILE, TENSOR_COLUMNS = 256, 512  # maximum columns of C per tile; columns of tensor memory
 
 
@@ -64,19 +64,19 @@ class ScaledGemm(Gemm):
     b_major: str = field(default="K", init=False)
 
     def __post_init__(self) -> None:
-        """Also reject numbers of stages whose scale factors do not fit into tensor memory."""
+        """Also raise ValueError for a number of stages whose scale factors do not fit into tensor memory."""
         Gemm.__post_init__(self)
         if self.stages * self.scale_columns > TENSOR_COLUMNS - LARGEST_TILE:
             raise ValueError(f"stages={self.stages}: scales take {self.scale_columns} columns of tensor memory each")
 
     @property
     def words(self) -> int:
-        """Words of scale factors per row and stage, four scale factors each."""
+        """Words (four scale factors each) per matrix row and stage."""
         return self.block_k * self.per_byte // self.per_scale // scales.WORD
 
     @property
     def pieces(self) -> tuple[int, int]:
-        """Groups of 128 rows of A, and of 128 columns of B, whose scale factors a CTA has."""
+        """Groups of 128 rows of A, and of 128 columns of B, whose scale factors a CTA loads."""
         return 1, self.block_n // scales.ROWS
 
     @property
@@ -91,12 +91,12 @@ class ScaledGemm(Gemm):
 
     @property
     def scale_tiles(self) -> tuple[Tile, Tile]:
-        """Scale factors of A and B; one TMA box has those of a stage."""
+        """Tiles of the scale factors of A and B; one TMA box has the scale factors of a stage."""
         of_a, of_b = self.pieces
         return scales.tile("RA", "C", (of_a, self.words)), scales.tile("RB", "C", (of_b, self.words))
 
     def product(self, step: int) -> ptx.tcgen05.InstructionDescriptor:
-        """Return the instruction descriptor of a step; it selects the first byte of its scale factors in a word."""
+        """Return the instruction descriptor of a step's MMA; its scale factor IDs select bytes of a word."""
         byte = self.first_scale(step) % scales.WORD
         return ptx.tcgen05.InstructionDescriptor(
             self.kind,
@@ -111,7 +111,7 @@ class ScaledGemm(Gemm):
         )
 
     def first_scale(self, step: int) -> int:
-        """Return the index of the first scale factor of a step among those of a row in a stage."""
+        """Return the index of a step's first scale factor among the scale factors of a row in a stage."""
         return step * self.a_tile.k_step * self.per_byte // self.per_scale
 
 
@@ -123,7 +123,7 @@ class ScaledBlock(Block):
     def __init__(
         self, plan: ScaledGemm, a: TensorSpec, b: TensorSpec, c: TensorSpec, given: tuple[TensorSpec, TensorSpec]
     ) -> None:
-        """Also allocate the stages of scale factors; raise ValueError if these do not fit the operands' shapes."""
+        """Also allocate the stages of scale factors; raise ValueError if their arrays do not fit A and B."""
         super().__init__(plan, a, b, c)
         for name, scale, factor in zip("ab", given, (a, b), strict=True):
             wanted = scales.extent(factor.shape[0], -(-factor.shape[1] * plan.per_byte // plan.per_scale))
@@ -138,11 +138,11 @@ class ScaledBlock(Block):
 
     @property
     def tensor_columns(self) -> int:
-        """All columns of tensor memory: the scale factors follow the accumulator."""
+        """Number of columns to allocate: all of tensor memory, since the scale factors follow the accumulator."""
         return TENSOR_COLUMNS
 
     def fetch(self, stage: Reg, corner: Corner, k: Reg, full: Reg) -> None:
-        """Also copy the scale factors: of this CTA's rows, and of all columns."""
+        """Also copy a stage's scale factors: of this CTA's rows of A, and of all columns of B."""
         super().fetch(stage, corner, k, full)
         word = k // self.plan.block_k * self.plan.words
         for first, source, shared in zip(corner, self.scales, self.shared_scales, strict=True):
@@ -155,12 +155,12 @@ class ScaledBlock(Block):
         super().multiply(t)
 
     def descriptors(self) -> tuple[Reg, ...]:
-        """Return the descriptors of operands and scale factors; these are contiguous pieces of 32 rows of 16 bytes."""
+        """Return the descriptors of A, B and scale factors; those are contiguous blocks of 32 rows of 16 bytes."""
         make = functools.partial(ptx.tcgen05.make_descriptor, leading_byte_offset=0, stride_byte_offset=128)
         return (*super().descriptors(), *map(make, self.shared_scales))
 
     def products(self, d: TensorMemory, first: Sequence[Reg], stage: Reg, *, adds: Reg) -> None:
-        """Copy the scale factors of a stage to its columns, and issue its MMAs."""
+        """Copy the scale factors of a stage to tensor memory, and issue the MMAs of the stage."""
         plan, A, B = self.plan, self.plan.a_tile, self.plan.b_tile
         a = ptx.tcgen05.advance(first[0], A.stage_bytes, times=stage)
         b = ptx.tcgen05.advance(first[1], B.stage_bytes, times=stage)
@@ -181,7 +181,7 @@ class ScaledBlock(Block):
             )
 
     def copy_scales(self, sources: Sequence[Reg], stage: Reg) -> list[list[TensorMemory]]:
-        """Copy the scale factors of a stage piece by piece; return the columns of those of A and of B, per word.
+        """Copy a stage's scale factors to tensor memory; return the columns of A's and of B's factors, per word.
 
         In shared memory, the words of the same rows are contiguous. The columns that one MMA reads have the same word
         of all rows.

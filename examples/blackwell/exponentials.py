@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 COEFFICIENTS = (1.0, 0.6931241750717163, 0.24024099111557007, 0.055906426161527634, 0.009582852944731712)
 ERROR = 2.9e-6
-"""Bound on the error of `polynomial` relative to the power, f32 roundings included, for powers in range."""
+"""Bound on the relative error of `polynomial`, f32 roundings included, for results in the range of f32."""
 ROUNDER = 1.5 * 2.0**23
 LOWEST_POWER = -127.0
-POLYNOMIAL_EVERY = 4  # one of this many pairs uses the polynomial
+POLYNOMIAL_EVERY = 4  # every fourth pair uses the polynomial
 EXPONENT = 23  # lowest bit of the exponent field of f32
 
 
@@ -53,15 +53,15 @@ def split(both: Reg, halves: Iterable[Reg]) -> None:
 
 
 class Powers:
-    """Powers of two, with the constants of the polynomial in registers; create it once, before a loop."""
+    """Code generator of powers of two; it keeps the polynomial's constants in registers: create it before a loop."""
 
     def __init__(self) -> None:
-        """Emit the constants, the same in both halves."""
+        """Emit the polynomial's constants, each as an `f32x2` of two equal halves."""
         self.coefficients = [pair(each, each) for each in COEFFICIENTS]
         self.rounder = pair(ROUNDER, ROUNDER)
 
     def power(self, exponents: Reg, results: Sequence[Reg], number: int) -> None:
-        """Raise 2 to both exponents; `number` counts pairs and selects `ex2.approx` or the polynomial."""
+        """Raise 2 to both halves of `exponents`; the pair index `number` selects `ex2.approx` or the polynomial."""
         split(exponents, results)
         if number % POLYNOMIAL_EVERY == POLYNOMIAL_EVERY - 1:
             self.polynomial(results)
@@ -70,7 +70,7 @@ class Powers:
             ptx.inst.ex2.approx.ftz.f32(each, each)
 
     def polynomial(self, values: Sequence[Reg]) -> None:
-        """Replace two exponents, of up to 127, by their powers without special function units."""
+        """Replace two exponents x (at most 127) by 2^x, without special function units."""
         for each in values:
             ptx.inst.max.f32(each, each, LOWEST_POWER)
         x, whole, rest, result = pair(*values), reg.scalar(f32x2), reg.scalar(f32x2), reg.scalar(f32x2)

@@ -38,7 +38,7 @@ from pyptx import Tile, differentiable_kernel, kernel, ptx, reg
 from pyptx.smem import SharedTile
 from pyptx.types import b32, bf16, f32, s32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.attention import float64
 from examples.attention.problem import problem_of
@@ -66,11 +66,11 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg
     from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
 
-LOADER, MULTIPLIER = 0, 1  # warps of the first warpgroup; the other warpgroups are workers
+LOADER, MULTIPLIER = 0, 1  # warps of warpgroup 0; warpgroups 1 and 2 are workers
 THREADS = GROUP + WORKERS
 REGISTERS = (72, 216)  # registers per thread of the first warpgroup, and of a worker: 72 + 2 * 216 = 504
-CHUNK = 32  # columns that a worker reads at once
-VECTOR = 8  # bf16 elements in 16 bytes
+CHUNK = 32  # columns per tcgen05.ld of a worker
+VECTOR = 8  # bf16 elements per 16-byte store
 STAGED = 1  # named barrier of the workers; barrier 0 synchronizes the whole CTA
 
 
@@ -78,7 +78,7 @@ STAGED = 1  # named barrier of the workers; barrier 0 synchronizes the whole CTA
 
 
 class Worker:
-    """A thread with one row of the owned tile, and half of the columns of each step."""
+    """Worker thread: one row of the CTA's owned tile, and half of the columns of each step."""
 
     def __init__(self, side: Keys | Queries, memory: Memory, t: TensorMemory, warp: Reg, arrays: dict) -> None:
         """Compute the positions of the thread's elements and, for the causal mask, the limit of its row."""
@@ -94,7 +94,7 @@ class Worker:
         self.stats = self.stats_of_row(arrays["STATS"]) if isinstance(side, Queries) else []
 
     def run(self) -> None:
-        """Process all steps of the CTA."""
+        """Compute P and dS in all steps of the CTA."""
         for place in self.side.walk():
             self.step(place.row)
             self.phase ^= 1
@@ -114,7 +114,7 @@ class Worker:
         self.write(1, self.changes)
 
     def read(self, which: int, values) -> None:
-        """Load the thread's part of the scores (0) or of dP (1), once they are complete."""
+        """Wait for the MMA of the scores (0) or of dP (1), and load the thread's part."""
         ptx.mbarrier.wait(self.memory.mma_done[which][0], self.phase)
         ptx.tcgen05.fence_after_thread_sync()
         for at in range(0, HALF, CHUNK):
@@ -123,7 +123,7 @@ class Worker:
         ptx.tcgen05.wait_ld()
 
     def write(self, which: int, values) -> None:
-        """Write P (0) or dS (1) over its source, in bf16; P only if an MMA reads it."""
+        """Overwrite the scores by P (0), if an MMA reads P, or dP by dS (1), in bf16."""
         if which == 1 or isinstance(self.side, Keys):
             round_pairs(self.packed, values)
             ptx.tcgen05.st(self.mine[which][:, : HALF // 2], self.packed, shape="32x32b", count=HALF // 2)
@@ -142,7 +142,7 @@ class Worker:
                 ptx.selp(f32, value, value, -math.inf, self.side.sees(limit, 0, column))
 
     def compute_operands(self, stage: Reg) -> None:
-        """Turn scores into probabilities."""
+        """Replace the scores in `weights` by probabilities."""
         for number, exponent in enumerate(self.numbers(0, stage)):
             values = self.weights[2 * number : 2 * number + 2]
             scores = pair(*values)
@@ -152,7 +152,7 @@ class Worker:
                 ptx.inst.ex2.approx.ftz.f32(value, value)
 
     def differentiate(self, stage: Reg) -> None:
-        """Turn dP into dS = P ∘ (dP - delta)."""
+        """Replace dP in `changes` by dS = P ∘ (dP - delta)."""
         for number, delta in enumerate(self.numbers(1, stage)):
             here = slice(2 * number, 2 * number + 2)
             change = pair(*self.changes[here])
@@ -163,7 +163,7 @@ class Worker:
     # --- LSE and delta of queries ------------------------------------------------------------------
 
     def stats_of_row(self, array) -> list[Reg]:
-        """Return -LSE (as an exponent of 2) and delta of the thread's row, each as a pair of equal numbers."""
+        """Return -LSE (as an exponent of 2) and delta of the thread's row, each as an `f32x2` of equal halves."""
         there = stats_of(self.side.problem, self.side.place, array)
         row = self.row >> 6
         there += row * (2 * TOGETHER * 4) + (self.row & (TOGETHER - 1)) * 4
@@ -173,7 +173,7 @@ class Worker:
         return [pair(value, value) for value in stats]
 
     def numbers(self, which: int, stage: Reg) -> list[Reg]:
-        """Return -LSE (0) or delta (1) for each two elements: of their columns' queries, or of the thread's row."""
+        """Return -LSE (0) or delta (1) per pair of elements: of their columns' queries, or of the thread's row."""
         if isinstance(self.side, Queries):
             return [self.stats[which]] * (HALF // 2)
         at, pairs = self.memory.stats.address(stage, self.half, which, 0), []
@@ -186,7 +186,7 @@ class Worker:
     # --- epilogue -----------------------------------------------------------------------------------
 
     def finish(self, arrays: dict) -> None:
-        """Store the gradients through the shared memory of the owned tiles."""
+        """Store the CTA's gradients by TMA, through the shared memory of the owned tiles."""
         memory, side = self.memory, self.side
         ptx.mbarrier.wait(memory.gradients_done[0], 0)
         ptx.tcgen05.fence_after_thread_sync()
@@ -222,7 +222,7 @@ class Worker:
 
 
 def issue(side: Keys | Queries, memory: Memory, t: TensorMemory, warp: Reg, arrays: dict) -> None:
-    """Emit the first warpgroup's jobs: one thread loads tiles, one issues MMAs."""
+    """Emit the code of warpgroup 0: one thread loads tiles, one issues MMAs."""
     with ptx.if_((warp == LOADER) & ptx.elect_sync()):
         fetch(side, memory, arrays)
     with ptx.if_((warp == MULTIPLIER) & ptx.elect_sync()):
@@ -230,7 +230,7 @@ def issue(side: Keys | Queries, memory: Memory, t: TensorMemory, warp: Reg, arra
 
 
 def compute(side: Keys | Queries, memory: Memory, t: TensorMemory, warp: Reg, arrays: dict) -> None:
-    """Emit the workers' job: compute P and dS step by step, then store the gradients."""
+    """Emit the code of the workers: compute P and dS step by step, then store the gradients."""
     worker = Worker(side, memory, t, warp, arrays)
     worker.run()
     worker.finish(arrays)
@@ -298,12 +298,12 @@ ATTENTION = {
 
 
 def reference(q, k, v, dout, dlse, *, causal: bool = False, scale: float | None = None) -> tuple[np.ndarray, ...]:
-    """Compute dQ, dK and dV in float64."""
+    """Compute attention's gradients dQ, dK and dV by NumPy in float64."""
     return float64.gradients(q, k, v, dout, dlse, causal=causal, scale=scale)
 
 
 def main() -> None:
-    """Run on the simulator and print the largest errors against float64."""
+    """Run the kernels on the simulator and print their largest errors against a float64 reference."""
     rng = np.random.default_rng(0)
     for head_dim, causal in ((64, False), (128, True)):
         q, k, v, dout = (

@@ -41,7 +41,7 @@ import numpy as np
 from pyptx import Tile, kernel, ptx, reg
 from pyptx.types import f32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.attention import float64
 from examples.attention.problem import TilePosition, divided, problem_of
@@ -79,7 +79,7 @@ if TYPE_CHECKING:
 
 
 def fetch(work: Work, memory: Memory, arrays) -> None:
-    """Load Q, and keys and values from the last step to the first: keys that some row does not see come first."""
+    """Load Q, then K and V from the last step to the first: masked keys come first."""
     q, k, v = arrays
     for tile in range(TILES):
         ptx.mbarrier.arrive_expect_tx(memory.loaded[tile], memory.plan.q.stage_bytes)
@@ -98,10 +98,10 @@ def fetch(work: Work, memory: Memory, arrays) -> None:
 
 
 class Multiplier:
-    """The thread that issues all MMAs: scores into tensor memory, and probabilities from there times values."""
+    """The thread that issues all MMAs: S = Q · Kᵀ into tensor memory, and O += P · V with P from tensor memory."""
 
     def __init__(self, memory: Memory, t: TensorMemory) -> None:
-        """Create the descriptors of the tiles."""
+        """Create the shared memory descriptors of the tiles."""
         self.memory, self.plan = memory, memory.plan
         self.scores = [scores_of(t, tile) for tile in range(TILES)]
         self.accumulators = [accumulator_of(t, tile, self.plan.head_dim) for tile in range(TILES)]
@@ -111,7 +111,7 @@ class Multiplier:
         self.phase = reg.scalar(u32, init=0)  # of `p_ready`
 
     def run(self, steps: Reg) -> None:
-        """Issue the MMAs: for each tile, P · V of the previous step, then the scores of this step."""
+        """Issue all MMAs: for each query tile, P · V of the previous step, then the scores of this step."""
         keys, stage = self.next_stage(0)
         for tile in range(TILES):
             ptx.mbarrier.wait(self.memory.loaded[tile], 0)
@@ -132,7 +132,7 @@ class Multiplier:
             ptx.tcgen05.commit(self.memory.o_ready[tile])
 
     def next_stage(self, which: int) -> tuple[Reg, Reg]:
-        """Wait for the next keys (0) or values (1); return their descriptor, and their stage."""
+        """Wait for the next tile of K (0) or V (1); return its descriptor and stage."""
         ring, first = self.rings[which]
         stage, phase = self.turns[which].advance()
         ptx.mbarrier.wait(ring.full[stage], phase)
@@ -144,7 +144,7 @@ class Multiplier:
         ptx.tcgen05.commit(self.memory.s_ready[tile])
 
     def add(self, tile: int, values: Reg, more: Reg) -> None:
-        """Start O += P · V as soon as P is written, or O = P · V unless `more`."""
+        """Wait until P is in tensor memory, then start O += P · V, or O = P · V unless `more`."""
         ptx.mbarrier.wait(self.memory.p_ready[tile], self.phase)
         ptx.tcgen05.fence_after_thread_sync()
         accumulate(self.accumulators[tile], [self.scores[tile]], values, self.plan.v, more=more)
@@ -154,7 +154,7 @@ class Multiplier:
 
 
 def flash_attention_of(plan: Plan) -> Kernel[tuple[Tile, Tile]]:
-    """Return the kernel of a plan."""
+    """Return the attention kernel of a plan."""
     queries, keys, values = (
         heads_tile(tile, *names)
         for tile, *names in ((plan.q, "Sq", "Hq"), (plan.k, "Skv", "Hkv"), (plan.v, "Skv", "Hkv"))
@@ -199,7 +199,7 @@ def flash_attention_of(plan: Plan) -> Kernel[tuple[Tile, Tile]]:
 
 
 def uniform(value: Reg) -> Reg:
-    """Return a number that is the same in all lanes of a warp, in a register that ptxas infers to be uniform."""
+    """Return `number`, equal in all lanes of a warp, in a register that ptxas infers to be warp-uniform."""
     return ptx.shfl.sync.idx(reg.scalar(u32), value, 0)
 
 
@@ -220,12 +220,12 @@ def flash_attention(q, k, v, *, causal: bool = False, scale: float | None = None
 
 
 def reference(q, k, v, *, causal: bool = False, scale: float | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Compute O and LSE in float64."""
+    """Compute attention's O and LSE by NumPy in float64."""
     return float64.attention(q, k, v, causal=causal, scale=scale)
 
 
 def main() -> None:
-    """Run on the simulator and print the largest errors against float64."""
+    """Run the kernels on the simulator and print their largest errors against a float64 reference."""
     rng = np.random.default_rng(0)
     for head_dim, causal in ((64, False), (128, True)):
         q, k, v = (rng.standard_normal((1, 300, heads, head_dim)).astype(ml_dtypes.bfloat16) for heads in (2, 1, 1))

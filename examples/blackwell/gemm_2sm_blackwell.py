@@ -32,7 +32,7 @@ from pyptx import Tile, kernel, ptx, reg, smem
 from pyptx.smem import SharedTile
 from pyptx.types import bf16, f32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.blackwell import accumulators
 
@@ -43,18 +43,18 @@ BM, BN, BK, STAGES = 256, 256, 64, 4
 HALF = 128  # rows of A, and columns of B, per CTA
 A = SharedTile(bf16, (HALF, BK), stages=STAGES)
 B = SharedTile(bf16, (BK, HALF), major="MN", stages=STAGES)
-PRODUCER, MULTIPLIER, THREADS = 4, 5, 192  # two warps after the four that store
+PRODUCER, MULTIPLIER, THREADS = 4, 5, 192  # warps 0-3 store C, warp 4 loads, warp 5 multiplies
 BOTH = 0b11
 
 
 def produce(maps, tiles, barriers, row: Reg, column: Reg) -> None:
-    """Fill stage after stage with this CTA's halves, as soon as the MMAs have read the previous contents."""
+    """Copy this CTA's halves of A and B to stage after stage, each as soon as the MMAs have read its previous tiles."""
     (a, b), (sA, sB), (full, empty) = maps, tiles, barriers
-    ring = ptx.pipeline(STAGES, phase=reg.scalar(u32, init=1))  # initially, all stages are empty
+    ring = ptx.pipeline(STAGES, phase=reg.scalar(u32, init=1))  # phase 1: initially, all stages are empty
     for k in ptx.range_(0, a.shape[1], BK):
         stage, phase = ring.advance()
         ptx.mbarrier.wait(empty[stage], phase)
-        barrier = ptx.cluster.map_shared_u32(full[stage], 0)  # mbarrier of the first CTA, which both CTAs signal
+        barrier = ptx.cluster.map_shared_u32(full[stage], 0)  # mbarrier in the pair's first CTA
         ptx.mbarrier.arrive_cluster(barrier, tx_count=A.stage_bytes + B.stage_bytes)
         ptx.cp.async_.bulk.tensor_2d(dst=sA[stage], src=a, coord=(k, row), mbar=barrier, cta_group=2)
         for panel in range(B.boxes):
@@ -63,7 +63,7 @@ def produce(maps, tiles, barriers, row: Reg, column: Reg) -> None:
 
 
 def multiply(t, tiles, barriers, steps: int) -> None:
-    """Issue the MMAs of stage after stage, once both halves are loaded; each commit frees a stage in both CTAs."""
+    """Issue the MMAs of stage after stage, once both CTAs' halves are loaded; a commit frees a stage in both."""
     (sA, sB), (full, empty, done) = tiles, barriers
     a0, b0 = ptx.tcgen05.descriptor(sA), ptx.tcgen05.descriptor(sB)
     ring = ptx.pipeline(STAGES)
@@ -93,7 +93,7 @@ def multiply(t, tiles, barriers, steps: int) -> None:
 
 @kernel(
     in_specs=(A.tma_tile("M", "K"), B.tma_tile("K", "N")),
-    out_specs=(Tile("M", "N", bf16, align=16),),  # eight elements per store
+    out_specs=(Tile("M", "N", bf16, align=16),),  # 16 bytes: eight elements per store
     grid=lambda M, N, K: (2 * -(-M // BM), -(-N // BN)),
     cluster=2,
     block=THREADS,
@@ -104,7 +104,7 @@ def gemm(a, b, c):
     tiles = smem.tile(A), smem.tile(B)
     barriers = full, empty, done = smem.mbarrier(STAGES), smem.mbarrier(STAGES), smem.mbarrier(1)
     rank = reg.from_(ptx.sreg("%cluster_ctarank"), u32)
-    row, column = ptx.ctaid_x() * HALF, ptx.ctaid_y() * BN  # the pair's second CTA has the lower half
+    row, column = ptx.ctaid_x() * HALF, ptx.ctaid_y() * BN  # CTA 1 of a pair: lower half
     warp = reg.from_(ptx.special.tid.x(), u32) >> 5
 
     with ptx.if_((warp == 0) & ptx.elect_sync()):
@@ -127,12 +127,12 @@ def gemm(a, b, c):
 
 
 def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return A · B in float64."""
+    """Return A · B, computed by NumPy in float64."""
     return a.astype(np.float64) @ b.astype(np.float64)
 
 
 def main() -> None:
-    """Run on the simulator and print the largest error against float64."""
+    """Run the kernel on the simulator and print its largest error against a float64 reference."""
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((300, 328), (328, 264)))
     expected = reference(a, b)

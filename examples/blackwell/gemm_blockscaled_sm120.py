@@ -32,7 +32,7 @@ from pyptx import Tile, kernel, ptx, reg
 from pyptx.smem import SharedTile
 from pyptx.types import PtxType, b8, b32, e2m1, e4m3, f32, ue4m3, ue8m0
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.blackwell import warp_mma
 from examples.blackwell.warp_mma import BM, DEPTH, STAGES, STEP, WM, WN, Block, Ring, Rows, Warp
@@ -46,7 +46,7 @@ SHARING = 32  # rows whose scale factors share one register of a warp
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """Types of elements and scale factors, and the types that both have in memory.
+    """Types of elements and scale factors, and the types with which arrays store them.
 
     `words` is the number of registers (four scale factors each) per row and stage: one for all steps, or one per step.
     """
@@ -90,7 +90,7 @@ class Scales:
     """Scale factors of a warp's rows of one operand, for the current and the next stage."""
 
     def __init__(self, form: Format, scales, first: Reg, lane: Reg, rows: int) -> None:
-        """Load the scale factors of the first stage: rows from `first`, 32 per register."""
+        """Load the first stage's scale factors of `rows` matrix rows from row `first`; 32 rows share a register."""
         count, width = scales.shape
         (pointer,) = ptx.global_ptrs(scales)
         row = first + (lane & 3) * 8 + (lane >> 2)
@@ -103,7 +103,7 @@ class Scales:
         self._fetch()
 
     def _fetch(self, more: Reg | None = None) -> None:
-        """Load the scale factors of the next stage, if the row is in bounds and `more` is true."""
+        """Load the scale factors of the next stage, if the matrix row is in bounds and `more` is true."""
         for pointer, inside, words in zip(self._at, self._inside, self._next, strict=True):
             ptx.ld(b32, words, ptx.addr(pointer), nc=True, pred=inside if more is None else inside & more)
             ptx.inst.add.s64(pointer, pointer, self._bytes)
@@ -116,7 +116,7 @@ class Scales:
         self._fetch(more)
 
     def of(self, block: int, step: int, rows: int) -> tuple[Reg, tuple[int, int]]:
-        """Return the register, and the byte and lane selectors, of the scale factors of `rows` rows in a step."""
+        """Return the register and the byte and lane selectors of a step's scale factors, for row block `block`."""
         words = self.words[block * rows // SHARING]
         word, byte = (words[0], step) if len(words) == 1 else (words[step], 0)
         return word, (byte, block % (SHARING // rows))
@@ -146,7 +146,7 @@ def consume(form: Format, warp: Warp, ring: Ring, scales: tuple[Scales, Scales],
                     b=right,
                     c=d,
                     kind=form.kind,
-                    scale_vec=f"{form.words}X",  # four per register, for four steps or for one
+                    scale_vec=f"{form.words}X",  # scale factors per row and MMA
                     dtype_scale=form.scale,
                     scale_a=of_a.of(i, step, 16),
                     scale_b=of_b.of(j, step, 8),
@@ -155,7 +155,7 @@ def consume(form: Format, warp: Warp, ring: Ring, scales: tuple[Scales, Scales],
 
 
 def multiply(form: Format, a, b, sa, sb, c) -> None:
-    """Emit the kernel for one format."""
+    """Emit the GEMM kernel of one format."""
     ring, block = Ring(form.tile, form.tile), Block.of(c)
     warp, steps = Warp(block), a.shape[1] // DEPTH
     if a.shape[1] % DEPTH or sa.shape[1] != 4 * form.words * steps:
@@ -225,12 +225,12 @@ def dequantise(form: Format, values: np.ndarray, scales: np.ndarray) -> np.ndarr
 
 
 def reference(form: Format, a, b, sa, sb) -> np.ndarray:
-    """Return C in float64, from the dequantized matrices."""
+    """Return C, computed by NumPy in float64 from the dequantized matrices."""
     return dequantise(form, a, sa) @ dequantise(form, b, sb).T
 
 
 def main() -> None:
-    """Run on the simulator and print the largest errors against float64."""
+    """Run the kernels on the simulator and print their largest errors against a float64 reference."""
     rng = np.random.default_rng(0)
     for name, form, multiplied in (("gemm_mxfp8", MXFP8, gemm_mxfp8), ("gemm_nvfp4", NVFP4, gemm_nvfp4)):
         factors = [quantise(form, rng.standard_normal((rows, 512), dtype=np.float32)) for rows in (200, 136)]

@@ -27,7 +27,7 @@ import numpy as np
 from pyptx import Tile, kernel, ptx, reg
 from pyptx.types import PtxType, e4m3, f32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.blackwell.gemm_highperf_blackwell import Block, Corner, Gemm
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pyptx import TensorSpec
     from pyptx.reg import Reg, RegArray
 
-VECTOR = 4  # scales per 16-byte load
+VECTOR = 4  # f32 scales per 16-byte load
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Fp8Gemm(Gemm):
     b_major: str = field(default="K", init=False)
 
     def kernel(self):
-        """Build the kernel."""
+        """Return the kernel of this tiling."""
         scales = Tile("SA", f32), Tile("SB", f32, align=4 * VECTOR)
 
         @kernel(in_specs=(*self.factors, *scales), out_specs=(self.c_tile.tma_tile("M", "N"),), **self.launch)
@@ -58,12 +58,12 @@ class Fp8Gemm(Gemm):
 
 
 class Fp8Block(Block):
-    """One CTA of a pair that multiplies its accumulators by scales."""
+    """One CTA of a pair that multiplies its accumulators by the scales of A and B."""
 
     def __init__(
         self, plan: Fp8Gemm, a: TensorSpec, b: TensorSpec, c: TensorSpec, scales: tuple[TensorSpec, TensorSpec]
     ) -> None:
-        """Also store the specs of the scales; raise ValueError if an array has neither 1 scale nor one per row."""
+        """Also store the specs of the scales; raise ValueError unless an array has 1 scale or one per row."""
         super().__init__(plan, a, b, c)
         M, N = c.shape
         for name, scale, rows in zip("ab", scales, (M, N), strict=True):
@@ -82,7 +82,7 @@ class Fp8Block(Block):
 
 
 def load_scales(scales: TensorSpec, first: Reg, count: int) -> list[Reg]:
-    """Return `count` scales from index `first`, 1.0 past the end; equal ones if the array has a single scale."""
+    """Return `count` scales from index `first`, 1.0 past the end; all are equal if the array has a single scale."""
     (start,) = ptx.global_ptrs(scales)
     if scales.shape[0] == 1:
         return [ptx.ld(f32, reg.scalar(f32), ptx.addr(start))] * count
@@ -102,13 +102,13 @@ gemm = build_gemm()
 
 
 def reference(a: np.ndarray, b: np.ndarray, scale_a: np.ndarray, scale_b: np.ndarray) -> np.ndarray:
-    """Return C in float64."""
+    """Return C, computed by NumPy in float64."""
     product = a.astype(np.float64) @ b.astype(np.float64).T
     return product * scale_a.astype(np.float64)[:, None] * scale_b.astype(np.float64)
 
 
 def main() -> None:
-    """Run on the simulator and print the largest error against float64."""
+    """Run the kernel on the simulator and print its largest error against a float64 reference."""
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal(shape).astype(ml_dtypes.float8_e4m3fn) for shape in ((300, 656), (264, 656)))
     scales = rng.uniform(0.5, 2, 300).astype(np.float32), np.array([3], np.float32)

@@ -42,7 +42,7 @@ from pyptx import kernel, ptx, reg, smem
 from pyptx.smem import SharedTile
 from pyptx.types import PtxType, b32, bf16, f32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.blackwell.accumulators import VECTOR, chunks
 from examples.blackwell.rings import Ring, first_of_pair
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 PAIR, BOTH = 2, 0b11  # CTAs per pair, and the CTA mask of a pair
 BM, HALF = 256, 128  # rows of C per tile, and per CTA: one per lane of tensor memory
-STORING, PRODUCER, MULTIPLIER = 4, 4, 5  # four warps store; the two after them load and multiply
+STORING, PRODUCER, MULTIPLIER = 4, 4, 5  # warps 0-3 store C, warp 4 loads A and B, warp 5 issues MMAs
 ROWS, COLUMNS = 32, 64  # rows and columns of C that a warp stores at a time
 BUFFERS = 2  # buffers of ROWS x COLUMNS elements per warp
 
@@ -78,7 +78,7 @@ class Cut:
     b_major: str = "MN"
 
     def __post_init__(self) -> None:
-        """Reject columns that fit no accumulator or whose halves are not whole TMA boxes, and sizes that would hang."""
+        """Reject `block_n` that fits no accumulator or whose half is not whole TMA boxes, and sizes that would hang."""
         if self.block_n not in {128, 256}:
             raise ValueError(f"block_n={self.block_n}: 128 or 256")
         if self.stages < 2 or self.band < 1:
@@ -91,29 +91,29 @@ class Cut:
 
     @property
     def a_tile(self) -> SharedTile:
-        """Layout of a CTA's part of A: half of the rows of the pair's tile."""
+        """Layout of a CTA's tiles of A: half of the rows of the pair's tile."""
         return SharedTile(self.dtype, (HALF, self.block_k), stages=self.stages)
 
     @property
     def b_tile(self) -> SharedTile:
-        """Layout of a CTA's part of B: half of the columns of the pair's tile."""
+        """Layout of a CTA's tiles of B: half of the columns of the pair's tile."""
         columns = self.block_n // PAIR
         shape = (columns, self.block_k) if self.b_major == "K" else (self.block_k, columns)
         return SharedTile(self.dtype, shape, major=self.b_major, stages=self.stages)
 
     @property
     def c_tile(self) -> SharedTile:
-        """Layout of the part of C that a warp stores at a time, with one stage per buffer of all warps."""
+        """Layout of the 32 x 64 elements of C that a warp stores at a time, with one stage per buffer of all warps."""
         return SharedTile(bf16, (ROWS, COLUMNS), stages=STORING * BUFFERS)
 
     @property
     def stage_bytes(self) -> int:
-        """Bytes of a stage in a CTA."""
+        """Bytes of a stage (tiles of A and B) in a CTA."""
         return self.a_tile.stage_bytes + self.b_tile.stage_bytes
 
     @property
     def cluster(self) -> int:
-        """CTAs per cluster."""
+        """Number of CTAs per cluster."""
         return PAIR * self.pairs
 
     def extent(self, M: int, N: int) -> tuple[int, int]:
@@ -127,7 +127,7 @@ class Cut:
 
     @property
     def factors(self) -> tuple[Tile, ...]:
-        """Tiles of A, and of B in its memory order."""
+        """Input specs of the kernel: A, and B in its memory order."""
         b_dims = ("N", "K") if self.b_major == "K" else ("K", "N")
         return self.a_tile.tma_tile("M", "K"), self.b_tile.tma_tile(*b_dims)
 
@@ -143,11 +143,11 @@ class Cut:
         }
 
     def block(self, a: TensorSpec, b: TensorSpec, c: TensorSpec) -> Block:
-        """Return the CTA, with its shared memory allocated."""
+        """Return the `Block` that emits the kernel, with its shared memory allocated."""
         return Block(self, a, b, c)
 
     def kernel(self):
-        """Build the kernel."""
+        """Return the kernel of this tiling."""
 
         @kernel(in_specs=self.factors, out_specs=(self.c_tile.tma_tile("M", "N"),), **self.launch)
         def gemm(a, b, c) -> None:
@@ -159,24 +159,24 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Gemm(Cut):
-    """A GEMM on as many CTAs as fit on the device, or on at most `blocks`."""
+    """Tiling of a GEMM on as many CTAs as fit on the device, or on at most `blocks` CTAs."""
 
     blocks: int | None = None
 
     def __post_init__(self) -> None:
-        """Also reject fewer CTAs than a cluster has."""
+        """Also raise ValueError if `blocks` is less than one cluster."""
         Cut.__post_init__(self)
         if self.blocks is not None and self.blocks < self.cluster:
             raise ValueError(f"blocks={self.blocks}: a cluster of {self.cluster}, or more")
 
     def grid(self, M: int, N: int) -> int:
-        """Return the maximum number of CTAs."""
+        """Return the maximum number of CTAs of the grid."""
         blocks = Cut.grid(self, M, N)
         return blocks if self.blocks is None else min(blocks, self.blocks // self.cluster * self.cluster)
 
 
 class Corner(NamedTuple):
-    """First row and first column of C of a CTA's part of a tile."""
+    """First row of C (of A) and first column of C (of B) that a CTA loads for a tile."""
 
     row: Reg
     column: Reg
@@ -185,7 +185,7 @@ class Corner(NamedTuple):
 class Block:
     """One CTA of a pair: its shared memory, and the jobs of its warps.
 
-    All lanes of a warp iterate over the tiles; the elected lane executes work for one thread.
+    All lanes of a warp iterate over the tiles; the elected lane executes the single-thread instructions.
     """
 
     def __init__(self, plan: Cut, a: TensorSpec, b: TensorSpec, c: TensorSpec) -> None:
@@ -194,13 +194,13 @@ class Block:
         self.shared_a, self.shared_b, self.shared_c = (smem.tile(x) for x in (plan.a_tile, plan.b_tile, plan.c_tile))
         self.stages = Ring(plan.stages, fillers=PAIR, emptiers=plan.pairs)
         self.acc = Ring(plan.accumulators, fillers=1, emptiers=PAIR * STORING)
-        self.half = self.rank = ptx.special.cluster_ctarank()  # rank in the pair, and in the cluster
+        self.half = self.rank = ptx.special.cluster_ctarank()  # rank in pair; rank in cluster
         self.both: Reg | int = BOTH
         self.warp = reg.from_(ptx.special.tid.x(), u32) >> 5
         self.elected = ptx.elect_sync()
 
     def run(self) -> None:
-        """Emit the whole kernel."""
+        """Emit the code of the whole kernel."""
         with ptx.if_((self.warp == 0) & self.elected):
             self.begin()
         ptx.cluster.sync()  # makes the mbarriers visible to the other CTAs
@@ -210,11 +210,11 @@ class Block:
 
     @property
     def tensor_columns(self) -> int:
-        """Columns of tensor memory that a CTA needs: here, for its accumulators."""
+        """Number of tensor memory columns that a CTA allocates: here, those of its accumulators."""
         return self.plan.accumulators * self.plan.block_n
 
     def begin(self) -> None:
-        """Prefetch tensor maps, initialize mbarriers, and make these visible to the cluster and TMA, in one thread."""
+        """Prefetch tensor maps, initialize mbarriers, and fence them for the cluster and TMA, in one thread."""
         for tensor in (self.a, self.b, self.c):
             ptx.inst.prefetch.tensormap(ptx.addr(tensor.tma_desc()))
         self.stages.init()
@@ -222,7 +222,7 @@ class Block:
         ptx.fence.mbarrier_init()
 
     def work(self, t) -> None:
-        """Emit the job of each warp."""
+        """Emit the code of each warp, selected by warp index."""
         with ptx.if_(self.warp == PRODUCER):
             self.produce()
         with ptx.if_((self.warp == MULTIPLIER) & (self.half == 0)):
@@ -236,16 +236,16 @@ class Block:
         yield from ptx.range_(ptx.special.clusterid.x(), rows * columns, ptx.special.nclusterid.x())
 
     def corner(self, tile: Reg) -> Corner:
-        """Return the first row and column of this CTA in a tile."""
+        """Return the first row and column of C that this CTA loads for a tile."""
         row, column = place(tile, *self.plan.extent(*self.c.shape), self.plan.band)
         return Corner(row * (BM * self.plan.pairs) + self.rank * HALF, column * self.plan.block_n)
 
     def of_pair(self, barrier: MbarrierRef) -> Reg:
-        """Return the address of an mbarrier in the pair's first CTA, which multiplies: one instruction."""
+        """Return the address of an mbarrier in the pair's first CTA, which issues the MMAs: one instruction."""
         return first_of_pair(barrier)
 
     def produce(self) -> None:
-        """Fill stage after stage, as soon as the MMAs have read the previous contents."""
+        """Copy A and B to stage after stage, each as soon as the MMAs have read its previous tiles."""
         ring = self.stages.filling()
         for tile in self.tiles():
             corner = self.corner(tile)
@@ -258,7 +258,7 @@ class Block:
                     self.fetch(stage, corner, k, full)
 
     def fetch(self, stage: Reg, corner: Corner, k: Reg, full: Reg) -> None:
-        """Copy this CTA's halves, from `k` on, to a stage; the mbarrier of the pair counts their bytes."""
+        """Copy this CTA's halves of A and B, from `k` on, to a stage; the pair's mbarrier `full` counts their bytes."""
         B, at = self.plan.b_tile, (k, corner.row)
         ptx.cp.async_.bulk.tensor_2d(dst=self.shared_a[stage], src=self.a, coord=at, mbar=full, cta_group=2)
         column = corner.column + self.half * B.mn
@@ -268,7 +268,7 @@ class Block:
             ptx.cp.async_.bulk.tensor_2d(dst=shared, src=self.b, coord=at, mbar=full, cta_group=2)
 
     def multiply(self, t) -> None:
-        """Run the MMAs of stage after stage, into the accumulators alternately, each as soon as it has been read."""
+        """Issue the MMAs of stage after stage, into both accumulators alternately, each once its last tile was read."""
         steps, columns = -(-self.a.shape[1] // self.plan.block_k), self.plan.block_n
         first, everyone = self.descriptors(), (1 << self.plan.cluster) - 1
         stages, accumulators = self.stages.emptying(), self.acc.filling()
@@ -287,11 +287,11 @@ class Block:
                 ptx.tcgen05.commit(self.acc.full[accumulator], cta_group=2, multicast_mask=self.both)
 
     def descriptors(self) -> tuple[Reg, ...]:
-        """Return the descriptors of the operands in the first stage."""
+        """Return the shared memory descriptors of A and B in the first stage."""
         return ptx.tcgen05.descriptor(self.shared_a), ptx.tcgen05.descriptor(self.shared_b)
 
     def products(self, d, first: Sequence[Reg], stage: Reg, *, adds: Reg) -> None:
-        """Issue the MMAs of one stage; the first of them overwrites `d` if `adds` is false."""
+        """Issue the MMAs of one stage; the first MMA overwrites `d` if `adds` is false."""
         A, B = self.plan.a_tile, self.plan.b_tile
         a = ptx.tcgen05.advance(first[0], A.stage_bytes, times=stage)
         b = ptx.tcgen05.advance(first[1], B.stage_bytes, times=stage)
@@ -311,7 +311,7 @@ class Block:
             )
 
     def store(self, t) -> None:
-        """Round one accumulator after the other, and store each warp's 32 rows by TMA, 64 columns at a time."""
+        """Round tile after tile of accumulators, and store each warp's 32 rows by TMA, 64 columns at a time."""
         columns, pairs = self.plan.block_n, reg.array(b32, COLUMNS // 2)
         accumulators = self.acc.emptying()
         for tile in self.tiles():
@@ -330,10 +330,10 @@ class Block:
         ptx.cp.async_.bulk.wait_group(0)
 
     def scale(self, acc: RegArray, at: Corner) -> None:
-        """Change the accumulators of each thread's row before they are rounded: here, leave them unchanged."""
+        """Scale the accumulators of each thread's row before they are rounded; here, leave them unchanged."""
 
     def release(self, empty: MbarrierRef) -> None:
-        """Signal the multiplying warp, which is in the pair's first CTA, that this warp has loaded its accumulators."""
+        """Signal the MMA warp in the pair's first CTA that this warp has loaded its accumulators."""
         ptx.tcgen05.fence_before_thread_sync()
         ptx.bar.warp.sync()
         ptx.mbarrier.arrive_cluster(self.of_pair(empty), pred=self.elected)
@@ -341,7 +341,7 @@ class Block:
     def write(self, pairs: RegArray, buffer: int, at: Corner) -> None:
         """Write 64 columns of each thread's row to one of the warp's buffers, and store them by TMA."""
         lane, number = ptx.special.laneid(), self.warp * BUFFERS + buffer
-        ptx.cp.async_.bulk.wait_group(BUFFERS - 1, read=True)  # TMA has read the previous contents of this buffer
+        ptx.cp.async_.bulk.wait_group(BUFFERS - 1, read=True)  # TMA has read this buffer's previous tile
         ptx.bar.warp.sync()
         for i in range(0, COLUMNS, VECTOR):
             ptx.st(b32, self.shared_c.address(number, lane, i), pairs[i // 2 : (i + VECTOR) // 2], space="shared")
@@ -362,12 +362,12 @@ gemm = build_gemm()
 
 
 def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return A · B in float64."""
+    """Return A · B, computed by NumPy in float64."""
     return a.astype(np.float64) @ b.astype(np.float64)
 
 
 def main() -> None:
-    """Run on the simulator and print the largest error against float64."""
+    """Run the kernel on the simulator and print its largest error against a float64 reference."""
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((600, 328), (328, 520)))
     expected = reference(a, b)

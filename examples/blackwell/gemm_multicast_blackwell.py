@@ -28,7 +28,7 @@ from pyptx import ptx, reg
 from pyptx.smem import SharedTile
 from pyptx.types import u16, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.blackwell.gemm_highperf_blackwell import BOTH, Block, Corner, Gemm
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg
     from pyptx.smem import MbarrierRef
 
-PAIRS, ALIKE = 2, 0b0101  # CTA pairs per cluster; mask of the first CTA of each pair
+PAIRS, ALIKE = 2, 0b0101  # CTA pairs per cluster; CTA mask of ranks 0 and 2, the first CTA of each pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class SharingGemm(Gemm):
     pairs: ClassVar[int] = PAIRS
 
     def __post_init__(self) -> None:
-        """Also reject tiles in which a quarter of the columns is not one TMA box."""
+        """Also raise ValueError for tiles in which a quarter of the columns is not one TMA box."""
         Gemm.__post_init__(self)
         if self.block_n % 256:
             raise ValueError(f"block_n={self.block_n}: 256")
@@ -61,12 +61,12 @@ class SharingGemm(Gemm):
 
     @property
     def factors(self) -> tuple[Tile, ...]:
-        """Tiles of A, and of B in its memory order, with boxes of the loaded parts."""
+        """Input specs: A, and B in its memory order, with TMA boxes of the parts that a CTA loads."""
         b_dims = ("N", "K") if self.b_major == "K" else ("K", "N")
         return self.a_tile.tma_tile("M", "K"), self.b_part.tma_tile(*b_dims)
 
     def block(self, a: TensorSpec, b: TensorSpec, c: TensorSpec) -> Block:
-        """Return the CTA, with its shared memory allocated."""
+        """Return the `Block` that emits the kernel, with its shared memory allocated."""
         return SharingBlock(self, a, b, c)
 
 
@@ -76,22 +76,22 @@ class SharingBlock(Block):
     plan: SharingGemm
 
     def __init__(self, plan: SharingGemm, a: TensorSpec, b: TensorSpec, c: TensorSpec) -> None:
-        """Also compute the CTA's pair, the part of B that it loads, its address, and the CTAs that receive it."""
+        """Also compute the CTA's pair, the part of B that it loads, that part's address, and the receiving CTAs."""
         Block.__init__(self, plan, a, b, c)
         B, part = plan.b_tile, plan.b_part
         self.half, pair = self.rank & 1, self.rank >> 1
-        self.first = self.rank - self.half  # first CTA of the pair
+        self.first = self.rank - self.half  # rank of the pair's first CTA
         self.both = mask(BOTH, self.first)
         self.alike = mask(ALIKE, self.half)
         self.share = self.half * B.mn + pair * part.mn
         self.target = reg.from_(self.shared_b, u32) + pair * part.stage_bytes
 
     def of_pair(self, barrier: MbarrierRef) -> Reg:
-        """Return the address of an mbarrier in the pair's first CTA, which multiplies: one instruction."""
+        """Return the address of an mbarrier in the pair's first CTA, which issues the MMAs: one instruction."""
         return ptx.cluster.map_shared_u32(barrier, self.first)
 
     def fetch(self, stage: Reg, corner: Corner, k: Reg, full: Reg) -> None:
-        """Copy this CTA's half of A, and its part of B to the CTAs of both pairs that need it."""
+        """Copy this CTA's half of A to itself, and its part of B to the CTAs with its index in both pairs."""
         B, part, at = self.plan.b_tile, self.plan.b_part, (k, corner.row)
         ptx.cp.async_.bulk.tensor_2d(dst=self.shared_a[stage], src=self.a, coord=at, mbar=full, cta_group=2)
         column = corner.column + self.share
@@ -99,14 +99,14 @@ class SharingBlock(Block):
             dst=ptx.addr(self.target + stage * B.stage_bytes),
             src=self.b,
             coord=(k, column) if part.major == "K" else (column, k),
-            mbar=full,  # and signals the mbarrier at the same offset in the other pair
+            mbar=full,  # multicast also signals the mbarrier at this offset in the other pair
             cta_group=2,
             multicast_mask=self.alike,
         )
 
 
 def mask(blocks: int, by: Reg) -> Reg:
-    """Return the mask of some CTAs, shifted left by `by`: three instructions."""
+    """Return the 16-bit CTA mask `blocks` << `by`: three instructions."""
     return ptx.cvt(u16, u32, reg.scalar(u16), reg.from_(blocks, u32) << by)
 
 
@@ -120,12 +120,12 @@ gemm = build_gemm()
 
 
 def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return A · B in float64."""
+    """Return A · B, computed by NumPy in float64."""
     return a.astype(np.float64) @ b.astype(np.float64)
 
 
 def main() -> None:
-    """Run on the simulator and print the largest error against float64."""
+    """Run the kernel on the simulator and print its largest error against a float64 reference."""
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((600, 328), (328, 520)))
     expected = reference(a, b)

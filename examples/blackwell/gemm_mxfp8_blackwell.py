@@ -24,7 +24,7 @@ import numpy as np
 from pyptx import kernel
 from pyptx.types import PtxType, e4m3, ue8m0
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.blackwell.block_scaled import ScaledBlock, ScaledGemm
 from examples.blackwell.quantise_mxfp8 import BLOCK, dequantised, quantise
@@ -42,7 +42,7 @@ class Mxfp8Gemm(ScaledGemm):
     scale_type: ClassVar[PtxType] = ue8m0
 
     def kernel(self):
-        """Build the kernel."""
+        """Return the kernel of this tiling."""
         given = *self.factors, *self.scale_tiles
 
         @kernel(in_specs=given, out_specs=(self.c_tile.tma_tile("M", "N"),), **self.launch)
@@ -63,12 +63,12 @@ gemm = build_gemm()
 
 
 def reference(a: np.ndarray, b: np.ndarray, scale_a: np.ndarray, scale_b: np.ndarray) -> np.ndarray:
-    """Return C in float64, from the dequantized matrices."""
+    """Return C, computed by NumPy in float64 from the dequantized matrices."""
     return dequantised(a, scale_a) @ dequantised(b, scale_b).T
 
 
 def main() -> None:
-    """Quantize two matrices and multiply, on the simulator; print the largest error against float64."""
+    """Quantize two matrices and multiply them on the simulator; print the largest error against float64."""
     rng = np.random.default_rng(0)
     given = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((300, 416), (264, 416)))
     (a, scale_a), (b, scale_b) = map(quantise, given)

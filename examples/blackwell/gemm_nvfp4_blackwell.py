@@ -27,7 +27,7 @@ import numpy as np
 from pyptx import Tile, kernel, ptx, reg
 from pyptx.types import PtxType, b8, e2m1, f32, ue4m3
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.blackwell.block_scaled import ScaledBlock, ScaledGemm
 from examples.blackwell.quantise_nvfp4 import BLOCK, dequantised, quantise
@@ -51,7 +51,7 @@ class Nvfp4Gemm(ScaledGemm):
     scale_type: ClassVar[PtxType] = ue4m3
 
     def kernel(self):
-        """Build the kernel; H is K / 2."""
+        """Return the kernel of this tiling; H is K / 2."""
         factors = self.a_tile.tma_tile("M", "H"), self.b_tile.tma_tile("N", "H")
         given = *factors, *self.scale_tiles, Tile(1, f32), Tile(1, f32)
 
@@ -80,7 +80,7 @@ class Nvfp4Block(ScaledBlock):
         self.whole = whole
 
     def scale(self, acc: RegArray, at: Corner) -> None:
-        """Multiply the accumulators by the scale factors of both matrices."""
+        """Multiply a thread's accumulators by the scale factors of both matrices."""
         del at
         factors = (ptx.ld(f32, reg.scalar(f32), ptx.addr(each)) for each in ptx.global_ptrs(*self.whole))
         common = next(factors) * next(factors)
@@ -98,12 +98,12 @@ gemm = build_gemm()
 
 
 def reference(a, b, scale_a, scale_b, whole_a, whole_b) -> np.ndarray:
-    """Return C in float64, from the dequantized matrices."""
+    """Return C, computed by NumPy in float64 from the dequantized matrices."""
     return dequantised(a, scale_a, whole_a) @ dequantised(b, scale_b, whole_b).T
 
 
 def main() -> None:
-    """Quantize two matrices and multiply, on the simulator; print the largest error against float64."""
+    """Quantize two matrices and multiply them on the simulator; print the largest error against float64."""
     rng = np.random.default_rng(0)
     given = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((300, 416), (264, 416)))
     quantised = [each for pair in zip(*map(quantise, given), strict=True) for each in pair]

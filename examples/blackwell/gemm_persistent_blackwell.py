@@ -34,7 +34,7 @@ import numpy as np
 from pyptx import ptx, reg, smem
 from pyptx.types import b32, b128, pred, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.blackwell.gemm_highperf_blackwell import PAIR, STORING, Block, Cut
 from examples.blackwell.rings import Ring, first_of_pair
@@ -48,18 +48,18 @@ if TYPE_CHECKING:
 
 ASKING = STORING + 2  # index of the warp that requests tiles, after the warps that load and multiply
 RESPONSES, RESPONSE_BYTES = 2, 16
-READERS = PAIR * (STORING + 1) + 2  # warps of both CTAs that store and load, and the two that multiply and request
+READERS = PAIR * (STORING + 1) + 2  # warps that read a response: storing, loading, MMA, requesting
 
 
 @dataclass(frozen=True, slots=True)
 class Taking(Cut):
-    """A GEMM whose pairs take over the tiles of pairs that have not been launched."""
+    """Tiling of a GEMM whose CTA pairs take over the tiles of pairs that have not been launched."""
 
     warps: ClassVar[int] = ASKING + 1
     persistent: ClassVar[int] = 0
 
     def block(self, a: TensorSpec, b: TensorSpec, c: TensorSpec) -> Block:
-        """Return the CTA, with its shared memory and the responses allocated."""
+        """Return the `Block` that emits the kernel, with its shared memory and the responses allocated."""
         return TakingBlock(self, a, b, c)
 
 
@@ -84,7 +84,7 @@ class TakingBlock(Block):
             self.ask()
 
     def tiles(self) -> Iterator[Reg]:
-        """Yield the index of the pair's own tile, and then of each tile that it takes over, in all lanes of a warp."""
+        """Yield the index of the pair's own tile, then of each tile that the pair takes over, in all warp lanes."""
         ring, tile = self.responses.emptying(), reg.from_(ptx.special.clusterid.x(), u32)
         response, more = reg.scalar(b128), reg.scalar(pred)
         with ptx.loop(pred=more):
@@ -95,7 +95,7 @@ class TakingBlock(Block):
             self.hand_back(self.responses.empty[place])
             ptx.clusterlaunchcontrol.query_cancel.is_canceled(response, more)
             ptx.clusterlaunchcontrol.query_cancel.get_first_ctaid(response, tile, dimension="x")
-            tile //= PAIR  # from the index of a CTA, which is undefined if no tile is left
+            tile //= PAIR  # CTA index to pair index; undefined if no tile is left
 
     def hand_back(self, empty: MbarrierRef) -> None:
         """Release the response that this warp has read, so that the next one can overwrite it."""
@@ -104,7 +104,7 @@ class TakingBlock(Block):
         ptx.mbarrier.arrive_cluster(first_of_pair(empty), sem="release", scope="cluster", pred=self.elected)
 
     def ask(self) -> None:
-        """Request the next tile for each tile of the pair, until none is left."""
+        """Request a further tile for each tile of the pair, until no tile is left."""
         ring = self.responses.filling()
         for _ in self.tiles():
             place, phase = ring.advance()
@@ -127,12 +127,12 @@ gemm = build_gemm()
 
 
 def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return A · B in float64."""
+    """Return A · B, computed by NumPy in float64."""
     return a.astype(np.float64) @ b.astype(np.float64)
 
 
 def main() -> None:
-    """Run on the simulator and print the largest error against float64."""
+    """Run the kernel on the simulator and print its largest error against a float64 reference."""
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((600, 328), (328, 520)))
     expected = reference(a, b)

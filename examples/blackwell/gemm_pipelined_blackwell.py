@@ -33,7 +33,7 @@ from pyptx import Tile, kernel, ptx, reg, smem
 from pyptx.smem import SharedTile
 from pyptx.types import bf16, f32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.blackwell import accumulators
 
@@ -43,13 +43,13 @@ if TYPE_CHECKING:
 BM, BN, BK, STAGES = 128, 256, 64, 4
 A = SharedTile(bf16, (BM, BK), stages=STAGES)
 B = SharedTile(bf16, (BK, BN), major="MN", stages=STAGES)
-PRODUCER, MULTIPLIER, THREADS = 4, 5, 192  # two warps after the four that store
+PRODUCER, MULTIPLIER, THREADS = 4, 5, 192  # warps 0-3 store C, warp 4 loads, warp 5 multiplies
 
 
 def produce(maps, tiles, barriers, row: Reg, column: Reg) -> None:
-    """Fill stage after stage, as soon as the MMAs have read the previous contents."""
+    """Copy A and B to stage after stage, each as soon as the MMAs have read its previous tiles."""
     (a, b), (sA, sB), (full, empty) = maps, tiles, barriers
-    ring = ptx.pipeline(STAGES, phase=reg.scalar(u32, init=1))  # initially, all stages are empty
+    ring = ptx.pipeline(STAGES, phase=reg.scalar(u32, init=1))  # phase 1: initially, all stages are empty
     for k in ptx.range_(0, a.shape[1], BK):
         stage, phase = ring.advance()
         ptx.mbarrier.wait(empty[stage], phase)
@@ -62,7 +62,7 @@ def produce(maps, tiles, barriers, row: Reg, column: Reg) -> None:
 
 
 def multiply(t, tiles, barriers, steps: int) -> None:
-    """Issue the MMAs of stage after stage, as soon as both tiles are loaded; each commit frees a stage."""
+    """Issue the MMAs of stage after stage, as soon as its tiles of A and B are loaded; each commit frees a stage."""
     (sA, sB), (full, empty, done) = tiles, barriers
     a0, b0 = ptx.tcgen05.descriptor(sA), ptx.tcgen05.descriptor(sB)
     ring = ptx.pipeline(STAGES)
@@ -92,7 +92,7 @@ def multiply(t, tiles, barriers, steps: int) -> None:
 
 @kernel(
     in_specs=(A.tma_tile("M", "K"), B.tma_tile("K", "N")),
-    out_specs=(Tile("M", "N", bf16, align=16),),  # eight elements per store
+    out_specs=(Tile("M", "N", bf16, align=16),),  # 16 bytes: eight elements per store
     grid=lambda M, N, K: (-(-M // BM), -(-N // BN)),
     block=THREADS,
     arch="sm_100a",
@@ -123,12 +123,12 @@ def gemm(a, b, c):
 
 
 def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return A · B in float64."""
+    """Return A · B, computed by NumPy in float64."""
     return a.astype(np.float64) @ b.astype(np.float64)
 
 
 def main() -> None:
-    """Run on the simulator and print the largest error against float64."""
+    """Run the kernel on the simulator and print its largest error against a float64 reference."""
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((200, 328), (328, 264)))
     expected = reference(a, b)

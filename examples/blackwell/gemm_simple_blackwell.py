@@ -26,7 +26,7 @@ from pyptx import Tile, kernel, ptx, reg, smem
 from pyptx.smem import SharedTile
 from pyptx.types import bf16, f32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.blackwell import accumulators
 
@@ -39,7 +39,7 @@ B = SharedTile(bf16, (BK, BN), major="MN")
 
 
 def produce_and_multiply(t, maps, tiles, barriers, row: Reg, column: Reg) -> None:
-    """Do everything in one thread: load a tile of each operand, multiply, wait, and repeat."""
+    """For each step of K, in one thread: load a tile of A and one of B, issue the MMAs, wait for their completion."""
     (a, b), (sA, sB), (full, done) = maps, tiles, barriers
     phase = reg.scalar(u32, init=0)
     for k in ptx.range_(0, a.shape[1], BK):
@@ -69,7 +69,7 @@ def produce_and_multiply(t, maps, tiles, barriers, row: Reg, column: Reg) -> Non
 
 @kernel(
     in_specs=(A.tma_tile("M", "K"), B.tma_tile("K", "N")),
-    out_specs=(Tile("M", "N", bf16, align=16),),  # eight elements per store
+    out_specs=(Tile("M", "N", bf16, align=16),),  # 16 bytes: eight elements per store
     grid=lambda M, N, K: (-(-N // BN), -(-M // BM)),
     block=128,
     arch="sm_100a",
@@ -89,19 +89,19 @@ def gemm(a, b, c):
     with ptx.tmem.alloc(BN, when=warp == 0, relinquish=True) as t:
         with ptx.if_(leader):
             produce_and_multiply(t, (a, b), tiles, barriers, row, column)
-        ptx.bar.sync()  # the accumulators are complete
+        ptx.bar.sync()  # the last MMA is complete
         ptx.tcgen05.fence_after_thread_sync()
         accumulators.store(t, c, warp, row + ptx.special.tid.x(), column)
     ptx.ret()
 
 
 def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return A · B in float64."""
+    """Return A · B, computed by NumPy in float64."""
     return a.astype(np.float64) @ b.astype(np.float64)
 
 
 def main() -> None:
-    """Run on the simulator and print the largest error against float64."""
+    """Run the kernel on the simulator and print its largest error against a float64 reference."""
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((200, 136), (136, 72)))
     expected = reference(a, b)

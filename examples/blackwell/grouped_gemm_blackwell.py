@@ -30,7 +30,7 @@ import numpy as np
 from pyptx import Tile, kernel, ptx, reg
 from pyptx.types import b32, bf16, s32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.blackwell.accumulators import VECTOR
 from examples.blackwell.gemm_highperf_blackwell import BM, COLUMNS, HALF, PAIR, ROWS, Block, Corner, Gemm
@@ -54,7 +54,7 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GroupedGemm(Gemm):
-    """Tiling of the GEMMs, on as many CTAs as fit on the device, or on at most `blocks`."""
+    """Tiling of the groups' GEMMs, on as many CTAs as fit on the device, or on at most `blocks` CTAs."""
 
     b_major: str = field(default="MN", init=False)
 
@@ -64,7 +64,7 @@ class GroupedGemm(Gemm):
         return blocks if self.blocks is None else min(blocks, self.blocks // PAIR * PAIR)
 
     def kernel(self):
-        """Build the kernel."""
+        """Return the kernel of this tiling."""
         x, w = self.a_tile.tma_tile("T", "K"), self.b_tile.tma_tile("G", "K", "N")
         y = self.c_tile.tma_tile("T", "N")
 
@@ -85,7 +85,7 @@ class GroupedBlock(Block):
         self.ends = ends
 
     def tiles(self) -> Iterator[Rows]:
-        """Yield this CTA's rows of every tile of the pair."""
+        """Yield this CTA's part (`Rows`) of every tile of the pair."""
         (G,), (pe,) = self.ends.shape, ptx.global_ptrs(self.ends)
         columns = -(-self.c.shape[1] // self.plan.block_n)
         pairs = reg.from_(ptx.special.nclusterid.x(), u32)
@@ -107,7 +107,7 @@ class GroupedBlock(Block):
                 ptx.ld(u32, end, ptx.addr(pe + group * 4))
 
     def corner(self, tile: Rows) -> Rows:
-        """Return the tile itself: it contains this CTA's first row and column."""
+        """Return the tile itself, which contains this CTA's first row and column."""
         return tile
 
     def fetch(self, stage: Reg, corner: Rows, k: Reg, full: Reg) -> None:
@@ -121,7 +121,7 @@ class GroupedBlock(Block):
             ptx.cp.async_.bulk.tensor_3d(dst=shared, src=self.b, coord=at, mbar=full, cta_group=2)
 
     def write(self, pairs: RegArray, buffer: int, at: Rows) -> None:
-        """Store 64 columns of 32 rows: by TMA if the group has all of the rows, else row by row."""
+        """Store 64 columns of a warp's 32 rows of Y: by TMA if all rows belong to the group, else row by row."""
         with ptx.if_(at.row + ROWS <= at.end):
             super().write(pairs, buffer, Corner(at.row, at.column))
         with ptx.else_():
@@ -143,13 +143,13 @@ grouped_gemm = build_grouped_gemm()
 
 
 def reference(x: np.ndarray, w: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Return Y in float64."""
+    """Return Y, computed by NumPy in float64."""
     parts = np.split(x.astype(np.float64), ends[:-1])
     return np.concatenate([part @ w[g].astype(np.float64) for g, part in enumerate(parts)])
 
 
 def main() -> None:
-    """Run on the simulator and print the largest error against float64."""
+    """Run the kernel on the simulator and print its largest error against a float64 reference."""
     rng = np.random.default_rng(0)
     ends = np.cumsum([130, 0, 7, 200], dtype=np.int32)
     x, w = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((337, 136), (4, 136, 264)))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from pyptx import Tile, kernel
 from pyptx.types import PtxType, f32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.hopper import layer_norm as hopper
 from examples.rows.plans import BLACKWELL, Plan
@@ -43,7 +43,7 @@ def layer_norm(X, W, Bias, Y, *, eps: float = 1e-5):
 
 
 def layer_norm_for(N: int, dtype: PtxType = f32, plan: Plan | None = None) -> Kernel[tuple[Tile]]:
-    """Return the kernel `layer_norm(X, W, Bias, *, eps=1e-5)` for rows of N elements, with the plan for that length.
+    """Return the kernel `layer_norm(X, W, Bias, *, eps=1e-5)` for rows of N elements, with the `Plan` for that length.
 
     The limits are those of the Hopper kernel. Rows that are multiples of 32 bytes must be aligned to 32 bytes; a plan
     whose target has `widest=16` supports smaller alignments.
@@ -52,7 +52,7 @@ def layer_norm_for(N: int, dtype: PtxType = f32, plan: Plan | None = None) -> Ke
 
 
 def main() -> None:
-    """Run on the simulator and print the largest errors against float64."""
+    """Run the kernels on the simulator and print their largest errors against a float64 reference."""
     hopper.report(layer_norm, layer_norm_for)
 
 

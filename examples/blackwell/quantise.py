@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from pyptx import Kernel, Tile, kernel, ptx, reg, smem
 from pyptx.types import PtxType, bf16, f32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.blackwell import scales
 from examples.rows.vectors import Vector
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from pyptx import TensorSpec
     from pyptx.reg import Reg
 
-GROUP = 16  # elements per thread
+GROUP = 16  # elements of a row per thread
 THREADS = 256
 WARPS = THREADS // 32
-ACCESS = 32  # bytes of a load
+ACCESS = 32  # bytes of one global load
 BLOCKS = 8 * 148  # CTAs that compute the largest magnitude: eight per SM of a B200
 
 
@@ -51,7 +51,7 @@ class Group:
 
     @classmethod
     def mine(cls, shape: Sequence[int], block: int) -> Group:
-        """Return this thread's group; groups cover all blocks with scale factors, also past the edges."""
+        """Return this thread's group; groups cover all blocks with scale factors, also past the edges of the matrix."""
         M, K = shape
         _, words = scales.extent(M, K // block)
         groups = words * scales.WORD * block // GROUP  # groups per row
@@ -67,7 +67,7 @@ class Group:
 
 
 def threads(M: int, K: int, block: int) -> int:
-    """Return the number of CTAs with one thread per group of all blocks with scale factors, also past the edges."""
+    """Return the number of CTAs: one thread per group of all blocks with scale factors, also past the edges."""
     rows, words = scales.extent(M, K // block)
     return rows * scales.ROWS * words * scales.WORD * block // GROUP // THREADS
 
@@ -88,7 +88,7 @@ def magnitude(values: Sequence[Reg]) -> Reg:
 
 
 def nothing(value: Reg) -> Reg:
-    """Return 0, or NaN if the value is infinite or NaN: adding the result to a number keeps it or makes it NaN."""
+    """Return 0, or NaN if `value` is infinite or NaN: a number plus the result is the number itself, or NaN."""
     return value * 0.0
 
 
@@ -139,7 +139,7 @@ def _take(found: Reg, values: Sequence[Reg]) -> None:
 
 
 def largest(x, dtype: PtxType = bf16):
-    """Return the largest finite magnitude of a matrix, as an array of one f32: first per CTA, then over the CTAs."""
+    """Return the largest finite magnitude of a matrix, as an array of one f32: first per CTA, then over CTAs."""
     flat = x.reshape(-1)
     parts = largest_of(dtype)(flat, P=min(-(-flat.shape[0] // (GROUP * THREADS)), BLOCKS))
     return largest_of(f32)(parts, P=1)

@@ -22,7 +22,7 @@ import numpy as np
 from pyptx import Kernel, Tile, kernel, ptx, reg
 from pyptx.types import PtxType, b16, b32, bf16, e4m3, e4m3x2, f32, u8, u32, ue8m0x2
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.blackwell import scales
 from examples.blackwell.quantise import ACCESS, GROUP, THREADS, Group, magnitude, nothing, threads
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
     from pyptx.reg import Reg
 
-BLOCK = 32  # elements that share a scale factor
+BLOCK = 32  # elements of a row that share a scale factor
 LARGEST = 448.0  # of e4m3
 EXPONENT, BIAS = 23, 127  # lowest bit and bias of the f32 exponent; ue8m0 stores the same exponent
 
 
 def scale_of(size: Reg) -> tuple[Reg, Reg]:
-    """Return the code of a block's scale factor, and the factor for its elements; `size` is its largest magnitude.
+    """Return a block's scale factor as a ue8m0 code, and its reciprocal; `size` is the block's largest magnitude.
 
     A ue8m0 is an exponent, so 2 * BIAS minus it is the exponent of its reciprocal.
     """
@@ -51,7 +51,7 @@ def scale_of(size: Reg) -> tuple[Reg, Reg]:
 
 
 def rounded(values: Sequence[Reg], factor: Reg) -> list[Reg]:
-    """Return the elements in e4m3, four per word."""
+    """Return `values` times `factor`, rounded to e4m3, four per word."""
     words = []
     for first in range(0, len(values), 4):
         low, high = (reg.scalar(b16) for _ in range(2))
@@ -91,14 +91,14 @@ def mxfp8_of(dtype: PtxType) -> Kernel[tuple[Tile, Tile]]:
 
 
 def quantise(x, dtype: PtxType = bf16):
-    """Return a matrix in e4m3, and its scale factors in the layout of `scales`."""
+    """Return a matrix quantized to e4m3, and its scale factors in the layout of `scales`."""
     M, K = x.shape
     R, C = scales.extent(M, K // BLOCK)
     return mxfp8_of(dtype)(x, R=R, C=C)
 
 
 def dequantised(data: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Return the values of a quantized matrix in float64."""
+    """Return the dequantized matrix, elements times scale factors, in float64."""
     M, K = data.shape
     codes = scales.rows_of(scale, M, K // BLOCK)
     powers = codes.view(ml_dtypes.float8_e8m0fnu).astype(np.float64)
@@ -106,12 +106,12 @@ def dequantised(data: np.ndarray, scale: np.ndarray) -> np.ndarray:
 
 
 def reference(x: np.ndarray) -> np.ndarray:
-    """Return the matrix itself in float64, which the quantized values approximate."""
+    """Return the unquantized matrix in float64, which the dequantized values approximate."""
     return x.astype(np.float64)
 
 
 def main() -> None:
-    """Run on the simulator and print the largest error, relative to the largest magnitude of its block."""
+    """Quantize on the simulator; print the largest error relative to the largest magnitude of the element's block."""
     x = np.random.default_rng(0).standard_normal((300, 416)).astype(ml_dtypes.bfloat16)
     errors = np.abs(dequantised(*quantise(x)) - reference(x)).reshape(300, -1, BLOCK)
     sizes = np.abs(reference(x)).reshape(errors.shape)

@@ -24,7 +24,7 @@ import numpy as np
 from pyptx import Kernel, Tile, kernel, ptx, reg
 from pyptx.types import PtxType, b8, b16, b32, bf16, e2m1x2, e4m3x2, f16x2, f32, u8, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.blackwell import scales
 from examples.blackwell.quantise import ACCESS, GROUP, THREADS, Group, largest, magnitude, nothing, threads
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     from pyptx import TensorSpec
     from pyptx.reg import Reg
 
-BLOCK = 16  # elements that share a scale factor; one thread holds all of them
+BLOCK = 16  # elements of a row that share a scale factor; one thread holds them
 LARGEST, LARGEST_SCALE = 6.0, 448.0  # maximum of e2m1, and of e4m3
-SMALLEST = 2.0**-117  # least scale factor of a matrix: its product with 2^-9, the smallest e4m3, has a reciprocal
+SMALLEST = 2.0**-117  # least matrix scale: times 2^-9, the smallest e4m3, it has a finite reciprocal
 DIGITS = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])  # by code
 
 
 def matrix_scale(size: TensorSpec) -> Reg:
-    """Return the scale factor of a matrix from its largest magnitude, which is in memory."""
+    """Return the scale factor of a matrix from its largest magnitude, which it loads from `size`."""
     (psize,) = ptx.global_ptrs(size)
     scale = reg.scalar(f32)
     ptx.ld(f32, scale, ptx.addr(psize))
@@ -50,7 +50,7 @@ def matrix_scale(size: TensorSpec) -> Reg:
 
 
 def scale_of(size: Reg, whole: Reg) -> tuple[Reg, Reg]:
-    """Return the code of a block's scale factor, and the factor for its elements; `size` is its largest magnitude.
+    """Return a block's scale factor as an e4m3 code, and its elements' multiplier; `size` is the largest magnitude.
 
     `whole` is the scale factor of the matrix.
     """
@@ -65,19 +65,19 @@ def scale_of(size: Reg, whole: Reg) -> tuple[Reg, Reg]:
 
 
 def low_half(pair: Reg) -> Reg:
-    """Return the lower half of a register."""
+    """Return the lower 16 bits of a 32-bit register."""
     low, high = (reg.scalar(b16) for _ in range(2))
     ptx.mov(b32, [low, high], pair)
     return low
 
 
 def reciprocal(value: Reg) -> Reg:
-    """Return 1 / value, correctly rounded."""
+    """Return 1 / `value`, rounded to nearest."""
     return ptx.inst.rcp.rn.f32(reg.scalar(f32), value)
 
 
 def rounded(values: Sequence[Reg], factor: Reg) -> list[Reg]:
-    """Return the elements in e2m1, eight per word, the first in the lowest bits."""
+    """Return `values` times `factor`, rounded to e2m1, eight per word, the first in the lowest bits."""
     words = []
     for first in range(0, len(values), 8):
         pairs = [reg.scalar(e2m1x2) for _ in range(4)]
@@ -117,14 +117,14 @@ def nvfp4_of(dtype: PtxType) -> Kernel[tuple[Tile, Tile, Tile]]:
 
 
 def quantise(x, dtype: PtxType = bf16):
-    """Return a matrix in e2m1, two per byte, its scale factors in the layout of `scales`, and that of the matrix."""
+    """Return a matrix in e2m1 (two per byte), its blocks' scale factors in the layout of `scales`, and its own."""
     M, K = x.shape
     R, C = scales.extent(M, K // BLOCK)
     return nvfp4_of(dtype)(x, largest(x, dtype), H=K // 2, R=R, C=C)
 
 
 def dequantised(data: np.ndarray, scale: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """Return the values of a quantized matrix in float64."""
+    """Return the dequantized matrix, elements times scale factors, in float64."""
     M, K = data.shape[0], data.shape[1] * 2
     codes = np.stack((data & 15, data >> 4), axis=2).reshape(M, K)
     factors = scales.rows_of(scale, M, K // BLOCK).view(ml_dtypes.float8_e4m3fn).astype(np.float64)
@@ -132,12 +132,12 @@ def dequantised(data: np.ndarray, scale: np.ndarray, whole: np.ndarray) -> np.nd
 
 
 def reference(x: np.ndarray) -> np.ndarray:
-    """Return the matrix itself in float64, which the quantized values approximate."""
+    """Return the unquantized matrix in float64, which the dequantized values approximate."""
     return x.astype(np.float64)
 
 
 def main() -> None:
-    """Run on the simulator and print the largest error, relative to the largest magnitude of its block."""
+    """Quantize on the simulator; print the largest error relative to the largest magnitude of the element's block."""
     x = np.random.default_rng(0).standard_normal((300, 416)).astype(ml_dtypes.bfloat16)
     errors = np.abs(dequantised(*quantise(x)) - reference(x)).reshape(300, -1, BLOCK)
     sizes = np.abs(reference(x)).reshape(errors.shape)

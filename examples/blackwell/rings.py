@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Ring:
-    """Stages that are filled and emptied alternately, with a `full` and an `empty` mbarrier each.
+    """Pipeline stages, each with an mbarrier `full` and an mbarrier `empty`, whose phases alternate.
 
     A phase of `full` completes after `fillers` arrivals and all expected bytes, a phase of `empty` after `emptiers`
     arrivals.
@@ -31,11 +31,11 @@ class Ring:
             ptx.mbarrier.init(empty, self.emptiers)
 
     def filling(self):
-        """Return the pipeline position of a filler, which starts with all stages empty: two instructions."""
+        """Return the pipeline position of a warp that fills stages, all empty at first: two instructions."""
         return ptx.pipeline(self.count, phase=reg.scalar(u32, init=1))
 
     def emptying(self):
-        """Return the pipeline position of an emptier: two instructions."""
+        """Return the pipeline position of a warp that empties stages: two instructions."""
         return ptx.pipeline(self.count)
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from pyptx import Tile, kernel
 from pyptx.types import PtxType, f32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.hopper import rms_norm as hopper
 from examples.rows.plans import BLACKWELL, Plan
@@ -42,7 +42,7 @@ def rms_norm(X, W, Y, *, eps: float = 1e-6):
 
 
 def rms_norm_for(N: int, dtype: PtxType = f32, plan: Plan | None = None) -> Kernel[tuple[Tile]]:
-    """Return the kernel `rms_norm(X, W, *, eps=1e-6)` for rows of N elements, with the plan for that length.
+    """Return the kernel `rms_norm(X, W, *, eps=1e-6)` for rows of N elements, with the `Plan` for that length.
 
     The limits are those of the Hopper kernel. Rows that are multiples of 32 bytes must be aligned to 32 bytes; a plan
     whose target has `widest=16` supports smaller alignments.
@@ -51,7 +51,7 @@ def rms_norm_for(N: int, dtype: PtxType = f32, plan: Plan | None = None) -> Kern
 
 
 def main() -> None:
-    """Run on the simulator and print the largest errors against float64."""
+    """Run the kernels on the simulator and print their largest errors against a float64 reference."""
     hopper.report(rms_norm, rms_norm_for)
 
 

@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 Index = TypeVar("Index", int, "Reg", "NDArray[np.int64]")
 
 ROWS = 128  # rows whose scale factors share 512 bytes
-WORD = 4  # contiguous scale factors of a row, one byte each
+WORD = 4  # contiguous scale factors (bytes) of a row
 WORDS = ROWS  # words per 128 x 4 scale factors: one per row
 BYTES = WORDS * WORD
 
 
 def extent(rows: int, blocks: int) -> tuple[int, int]:
-    """Return the number of groups of 128 rows, and of groups of four blocks along K."""
+    """Return the numbers of 512-byte groups of a matrix's scale factors: per 128 rows, and per four blocks along K."""
     return -(-rows // ROWS), -(-blocks // WORD)
 
 
@@ -47,12 +47,12 @@ def tile(rows: str, words: str, box: tuple[int, int] = (1, 1)) -> Tile:
 
 
 def offset(row: Index, block: Index, words: int) -> Index:
-    """Return the byte offset of the scale factor of a block of a row; `words` is the number of words per row."""
+    """Return the byte offset of the scale factor of block `block` of a row; a row has `words` words of four."""
     line, column = row & 31, (row >> 5) & 3
     return ((row >> 7) * words + (block >> 2)) * BYTES + line * 16 + column * WORD + (block & 3)
 
 
 def rows_of(scales: np.ndarray, rows: int, blocks: int) -> np.ndarray:
-    """Return the scale factors (bytes) as a matrix with `rows` rows and `blocks` columns."""
+    """Return the scale factors (bytes) as a NumPy matrix [rows, blocks], one element per block of a row."""
     row, block = np.indices((rows, blocks))
     return np.ascontiguousarray(scales).view(np.uint8).reshape(-1)[offset(row, block, scales.shape[1])]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from pyptx.types import PtxType, bf16, f32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.hopper import swiglu as hopper
 from examples.rows.plans import BLACKWELL, Target
@@ -35,7 +35,7 @@ swiglu, swiglu_bf16 = swiglu_for(f32), swiglu_for(bf16)
 
 
 def main() -> None:
-    """Run on the simulator and print the largest errors against float64."""
+    """Run the kernels on the simulator and print their largest errors against a float64 reference."""
     hopper.report(swiglu_for)
 
 

@@ -28,7 +28,7 @@ from pyptx import ptx, reg, smem
 from pyptx.smem import SharedTile
 from pyptx.types import b32, bf16, bf16x2, f32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if an example is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if a script imports this
 
 from examples import tile_order
 from examples.ampere.gemm_highperf_ampere import split
@@ -42,19 +42,19 @@ if TYPE_CHECKING:
     Product = tuple[Sequence[Reg], RegArray, Sequence[Reg], tuple[int, int]]
 
 BM, BN = 128, 128  # rows and columns of C per CTA
-DEPTH = 128  # bytes of K per stage: the widest swizzle
+DEPTH = 128  # bytes of K per stage: a row of the 128B swizzle
 STEP = 32  # bytes of K per mma.sync
 STAGES = 3
 WM, WN = 64, 32  # rows and columns of C per warp: 64 accumulator registers
 BAND = 8  # rows of tiles per band of the tile order: concurrent CTAs share operands
 CONSUMERS = BM // WM * (BN // WN)
 PRODUCER, THREADS = CONSUMERS, (CONSUMERS + 1) * 32
-C = SharedTile(bf16, (BM, DEPTH // bf16.bytes), stages=2)  # each half of its columns has the layout of a stage of A
+C = SharedTile(bf16, (BM, DEPTH // bf16.bytes), stages=2)  # a stage has half of the columns of a CTA's tile
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Position of this thread: its warp, its lane, and the first row and column of the CTA's tile of C."""
+    """Warp index and lane of this thread, and the first row and column of the CTA's tile of C."""
 
     warp: Reg
     lane: Reg
@@ -63,7 +63,7 @@ class Block:
 
     @classmethod
     def of(cls, c) -> Block:
-        """Return the position of this thread; CTAs that run at the same time have adjacent tiles of C."""
+        """Return this thread's `Block`; CTAs that run at the same time have adjacent tiles of C."""
         thread, block = reg.from_(ptx.special.tid.x(), u32), reg.from_(ptx.special.ctaid.x(), u32)
         M, N = c.shape
         row, column = tile_order.place(block, -(-M // BM), -(-N // BN), BAND)
@@ -72,12 +72,12 @@ class Block:
 
 
 def blocks(M: int, N: int) -> int:
-    """Return the number of CTAs for C."""
+    """Return the number of CTAs, one per tile of C."""
     return -(-M // BM) * -(-N // BN)
 
 
 class Ring:
-    """Stages of A and B, and their mbarriers."""
+    """Ring of stages of A and B in shared memory, and their mbarriers."""
 
     def __init__(self, a: SharedTile, b: SharedTile) -> None:
         """Allocate stages and mbarriers, initialize the mbarriers, and synchronize all threads of the CTA."""
@@ -93,7 +93,7 @@ class Ring:
 
     def produce(self, steps: int, fetch: Callable[[Reg, Reg, object], None]) -> None:
         """Fill stage after stage, in one thread: `fetch(step, stage, barrier)` starts the copies of one stage."""
-        ring = ptx.pipeline(STAGES, phase=reg.scalar(u32, init=1))  # initially, all stages are empty
+        ring = ptx.pipeline(STAGES, phase=reg.scalar(u32, init=1))  # phase 1: initially, all stages are empty
         for step in ptx.range_(0, steps):
             stage, phase = ring.advance()
             ptx.mbarrier.wait(self.empty[stage], phase)
@@ -101,8 +101,8 @@ class Ring:
             fetch(step, stage, self.full[stage])
 
     def release(self, stage: Reg, lane: Reg) -> None:
-        """Release a stage that this warp has read."""
-        ptx.bar.warp.sync()  # all lanes have read it
+        """Arrive at `empty` of a stage that this warp has read."""
+        ptx.bar.warp.sync()  # all lanes have read the stage
         ptx.mbarrier.arrive(self.empty[stage], pred=lane == 0)
 
 
@@ -128,7 +128,7 @@ class Rows:
         self.blocks = [reg.array(b32, 4) for _ in range(0, rows, 16)]
 
     def load(self, stage: Reg, step: int) -> list[RegArray]:
-        """Load one step of a stage, with one ldmatrix per block."""
+        """Load the fragments of one step of a stage, with one ldmatrix per block."""
         source = self._at[step] + stage * self.layout.stage_bytes
         for index, block in enumerate(self.blocks):
             ptx.ldmatrix(dst=block, src=ptx.addr(source, self.layout.offset(mn=16 * index)))
@@ -136,7 +136,7 @@ class Rows:
 
 
 class Columns:
-    """Blocks of 16 columns of B that is contiguous along N: as `Rows`, but ldmatrix transposes them."""
+    """Blocks of 16 columns of B that is contiguous along N: like `Rows`, but ldmatrix transposes the blocks."""
 
     def __init__(self, tile: SharedAlloc, layout: SharedTile, lane: Reg, first: Reg, columns: int) -> None:
         """Compute the address that this lane passes to ldmatrix for each block."""
@@ -149,7 +149,7 @@ class Columns:
         self.blocks = [reg.array(b32, 4) for _ in self._at]
 
     def load(self, stage: Reg, step: int) -> list[RegArray]:
-        """Load one step of a stage, with one ldmatrix per block."""
+        """Load the fragments of one step of a stage, with one ldmatrix per block."""
         below = stage * self.layout.stage_bytes
         for source, block in zip(self._at, self.blocks, strict=True):
             ptx.ldmatrix(dst=block, src=ptx.addr(source + below, self.layout.offset(k=16 * step)), trans=True)
@@ -157,23 +157,23 @@ class Columns:
 
 
 class Warp:
-    """A warp's 64 x 32 part of the tile of C, from row `row` and column `column`."""
+    """A warp's 64 x 32 part of the CTA's tile of C, from row `row` and column `column` of that tile."""
 
     def __init__(self, block: Block) -> None:
-        """Compute the warp's position, and initialize the accumulators with zeros."""
+        """Compute the warp's row and column in the tile, and initialize the accumulators with zeros."""
         row, column = split(block.warp, BN // WN)
         self.row, self.column, self.lane = row * WM, column * WN, block.lane
         self.acc = [[[reg.scalar(f32, init=0.0) for _ in range(4)] for _ in range(WN // 8)] for _ in range(WM // 16)]
 
     def products(self, a: Sequence[RegArray], b: Sequence[RegArray]) -> Iterator[Product]:
-        """Yield for each MMA of a step its accumulators, its fragments of A and B, and the indices of both."""
+        """Yield for each MMA of a step its accumulators, its A and B fragments, and the fragments' indices."""
         eights = [list(block)[first : first + 2] for block in b for first in (0, 2)]
         for i, (row, left) in enumerate(zip(self.acc, a, strict=True)):
             for j, (acc, right) in enumerate(zip(row, eights, strict=True)):
                 yield acc, left, right, (i, j)
 
     def park(self, ring: Ring) -> None:
-        """Round the accumulators, and write them to the tile of C in the stages of A."""
+        """Round the accumulators to bf16, and write them to the shared memory of the stages of A."""
         half, row = split(self.lane, 16)
         size = ring.layouts[0].dtype.bytes
         for block in range(0, WN, 16):
@@ -189,7 +189,7 @@ class Warp:
 
 
 def store(ring: Ring, c, block: Block, park: Callable[[], None]) -> None:
-    """After all reads of stages, `park` the accumulators of the consumer warps, and store the tile from one thread."""
+    """After all warps have read all stages, `park` the consumers' accumulators, and store the tile by TMA."""
     ptx.bar.sync()
     with ptx.if_(block.warp < CONSUMERS):
         park()
@@ -200,4 +200,4 @@ def store(ring: Ring, c, block: Block, park: Callable[[], None]) -> None:
             corner = (block.column + panel * C.shape[1], block.row)
             ptx.cp.async_.bulk.tensor_2d.store(dst=c, src=ring.a[panel], coord=corner)
         ptx.cp.async_.bulk.commit_group()
-        ptx.cp.async_.bulk.wait_group(0, read=True)  # the CTA must not exit before TMA has read its shared memory
+        ptx.cp.async_.bulk.wait_group(0, read=True)  # wait until TMA has read shared memory, before the CTA exits

@@ -9,13 +9,13 @@ from pyptx import ptx, smem
 from pyptx.smem import SharedTile
 from pyptx.types import bf16, f32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.attention.tiles import WARPS
 from examples.hopper.attention_plans import ROWS
 
 CONSUMERS = 2
-STEP = 64  # rows per iteration: one step of STATS
+STEP = 64  # queries (or keys) per iteration: one step of STATS
 STAGES = 3
 
 
@@ -29,7 +29,7 @@ class Memory:
         """Allocate; mbarriers count bytes of TMA loads (`owned`, `loaded`) and warps that have read (`empty`)."""
         self.own = SharedTile(bf16, (ROWS, head_dim), swizzle=swizzle, stages=CONSUMERS)
         self.passing = SharedTile(bf16, (STEP, head_dim), stages=STAGES)
-        self.across = SharedTile(bf16, (STEP, head_dim), major="MN", stages=STAGES)  # the same bytes, read transposed
+        self.across = SharedTile(bf16, (STEP, head_dim), major="MN", stages=STAGES)  # `passing`, read transposed
         self.tiles = [smem.tile(self.own) for _ in range(2)]
         self.stages = [smem.tile(self.passing) for _ in range(2)]
         self.stats = smem.alloc(f32, (STAGES, 2, STEP))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypedDict
 from pyptx import ptx, reg
 from pyptx.types import PtxType, b32, bf16, f32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.attention.problem import LOWEST, normalization
 from examples.attention.quads import over_quad
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg, RegArray
     from pyptx.smem import SharedAlloc, SharedSlice, SharedTile
 
-FIRST_TURN = 1  # first named barrier for the alternation of warpgroups; barrier 0 synchronizes the whole CTA
+FIRST_TURN = 1  # first named barrier of `Turns`; barrier 0 synchronizes the whole CTA
 
 
 class Types(TypedDict):
-    """Types of an MMA, as arguments of `mma_async`."""
+    """Types of the bf16 MMAs with f32 accumulators, as arguments of `mma_async`."""
 
     dtype_d: PtxType
     dtype_a: PtxType
@@ -41,7 +41,7 @@ def stage_rows(acc: RegArray, layout: SharedTile, tiles: SharedAlloc, stage: Reg
     """Round a warpgroup's accumulator to bf16 and write it to a stage of shared memory, 16 columns at a time."""
     packed = reg.array(b32, 4)
     for column in range(0, layout.shape[1], 16):
-        first = column // 2  # 16 columns are 8 registers
+        first = column // 2  # 16 columns of the accumulator are 8 registers
         round_pairs(packed, acc[first : first + 8])
         stage_pairs(packed, layout, tiles, stage, thread, column=column)
 
@@ -56,7 +56,7 @@ def stage_pairs(
     row: Reg | int = 0,
     column: int = 0,
 ) -> None:
-    """Write bf16 pairs of a warpgroup to a stage of shared memory, from `row` and `column` on, 16 columns a time."""
+    """Write a warpgroup's bf16 pairs to a shared memory stage, from `row` and `column` on, 16 columns at a time."""
     lane = thread & 31
     below, side = (thread >> 5) * 16 + (lane & 15), (lane >> 4) * 8
     for first in range(0, len(pairs), 4):
@@ -69,7 +69,7 @@ def stage_pairs(
 
 
 def described_as(stage: Reg | SharedSlice, layout: SharedTile) -> Reg:
-    """Return the matrix descriptor of a stage, read as `layout`, which may differ from the layout of its allocation."""
+    """Return the matrix descriptor of a stage with `layout`, which may differ from the layout of its allocation."""
     return ptx.wgmma.make_descriptor(
         stage,
         leading_byte_offset=layout.leading_byte_offset,
@@ -79,7 +79,7 @@ def described_as(stage: Reg | SharedSlice, layout: SharedTile) -> Reg:
 
 
 def multiply(d: RegArray, a: Reg, a_layout: SharedTile, b: Reg, b_layout: SharedTile) -> None:
-    """Start d = A · Bᵀ as one wgmma group: both operands in shared memory, both reduced along the head dimension."""
+    """Start d = A · Bᵀ as one wgmma group: A and B are in shared memory, and are reduced along the head dimension."""
     ptx.wgmma.fence()
     for k in range(0, a_layout.k, a_layout.k_step):
         ptx.wgmma.mma_async(
@@ -103,7 +103,7 @@ def accumulate(d: RegArray, weights: RegArray, b: Reg, b_layout: SharedTile) -> 
             shape=(ROWS, b_layout.mn, b_layout.k_step),
             **TYPES,
             d=d,
-            a=weights[k // 4 : k // 4 + 4],  # 16 columns are 4 registers
+            a=weights[k // 4 : k // 4 + 4],  # 16 columns of W are 4 registers
             b=b,
             b_k_offset=b_layout.offset(k=k),
             scale_d=True,
@@ -113,25 +113,25 @@ def accumulate(d: RegArray, weights: RegArray, b: Reg, b_layout: SharedTile) -> 
 
 
 class Turns:
-    """Order in which consumers issue MMAs, round-robin: each waits for the previous consumer at a named barrier."""
+    """Round-robin order in which consumers issue MMAs: each waits for the previous consumer at a named barrier."""
 
     def __init__(self, consumers: int, consumer: Reg) -> None:
-        """Open the first consumer's turn, by an arrival of the last consumer."""
+        """Arrive, in the last consumer, at the first consumer's named barrier, so that the first one can start."""
         self.consumer, self.own, self.next = consumer, consumer + FIRST_TURN, reg.scalar(u32)
         last = consumer == consumers - 1
         ptx.selp(u32, self.next, FIRST_TURN, self.own + 1, last)
         ptx.bar.arrive(FIRST_TURN, 2 * GROUP, pred=last)
 
     def take(self) -> None:
-        """Wait for this consumer's turn."""
+        """Wait at this consumer's named barrier."""
         ptx.bar.sync(self.own, 2 * GROUP)
 
     def give(self) -> None:
-        """Pass the turn to the next consumer."""
+        """Arrive at the next consumer's named barrier."""
         ptx.bar.arrive(self.next, 2 * GROUP)
 
     def close(self) -> None:
-        """Take the turn that the last consumer passed on and no consumer needs, so that no arrival stays pending."""
+        """Wait, in the first consumer, for the last arrival at its named barrier, so that no arrival stays pending."""
         with ptx.if_(self.consumer == 0):
             ptx.bar.sync(FIRST_TURN, 2 * GROUP)
 
@@ -143,21 +143,21 @@ class Softmax:
     """Online softmax of a thread's two rows: running maxima and sums, and the scale factors of the last step."""
 
     def __init__(self, scale: float, layout) -> None:
-        """Start with no key seen; `scale` turns scores into exponents of 2, `layout` is the scores' fragment layout."""
+        """Initialize the rows; `scale` turns scores into exponents of 2, `layout` is the scores' fragment layout."""
         self.scale, self.layout = scale, layout
         self.maxima = [reg.scalar(f32, init=LOWEST) for _ in range(2)]
         self.sums = [reg.scalar(f32, init=0.0) for _ in range(2)]
         self.corrections = [reg.scalar(f32) for _ in range(2)]
 
     def rows(self, values: Iterable[Reg]) -> list[list[Reg]]:
-        """Return the elements of each of the thread's two rows, which are 8 apart."""
+        """Return the fragment elements in each of the thread's two rows; the rows are 8 apart."""
         held: list[list[Reg]] = [[], []]
         for i, value in enumerate(values):
             held[self.layout.row(0, i) // 8].append(value)
         return held
 
     def update(self, scores: RegArray) -> None:
-        """Replace scores by 2 ** (scale · (score - maximum)), and add them to the running sums."""
+        """Replace scores by probabilities 2 ** (scale · (score - maximum)), and add these to the running sums."""
         for row, elements in enumerate(self.rows(scores)):
             self._update(row, elements)
 
@@ -178,13 +178,13 @@ class Softmax:
             ptx.inst.add.rn.f32(self.sums[row], self.sums[row], value)
 
     def correct(self, acc: RegArray) -> None:
-        """Scale the accumulator of earlier keys to the new maxima."""
+        """Multiply the accumulator of the earlier steps by the scale factors of the last step."""
         for correction, elements in zip(self.corrections, self.rows(acc), strict=True):
             for value in elements:
                 ptx.inst.mul.rn.f32(value, value, correction)
 
     def finish(self, acc: RegArray) -> list[Reg]:
-        """Divide the accumulator by the row sums (by 1 if no key was seen); return the rows' LSE (natural log)."""
+        """Divide the O accumulator by the row sums (by 1 if no key was seen); return the rows' LSE (natural log)."""
         logarithms = []
         for peak, total, elements in zip(self.maxima, self.totals(), self.rows(acc), strict=True):
             inverse, logarithm = normalization(peak, total, self.scale)
@@ -194,7 +194,7 @@ class Softmax:
         return logarithms
 
     def totals(self) -> list[Reg]:
-        """Reduce both row sums over the lanes that share the rows, in place, and return them."""
+        """Reduce the thread's two row sums over the quad that shares the rows, in place, and return them."""
         for total in self.sums:
             over_quad(ptx.inst.add.rn.f32, total)
         return self.sums

@@ -9,7 +9,7 @@ from pathlib import Path
 from pyptx.smem import SharedTile
 from pyptx.types import bf16
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.attention.tiles import GROUP
 from examples.hopper.clusters import AT_ONCE
@@ -26,7 +26,7 @@ over 2 CTAs, 22.9 us over 3. Each includes 3.2 us of launch; the fit is within 4
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Distribution of one head dimension over a CTA.
+    """Tile sizes of a CTA for one head dimension.
 
     A step multiplies `keys` keys and takes `step_us`; `stages` steps are in flight. `registers` are those per thread of
     the producer and of a consumer, which together fill the SM. A cluster of `splits` CTAs shares the keys of a tile. If
@@ -54,22 +54,22 @@ class Plan:
 
     @property
     def q(self) -> SharedTile:
-        """Layout of Q, one stage per consumer; the output is stored through the same memory."""
+        """Layout of Q, one stage per consumer; O is stored through the same shared memory."""
         return SharedTile(bf16, (ROWS, self.head_dim), stages=self.consumers)
 
     @property
     def k(self) -> SharedTile:
-        """Layout of K, which MMAs reduce along the head dimension."""
+        """Layout of K in shared memory; MMAs reduce along its head dimension."""
         return SharedTile(bf16, (self.keys, self.head_dim), stages=self.stages)
 
     @property
     def v(self) -> SharedTile:
-        """Layout of V, which MMAs reduce along the keys."""
+        """Layout of V in shared memory; MMAs reduce along its keys."""
         return SharedTile(bf16, (self.keys, self.head_dim), major="MN", stages=self.stages)
 
     @property
     def directives(self) -> list[tuple[str, tuple[int, ...]]]:
-        """Directives of the kernel; without the last two, ptxas also emits code for launches without a cluster."""
+        """Directives of the kernel; without the cluster directives, ptxas also emits code for cluster size 1."""
         launch: list[tuple[str, tuple[int, ...]]] = [("maxntid", (self.threads, 1, 1)), ("minnctapersm", (1,))]
         return launch if self.splits == 1 else [*launch, ("reqnctapercluster", (self.splits,)), ("explicitcluster", ())]
 

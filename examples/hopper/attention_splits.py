@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from pyptx import ptx, reg, smem
 from pyptx.types import b32, bf16, f32, s32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.attention.problem import normalization
 from examples.attention.tiles import GROUP
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
     from pyptx.reg import Reg, RegArray
 
-CHUNK = 4  # f32 elements in 16 bytes: two adjacent ones of a row, and two of the row 8 below
-COLUMNS = 8  # columns of a tile in one chunk of each lane of a quad
-DOWN = (0, 8)  # offsets of a thread's rows from its first row
+CHUNK = 4  # f32 accumulators per 16 bytes: two adjacent columns of row r and of row r + 8
+COLUMNS = 8  # columns of O that the chunks of a quad's four lanes cover
+DOWN = (0, 8)  # offsets of a thread's two rows from its first row
 
 
 class Partial:
@@ -52,11 +52,11 @@ class Partial:
 
     @property
     def share(self) -> int:
-        """Number of chunks per thread that each CTA merges."""
+        """Number of 16-byte chunks per thread that each CTA merges."""
         return -(-self.plan.head_dim // COLUMNS // self.plan.splits)
 
     def _merges(self) -> tuple[Reg, Reg | None]:
-        """Return the first chunk that this CTA merges, and the number of leading ones that another CTA stores, or None.
+        """Return the first chunk that this CTA merges, and the number of its chunks that another CTA stores, or None.
 
         If the number of CTAs does not divide that of chunks, the last CTAs start before their share: each CTA merges
         the same number of chunks, and none reads past the last chunk.
@@ -97,7 +97,7 @@ class Partial:
 
 
 def read(peer: int, address: object, count: int, places: Sequence[int], stride: int) -> list[list[Reg]]:
-    """Load `count` f32 at each of `places`, in units of `stride` f32, from the shared memory of CTA `peer`."""
+    """Load `count` f32 at each index of `places`, in units of `stride` f32, from CTA `peer`'s shared memory."""
     there = ptx.cluster.map_shared_u32(address, peer)
     found = [[reg.scalar(f32) for _ in range(count)] for _ in places]
     for place, values in zip(places, found, strict=True):
@@ -106,7 +106,7 @@ def read(peer: int, address: object, count: int, places: Sequence[int], stride: 
 
 
 def weights_of(totals: Sequence[Sequence[Reg]], scale: float) -> tuple[list[Reg], Reg]:
-    """Return each CTA's normalized weight for a row, given the maxima and sums of all CTAs, and the row's LSE."""
+    """Return each CTA's normalized weight for a row, and the row's LSE, from the row's maxima and sums in all CTAs."""
     peak, total = reg.scalar(f32, init=totals[0][0]), reg.scalar(f32, init=0.0)
     for one, _ in totals[1:]:
         ptx.inst.max.f32(peak, peak, one)
@@ -137,7 +137,7 @@ def store_columns(
     array,
     others: Reg | None = None,
 ) -> None:
-    """Round chunks to bf16 and store them from a column on, to row `place.row` and the row 8 below, if these exist.
+    """Round chunks of O to bf16, and store them from a column on to row `place.row` and the row 8 below, if they exist.
 
     The first `others` chunks are skipped: another CTA stores them.
     """

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pyptx import ptx, reg, smem
 from pyptx.types import s32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for running a file that imports this as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if a script imports this
 
 from examples.attention.problem import Problem, TilePosition, divided, unflatten
 from examples.attention.tiles import Ring, load
@@ -40,7 +40,7 @@ class Work:
 
 
 def work_of(plan: Plan, problem: Problem) -> Work:
-    """Return the work of this CTA: heads vary fastest; in causal problems the longest rows come first.
+    """Return this CTA's queries and keys (`Work`): heads vary fastest; causal problems start with the longest rows.
 
     The steps of a tile are divided evenly over its cluster; the last ones, on the diagonal, go to the last CTA.
     """
@@ -87,7 +87,7 @@ class Producer:
     """Thread that loads queries, keys and values, in the order in which the consumers use them."""
 
     def __init__(self, queries: QueryTiles, rings: list[Ring], tensors) -> None:
-        """Start with empty stages."""
+        """Initialize the pipeline positions of K and V: all stages are empty."""
         self.queries, self.rings, self.tensors = queries, rings, tensors
         self.turns = [ptx.pipeline(ring.layout.stages, phase=reg.scalar(u32, init=1)) for ring in rings]
 
@@ -103,7 +103,7 @@ class Producer:
         self._next(work, 0, last)
         for row in ptx.range_(last - size, first - 1, -size):
             self._next(work, 0, row)
-            self._next(work, 1, row + size)  # P · V of one step overlaps with the scores of the next
+            self._next(work, 1, row + size)  # V of a step after K of the next step
         self._next(work, 1, reg.scalar(s32, init=first))
 
     def _next(self, work: Work, which: int, row: Reg) -> None:
@@ -115,20 +115,20 @@ class Producer:
 
 
 class Reader:
-    """Position of a warp in a ring: the stage that it reads, if it has waited for any."""
+    """Position of a consumer warp in a ring of stages, and the stage that the warp reads."""
 
     def __init__(self, ring: Ring) -> None:
-        """Start without a stage."""
+        """Initialize the position; the warp reads no stage yet."""
         self.ring, self.turn = ring, ptx.pipeline(ring.layout.stages)
         self.stage = reg.scalar(u32, init=ring.layout.stages)
 
     def wait(self) -> Reg:
-        """Wait for the next stage, and return it."""
+        """Wait until the next stage is full, and return its index."""
         stage, phase = self.turn.advance()
         ptx.mbarrier.wait(self.ring.full[stage], phase)
         ptx.inst.mov.u32(self.stage, stage)
         return stage
 
     def release(self, first_lane: Reg) -> None:
-        """Arrive at `empty` of the stage that this warp waited for last, if any: the warp has read it."""
+        """Arrive at `empty` of the stage that this warp waited for last, if any, after the warp has read that stage."""
         ptx.mbarrier.arrive(self.ring.empty[self.stage], pred=first_lane & (self.stage < self.ring.layout.stages))

@@ -33,7 +33,7 @@ import numpy as np
 from pyptx import Tile, kernel, ptx, reg, smem
 from pyptx.types import b32, f32, s32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.attention import float64
 from examples.attention.problem import problem_of
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 
 class Consumer:
-    """Consumer warpgroup with its registers: scores, probabilities, and the accumulator of O."""
+    """A consumer warpgroup's registers and code: scores, probabilities, and the accumulator of O."""
 
     def __init__(self, work: Work, number: Reg, queries: QueryTiles, readers: list[Reader], order: Turns) -> None:
         """Declare registers, and build the matrix descriptor of Q; `number` is the index of the consumer."""
@@ -99,7 +99,7 @@ class Consumer:
     # --- one step -----------------------------------------------------------------------------------
 
     def first_step(self, first_key: Reg, *, hidden: bool) -> None:
-        """Compute the probabilities of the first step, before any values are added."""
+        """Compute the probabilities of the first step; no P · V precedes them."""
         self.multiply_keys(self.keys.wait())
         ptx.wgmma.wait_group(0)
         self.exponentiate(first_key, hidden=hidden)
@@ -133,7 +133,7 @@ class Consumer:
         round_pairs(self.weights, self.scores)
 
     def exponentiate(self, first_key: Reg, *, hidden: bool) -> None:
-        """Compute the probabilities from the scores, which are complete."""
+        """Release the stage of K and replace the complete scores by probabilities."""
         self.keys.release(self.first_lane)
         if hidden:
             self.hide(first_key)
@@ -151,13 +151,13 @@ class Consumer:
         multiply(self.scores, self.q, self.plan.q, ptx.wgmma.descriptor(self.keys.ring.tiles[stage]), self.plan.k)
 
     def add_values(self, stage: Reg) -> None:
-        """Start out += weights · V as one wgmma group."""
+        """Start `out` += `weights` · V as one wgmma group."""
         accumulate(self.out, self.weights, ptx.wgmma.descriptor(self.values.ring.tiles[stage]), self.plan.v)
 
     # --- epilogue -----------------------------------------------------------------------------------
 
     def finish(self, output, lse) -> None:
-        """Store O and LSE; with split keys, this CTA's share of them."""
+        """Store O and LSE; if a cluster splits the keys, only the columns that this CTA merges."""
         if self.plan.splits == 1:
             self._store_lse(lse, self.softmax.finish(self.out))
             self._store(output)
@@ -165,7 +165,7 @@ class Consumer:
             self._merge(output, lse)
 
     def _store(self, output) -> None:
-        """Store O by stmatrix and TMA, through the memory of Q."""
+        """Store O by stmatrix and TMA, through the shared memory of Q."""
         own = self.order.own + self.plan.consumers
         ptx.bar.sync(own, GROUP)  # all four warps have read Q
         stage_rows(self.out, self.plan.q, self.queries.tiles, self.number, self.thread)
@@ -187,7 +187,7 @@ class Consumer:
         ptx.cluster.wait()
 
     def _store_lse(self, lse, logarithms: list[Reg], mine: Reg | None = None) -> None:
-        """Store the logarithms of existing rows, by the first lane of each quad, and only if `mine` is true or None."""
+        """Store LSE of rows inside the sequence, by the first lane of each quad, and only if `mine` is true or None."""
         (pointer,) = ptx.global_ptrs(lse)
         line = (self.place.batch * self.problem.heads + self.place.head) * self.problem.queries
         first = (self.thread & 3) == 0 if mine is None else mine & ((self.thread & 3) == 0)
@@ -201,7 +201,7 @@ class Consumer:
 
 @functools.cache
 def flash_attention_of(plan: Plan) -> Kernel[tuple[Tile, Tile]]:
-    """Return the kernel of a plan."""
+    """Return the attention kernel of a plan."""
     queries, keys, values = (
         heads_tile(tile, *names)
         for tile, *names in ((plan.q, "Sq", "Hq"), (plan.k, "Skv", "Hkv"), (plan.v, "Skv", "Hkv"))
@@ -221,9 +221,9 @@ def flash_attention_of(plan: Plan) -> Kernel[tuple[Tile, Tile]]:
         """Compute O and LSE; `scale` defaults to 1 / sqrt(head_dim)."""
         problem, q_tiles = problem_of(Q, K, scale, causal=causal), smem.tile(plan.q)
         rings = [Ring(layout, plan.consumers * WARPS) for layout in (plan.k, plan.v)]
-        queries = QueryTiles(plan, q_tiles)  # after the tiles, which are aligned to 1024 bytes
+        queries = QueryTiles(plan, q_tiles)  # its mbarrier follows the tiles, which are aligned to 1024 bytes
         thread, group = reg.from_(ptx.special.tid.x(), u32), reg.scalar(u32)
-        ptx.shfl.sync.idx(group, thread >> 7, 0)  # so that ptxas can infer a warp-uniform value
+        ptx.shfl.sync.idx(group, thread >> 7, 0)  # lets ptxas infer a warp-uniform index
         with ptx.if_(thread == 0):
             fetch_maps(Q, K, V)
             for barriers in (queries, *rings):
@@ -284,12 +284,12 @@ def flash_attention(q, k, v, *, causal: bool = False, scale: float | None = None
 
 
 def reference(q, k, v, *, causal: bool = False, scale: float | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Compute O and LSE in float64."""
+    """Compute attention's O and LSE by NumPy in float64."""
     return float64.attention(q, k, v, causal=causal, scale=scale)
 
 
 def main() -> None:
-    """Run on the simulator and print the largest errors against float64."""
+    """Run the kernels on the simulator and print their largest errors against a float64 reference."""
     rng = np.random.default_rng(0)
     for head_dim, causal in ((64, False), (128, True)):
         q, k, v = (rng.standard_normal((1, 200, heads, head_dim)).astype(ml_dtypes.bfloat16) for heads in (2, 1, 1))

@@ -32,7 +32,7 @@ from pyptx import Tile, differentiable_kernel, kernel, ptx, reg
 from pyptx.smem import SharedTile
 from pyptx.types import b32, bf16, f32, s32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.attention import float64
 from examples.attention.problem import problem_of
@@ -92,7 +92,7 @@ class Consumer:
     def __init__(self, side: Keys | Queries, memory: Memory, number: Reg, arrays: dict) -> None:
         """Declare registers, and build descriptors of the owned tiles; `number` is the index of the consumer."""
         self.side, self.memory, self.number = side, memory, number
-        self.turn, self.reading = ptx.pipeline(STAGES), reg.scalar(u32, init=STAGES)  # no stage has been read yet
+        self.turn, self.reading = ptx.pipeline(STAGES), reg.scalar(u32, init=STAGES)  # no stage was read yet
         thread = thread_of_group()
         self.first_lane = (thread & 31) == 0
         self.scores, self.products = (reg.wgmma_frag(m=ROWS, n=STEP, dtype=f32) for _ in range(2))
@@ -106,7 +106,7 @@ class Consumer:
         self.limit = side.limit(side.place.row + number * ROWS + self.row, self.column)
 
     def run(self) -> None:
-        """Execute all steps; the gradient MMAs of a step are in flight while the next step starts."""
+        """Process all steps of the CTA; the gradient MMAs of a step are in flight while the next step starts."""
         for value in (each for acc in self.acc for each in acc):
             ptx.inst.mov.f32(value, 0.0)
         ptx.mbarrier.wait(self.memory.owned[0], 0)
@@ -115,10 +115,10 @@ class Consumer:
         ptx.wgmma.wait_group(0)
 
     def step(self, place: TilePosition) -> None:
-        """Multiply the owned tiles with those of the stage, and accumulate the gradients."""
+        """Compute one step: scores and dO · Vᵀ from the owned tiles and the stage's tiles, then the gradient MMAs."""
         memory, (stage, phase) = self.memory, self.turn.advance()
         self.multiply(self.scores, 0, stage, phase)
-        ptx.wgmma.wait_group(1)  # gradient MMAs of the previous step are complete: registers are free for `products`
+        ptx.wgmma.wait_group(1)  # previous gradient MMAs are complete: `products` may be overwritten
         self.release(stage)
         self.multiply(self.products, 1, stage, phase)
         ptx.wgmma.wait_group(1)  # scores are complete
@@ -133,7 +133,7 @@ class Consumer:
         self.accumulate(self.acc[0], self.changes, memory.stages[0][stage])
 
     def multiply(self, d: RegArray, which: int, stage: Reg, phase: Reg) -> None:
-        """Start d = owned tile · (tile of the stage)ᵀ, as soon as the latter is loaded."""
+        """Start d = owned tile · (tile of the stage)ᵀ, as soon as the stage's tile is loaded."""
         ptx.mbarrier.wait(self.memory.loaded[which][stage], phase)
         passing = ptx.wgmma.descriptor(self.memory.stages[which][stage])
         multiply(d, self.own[which], self.memory.own, passing, self.memory.passing)
@@ -143,7 +143,7 @@ class Consumer:
         accumulate(acc, pairs, described_as(stage, self.memory.across), self.memory.across)
 
     def release(self, stage: Reg) -> None:
-        """Arrive at `empty` of the previous stage, if there was one: this warp has read it."""
+        """Arrive at `empty` of the previous step's stage, if any: this warp has read that stage."""
         before = self.reading
         ptx.mbarrier.arrive(self.memory.empty[before], pred=self.first_lane & (before < STAGES))
         ptx.inst.mov.u32(before, stage)
@@ -175,7 +175,7 @@ class Consumer:
     # --- values per query (STATS) --------------------------------------------------------------------
 
     def stats_of_rows(self, array) -> list[list[Reg]]:
-        """Return both STATS values of each of the thread's two rows."""
+        """Return exponent offset and delta (STATS) of each of the thread's two rows."""
         place = replace(self.side.place, row=self.side.place.row + self.number * ROWS)
         there = stats_of(self.side.problem, place, array) + self.row * 4
         stats = [[reg.scalar(f32) for _ in range(2)] for _ in range(2)]
@@ -185,12 +185,12 @@ class Consumer:
         return stats
 
     def numbers(self, which: int, stage: Reg) -> Iterator[Reg]:
-        """Yield one STATS value for the query of each element: of its row, or of its column if the CTA owns keys."""
+        """Yield each element's STATS value: of its row's query, or of its column's query if the CTA owns keys."""
         if isinstance(self.side, Queries):
             yield from (self.stats[which][self.layout.row(0, i) // 8] for i in range(len(self.scores)))
             return
         at = self.memory.stats.address(stage, which, self.column)
-        for i in range(0, len(self.scores), 4):  # two columns of two rows
+        for i in range(0, len(self.scores), 4):  # elements i to i + 3: two columns of two rows
             pair = [reg.scalar(f32) for _ in range(2)]
             ptx.inst.ld.shared.v2.f32(pair, ptx.addr(at, self.layout.column(0, i) * 4))
             yield from pair * 2
@@ -198,12 +198,12 @@ class Consumer:
     # --- epilogue -----------------------------------------------------------------------------------
 
     def store(self, arrays: dict) -> None:
-        """Store the gradients through the memory of the tiles that the CTA owns; scale dQ and dK."""
+        """Scale dQ and dK; store the gradients by TMA through the shared memory of the tiles that the CTA owns."""
         for value in self.acc[0]:
             ptx.inst.mul.rn.f32(value, value, self.side.problem.scale)
         thread = thread_of_group()  # read %tid again, so that it occupies no register during the main loop
         barrier, memory = self.number + STAGED, self.memory
-        ptx.bar.sync(barrier, GROUP)  # all four warps have read the tiles
+        ptx.bar.sync(barrier, GROUP)  # all warps have read the tiles
         for acc, tiles in zip(self.acc, memory.tiles, strict=False):
             stage_rows(acc, memory.own, tiles, self.number, thread)
         ptx.fence.proxy_async_shared_cta()
@@ -241,7 +241,7 @@ def flash_attention_backward_of(head_dim: int, *, overlaps: bool = False) -> Ker
         problem, memory = problem_of(Q, K, scale, causal=causal), Memory(head_dim)
         arrays = {"Q": Q, "K": K, "V": V, "DOUT": DOUT, "STATS": STATS, "DQ": DQ, "DK": DK, "DV": DV}
         thread, group = reg.from_(ptx.special.tid.x(), u32), reg.scalar(u32)
-        ptx.shfl.sync.idx(group, thread >> 7, 0)  # so that ptxas can infer a warp-uniform value
+        ptx.shfl.sync.idx(group, thread >> 7, 0)  # lets ptxas infer a warp-uniform index
         with ptx.if_(thread == 0):
             fetch_maps(Q, K, V, DOUT)
             memory.init()
@@ -287,12 +287,12 @@ ATTENTION = {
 
 
 def reference(q, k, v, dout, dlse, *, causal: bool = False, scale: float | None = None) -> tuple[np.ndarray, ...]:
-    """Compute dQ, dK and dV in float64."""
+    """Compute attention's gradients dQ, dK and dV by NumPy in float64."""
     return float64.gradients(q, k, v, dout, dlse, causal=causal, scale=scale)
 
 
 def main() -> None:
-    """Run on the simulator and print the largest errors against float64."""
+    """Run the kernels on the simulator and print their largest errors against a float64 reference."""
     rng = np.random.default_rng(0)
     for head_dim, causal in ((64, False), (128, True)):
         q, k, v, dout = (

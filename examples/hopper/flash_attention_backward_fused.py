@@ -29,7 +29,7 @@ from pyptx import Tile, differentiable_kernel, kernel, ptx, reg, smem
 from pyptx.smem import SharedTile
 from pyptx.types import b32, bf16, f32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.attention import float64
 from examples.attention.problem import Problem, TilePosition, divided, problem_of, unflatten
@@ -53,12 +53,12 @@ QUEUED = 4  # f32 elements that a thread adds per instruction: 16 bytes
 
 
 def sums_tile(head_dim: int) -> Tile:
-    """Return the Tile of dQ sums of each step: half a head per consumer, in register order, by four f32."""
+    """Return the Tile of the dQ sums: per step, half of a head per consumer, in register order, by four f32."""
     return Tile("B", "Hq", "T", CONSUMERS, STEP * head_dim // CONSUMERS, f32, align=4 * QUEUED)
 
 
 def sums_of(array, line: Reg, number: Reg, thread: Reg) -> Reg:
-    """Return the address of a thread's first f32 sum, in half `number` of step `line`."""
+    """Return the address of a thread's first f32 sum of dQ in half `number` of the head, of step `line`."""
     (pointer,), half = ptx.global_ptrs(array), array.shape[4]
     return pointer + line * (CONSUMERS * half * 4) + number * (half * 4) + thread * (QUEUED * 4)
 
@@ -67,7 +67,7 @@ def sums_of(array, line: Reg, number: Reg, thread: Reg) -> Reg:
 
 
 def begin_of(head_dim: int) -> Kernel[tuple[Tile, Tile]]:
-    """Return the kernel that computes STATS, and sets the f32 sums of dQ to zero."""
+    """Return the kernel that computes STATS and zeroes the f32 sums of dQ."""
 
     @kernel(
         in_specs=stats_specs(head_dim),
@@ -98,7 +98,7 @@ class Shared(Memory):
     """
 
     def __init__(self, head_dim: int) -> None:
-        """Allocate."""
+        """Allocate the memory."""
         super().__init__(head_dim, swizzle=f"{head_dim}B")
         self.half = SharedTile(bf16, (ROWS, head_dim // CONSUMERS), major="MN")
         self.exchange = SharedTile(bf16, (OWNED, STEP), major="MN", stages=2)
@@ -109,14 +109,14 @@ class FusedConsumer(Consumer):
     """Consumer warpgroup that also adds to dQ."""
 
     def __init__(self, side: Keys, memory: Shared, number: Reg, arrays: dict) -> None:
-        """Declare registers, and build descriptors of the halves of K."""
+        """Declare registers, and build the matrix descriptors of the halves of K."""
         super().__init__(side, memory, number, arrays)
         self.shared, self.array, self.second = memory, arrays["SUMS"], reg.scalar(u32, init=0)
         self.queries = reg.wgmma_frag(m=ROWS, n=memory.half.mn, dtype=f32)
         self.keys = [described_as(memory.tiles[0][keys, number], memory.half) for keys in range(CONSUMERS)]
 
     def run(self) -> None:
-        """Execute all steps, then synchronize: each consumer reads the keys of the other, which `store` overwrites."""
+        """Process all steps, then synchronize: each consumer reads the other's keys, which `store` overwrites."""
         super().run()
         ptx.bar.sync(BOTH, CONSUMERS * GROUP)
 
@@ -175,7 +175,7 @@ class FusedConsumer(Consumer):
         ptx.inst.xor.b32(self.second, self.second, 1)
 
     def add(self, place: TilePosition) -> None:
-        """Add to SUMS of the step's queries by `red.add`."""
+        """Add the consumer's part of the step's dQ to SUMS in global memory by `red.add`."""
         line = (place.batch * self.side.problem.heads + place.head) * self.array.shape[2] + divided(place.row, STEP)
         here = sums_of(self.array, line, self.number, thread_of_group())
         for first in range(0, len(self.queries), QUEUED):
@@ -184,13 +184,13 @@ class FusedConsumer(Consumer):
 
 
 def keys_of(problem: Problem) -> Keys:
-    """Return the keys that this CTA owns; those seen by most queries come first."""
+    """Return the keys that this CTA owns; CTAs whose keys are seen by most queries come first."""
     head, row, batch = unflatten(reg.from_(ptx.special.ctaid.x(), u32), problem.heads_of_keys, blocks_of(problem.keys))
     return Keys(problem, TilePosition(head, batch, row * OWNED), STEP)
 
 
 def fused_of(head_dim: int) -> Kernel[tuple[Tile, Tile]]:
-    """Return the kernel of the MMAs, for one head dimension."""
+    """Return the second kernel, which computes dK, dV and the f32 sums of dQ, for one head dimension."""
     layout = SharedTile(bf16, (ROWS, head_dim))
     queries = heads_tile(layout, "Sq", "Hq")
     keys = heads_tile(SharedTile(bf16, (ROWS, head_dim), swizzle=f"{head_dim}B"), "Skv", "Hkv")
@@ -213,7 +213,7 @@ def fused_of(head_dim: int) -> Kernel[tuple[Tile, Tile]]:
         problem, memory = problem_of(Q, K, scale, causal=causal), Shared(head_dim)
         arrays = {"Q": Q, "K": K, "V": V, "DOUT": DOUT, "STATS": STATS, "SUMS": SUMS, "DK": DK, "DV": DV}
         thread, group = reg.from_(ptx.special.tid.x(), u32), reg.scalar(u32)
-        ptx.shfl.sync.idx(group, thread >> 7, 0)  # so that ptxas can infer a warp-uniform value
+        ptx.shfl.sync.idx(group, thread >> 7, 0)  # lets ptxas infer a warp-uniform index
         with ptx.if_(thread == 0):
             fetch_maps(Q, K, V, DOUT)
             memory.init()
@@ -249,7 +249,7 @@ def finish_of(head_dim: int) -> Kernel[tuple[Tile]]:
         arch="sm_90a",
     )
     def finish_queries(SUMS, DQ, *, scale: float | None = None) -> None:
-        """Compute DQ, one warpgroup per half of a step's head; `scale` is that of the scores."""
+        """Compute DQ from SUMS, one warpgroup per half of a step's head; `scale` is the scale of the scores."""
         tiles, thread = smem.tile(half), thread_of_group()
         number = reg.from_(ptx.special.tid.x(), u32) >> 7
         head, step, batch = unflatten(reg.from_(ptx.special.ctaid.x(), u32), SUMS.shape[1], SUMS.shape[2])
@@ -295,12 +295,12 @@ ATTENTION = {
 
 
 def reference(q, k, v, dout, dlse, *, causal: bool = False, scale: float | None = None) -> tuple[np.ndarray, ...]:
-    """Compute dQ, dK and dV in float64."""
+    """Compute attention's gradients dQ, dK and dV by NumPy in float64."""
     return float64.gradients(q, k, v, dout, dlse, causal=causal, scale=scale)
 
 
 def main() -> None:
-    """Run on the simulator and print the largest errors against float64."""
+    """Run the kernels on the simulator and print their largest errors against a float64 reference."""
     rng = np.random.default_rng(0)
     for head_dim, causal in ((64, False), (128, True)):
         q, k, v, dout = (

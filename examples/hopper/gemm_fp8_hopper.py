@@ -27,7 +27,7 @@ import numpy as np
 from pyptx import Tile, kernel, ptx, reg
 from pyptx.types import PtxType, e4m3, f32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.hopper.gemm_highperf_hopper import Gemm, Reader, Shared
 from examples.hopper.gemm_parts import ROWS, divide, multiply
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Fp8Gemm(Gemm):
-    """Sizes of the GEMM: 128 bytes of K per stage, which is also the length of an accumulation by the tensor cores."""
+    """Tile sizes of the GEMM: 128 bytes of K per stage, over which the tensor cores accumulate."""
 
     dtype: ClassVar[PtxType] = e4m3
     widest: ClassVar[int] = 192  # maximum columns per tile: two accumulators of 96 registers each
@@ -98,7 +98,7 @@ def scaling(scale_a, scale_b) -> Reg:
 
 @functools.cache
 def build_gemm(*, overlaps: bool = False, **sizes: int):
-    """Return the kernel with other sizes: `build_gemm(block_n=128, cluster=1)`."""
+    """Return the kernel with other tile sizes: `build_gemm(block_n=128, cluster=1)`."""
     return Fp8Gemm(overlaps=overlaps, **sizes).kernel()
 
 
@@ -130,13 +130,13 @@ def scaled_product(a, b, scale_a, scale_b):
 
 
 def reference(a: np.ndarray, b: np.ndarray, scale_a: np.ndarray, scale_b: np.ndarray) -> np.ndarray:
-    """Return the scaled product in float64."""
+    """Return the scaled product C, computed by NumPy in float64."""
     scale = scale_a.astype(np.float64) * scale_b.astype(np.float64)
     return a.astype(np.float64) @ b.astype(np.float64).T * scale
 
 
 def main() -> None:
-    """Run on the simulator and print the largest error against float64."""
+    """Run the kernel on the simulator and print its largest error against a float64 reference."""
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal(shape).astype(ml_dtypes.float8_e4m3fn) for shape in ((300, 656), (264, 656)))
     scales = np.array([[0.5], [3.0]], np.float32)

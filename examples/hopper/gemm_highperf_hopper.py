@@ -35,7 +35,7 @@ from pyptx import Tile, kernel, ptx, reg, smem
 from pyptx.smem import SharedTile
 from pyptx.types import PtxType, bf16, f32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.hopper.gemm_parts import ROWS, Cut, Stages, divide, multiply, prefetch, stage_panel
 from examples.tile_order import place
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Gemm(Cut):
-    """GEMM in clusters. The defaults are for large matrices."""
+    """Tile sizes of a GEMM with clusters. The defaults are for large matrices."""
 
     dtype: ClassVar[PtxType] = bf16
     cluster: int = 2  # CTAs per cluster, vertically adjacent: they share their tiles of B
@@ -58,19 +58,19 @@ class Gemm(Cut):
     b_major: str = "MN"
 
     def __post_init__(self) -> None:
-        """Raise ValueError also for grids without a cluster, and bands without a row."""
+        """Also raise ValueError for `blocks` below one cluster and `band` below one row of tiles."""
         Cut.__post_init__(self)
         if self.at_most(self.cluster) < self.cluster or self.band < 1:
             raise ValueError(f"blocks={self.blocks}, band={self.band}: a cluster of {self.cluster}, and a row, or more")
 
     @property
     def unit(self) -> int:
-        """Divisor of `block_n`: 64 columns of a store, and per CTA whole TMA boxes (64) or swizzle atoms (8) of B."""
+        """Divisor of `block_n`: a store has 64 columns, a CTA's part of B whole TMA boxes (64) or swizzle atoms (8)."""
         return math.lcm(64, (8 if self.b_major == "K" else 64) * self.cluster)
 
     @property
     def block_k(self) -> int:
-        """K per stage: a row of the 128B swizzle."""
+        """Elements of K per stage: a row of the 128B swizzle."""
         return 1024 // self.dtype.bits
 
     @property
@@ -86,7 +86,7 @@ class Gemm(Cut):
 
     @property
     def c_tile(self) -> SharedTile:
-        """Layout of the buffers that a warp stores; their number is two for each consumer warp, or one."""
+        """Layout of the shared memory buffers from which TMA stores C: two per consumer warp, or one."""
         buffers = 2 if self.block_n // 64 % 2 == 0 else 1
         return SharedTile(bf16, (16, 64), stages=buffers * self.block_m // 16)
 
@@ -114,7 +114,7 @@ class Gemm(Cut):
         """Fill stage after stage, each as soon as the consumers of all CTAs have read its previous tiles."""
         A, B, part, rank = self.a_tile, self.b_tile(), self.b_tile(self.cluster), ptx.special.cluster_ctarank()
         everyone = (1 << self.cluster) - 1 if self.cluster > 1 else None
-        ring = ptx.pipeline(self.stages, phase=reg.scalar(u32, init=1))  # at first all stages are empty
+        ring = ptx.pipeline(self.stages, phase=reg.scalar(u32, init=1))  # phase 1: initially, all stages are empty
         start = reg.from_(shared.b, u32) + rank * part.stage_bytes
         for row, column in self.tiles(*c.shape):
             share = column + rank * part.mn
@@ -142,7 +142,7 @@ class Gemm(Cut):
             for step in ptx.range_(0, steps):
                 a, b = reader.wait()
                 multiply(acc, a, b, tiles, adds=~(step == 0))
-                ptx.wgmma.wait_group(1)  # the MMAs of the previous step have read their stage
+                ptx.wgmma.wait_group(1)  # the MMAs of the previous step are complete and have read their stage
                 with ptx.if_(step > 0):
                     reader.release()
             ptx.wgmma.wait_group(0)
@@ -169,7 +169,7 @@ class Gemm(Cut):
 
     @property
     def factors(self) -> tuple[Tile, Tile]:
-        """Input specs: A, and B in its memory layout."""
+        """Input specs of the kernel: A, and B in its memory order."""
         b_dims = ("N", "K") if self.b_major == "K" else ("K", "N")
         return self.a_tile.tma_tile("M", "K"), self.b_tile(self.cluster).tma_tile(*b_dims)
 
@@ -179,7 +179,7 @@ class Gemm(Cut):
 
         @kernel(in_specs=self.factors, out_specs=(C,), grid=self.grid, cluster=self.cluster, **self.launch)
         def gemm(a, b, c) -> None:
-            """Multiply; each CTA computes tile after tile of C."""
+            """Compute C = A · B; each CTA computes tile after tile of C."""
             shared, steps = Shared(self), -(-a.shape[1] // self.block_k)
             divide(
                 self,
@@ -197,7 +197,7 @@ class Shared:
     """Shared memory of a CTA."""
 
     def __init__(self, plan: Gemm) -> None:
-        """Allocate the tiles and the mbarriers of their stages, which warps of the whole cluster read."""
+        """Allocate the stages and their mbarriers; `empty` expects arrivals of warps of the whole cluster."""
         self.a, self.b, self.c = smem.tile(plan.a_tile), smem.tile(plan.b_tile()), smem.tile(plan.c_tile)
         self.stages = Stages(plan.stages, plan.cluster * plan.block_m // 16)
 
@@ -227,7 +227,7 @@ class Reader:
         self.empty = ptx.mbarrier.array(ptx.cluster.map_shared_u32(shared.stages.empty, block), 0, plan.stages)
 
     def wait(self) -> tuple[Reg, Reg]:
-        """Wait until one more stage is full, and return its descriptors: 14 instructions."""
+        """Wait until the next stage is full, and return its matrix descriptors: 14 instructions."""
         stage, phase = self.ring.advance()
         ptx.mbarrier.wait(self.full[stage], phase)
         A, B = self.tiles
@@ -237,14 +237,14 @@ class Reader:
         )
 
     def release(self) -> None:
-        """Arrive at `empty` of one more stage in all CTAs of the cluster: 6 instructions."""
+        """Arrive at `empty` of the oldest unreleased stage, in all CTAs of the cluster: 6 instructions."""
         stage, _ = self.read.advance()
         ptx.mbarrier.arrive_cluster(self.empty.at(stage), pred=self.arrives)
 
 
 @functools.cache
 def build_gemm(*, b_major: str = "MN", overlaps: bool = False, **sizes: int):
-    """Return the kernel with other sizes: `build_gemm(block_n=128, cluster=1)`."""
+    """Return the kernel with other tile sizes: `build_gemm(block_n=128, cluster=1)`."""
     return Gemm(b_major=b_major, overlaps=overlaps, **sizes).kernel()
 
 
@@ -252,12 +252,12 @@ gemm = build_gemm()
 
 
 def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return A · B in float64."""
+    """Return A · B, computed by NumPy in float64."""
     return a.astype(np.float64) @ b.astype(np.float64)
 
 
 def main() -> None:
-    """Run on the simulator and print the largest error against float64."""
+    """Run the kernel on the simulator and print its largest error against a float64 reference."""
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((600, 328), (328, 520)))
     expected = reference(a, b)

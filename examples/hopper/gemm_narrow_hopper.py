@@ -33,7 +33,7 @@ from pyptx import kernel, ptx, reg, smem
 from pyptx.smem import SharedTile
 from pyptx.types import b32, bf16, f32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.hopper import gemm_highperf_hopper as highperf
 from examples.hopper.attention_splits import CHUNK, GROUP, read
@@ -48,13 +48,13 @@ if TYPE_CHECKING:
 
 THREADS = 2 * GROUP  # two warpgroups: one thread of the first issues copies, the second issues MMAs
 COLUMNS = ROWS  # columns of C per CTA: M of one wgmma
-BK = 64  # K per stage: a row of the 128B swizzle
+BK = 64  # elements of K per stage: a row of the 128B swizzle
 reference = highperf.reference
 
 
 @dataclass(frozen=True, slots=True)
 class Narrow:
-    """Sizes of the GEMM: `rows` of C per CTA, and `splits` CTAs that share K.
+    """Tile sizes of the GEMM: `rows` of C per CTA, and `splits` CTAs that share K.
 
     If `overlaps`, the kernel starts before its prerequisite grid completes.
     """
@@ -92,7 +92,7 @@ class Narrow:
 
     @property
     def chunks(self) -> range:
-        """Indices of a thread's chunks of four accumulator elements."""
+        """Start indices of a thread's chunks of four accumulator elements."""
         return range(self.rows // 2 // CHUNK)
 
     def grid(self, M: int, N: int, K: int) -> tuple[int, int]:
@@ -102,7 +102,7 @@ class Narrow:
     # --- split of K, producer, consumer -----------------------------------------------------------------
 
     def steps(self, K: int) -> tuple[Reg, Reg]:
-        """Return where this CTA's part of K starts and ends, in stages: 4 instructions."""
+        """Return the first and the end stage of this CTA's part of K: 4 instructions."""
         steps = -(-K // BK)
         share = -(-steps // self.splits)
         first = reg.from_(ptx.special.cluster_ctarank(), u32) * share
@@ -115,7 +115,7 @@ class Narrow:
     def produce(self, a, b, shared: Shared) -> None:
         """Fill stage after stage, each as soon as the MMAs have read its previous tiles."""
         A, B, (row, column) = self.a_tile, self.b_tile, self.corner()
-        ring = ptx.pipeline(self.stages, phase=reg.scalar(u32, init=1))  # at first all stages are empty
+        ring = ptx.pipeline(self.stages, phase=reg.scalar(u32, init=1))  # phase 1: initially, all stages are empty
         for step in ptx.range_(*self.steps(a.shape[1])):
             stage, phase = ring.advance()
             k, full = step * BK, shared.stages.full[stage]
@@ -128,7 +128,7 @@ class Narrow:
     def consume(self, acc: RegArray, shared: Shared, steps: tuple[Reg, Reg]) -> None:
         """Multiply stage after stage, with one wgmma group in flight."""
         for each in acc:
-            ptx.mov(f32, each, 0.0)  # if K is short, some CTAs get no steps
+            ptx.mov(f32, each, 0.0)  # CTAs without steps (short K) add 0
         first_a, first_b = ptx.wgmma.descriptor(shared.a), ptx.wgmma.descriptor(shared.b)
         elected, ring, read_ = ptx.elect_sync(), ptx.pipeline(self.stages), ptx.pipeline(self.stages)
         for step in ptx.range_(*steps):
@@ -137,14 +137,14 @@ class Narrow:
             a = ptx.wgmma.advance(first_a, self.a_tile.stage_bytes, times=stage)
             b = ptx.wgmma.advance(first_b, self.b_tile.stage_bytes, times=stage)
             self.multiply(acc, a, b)
-            ptx.wgmma.wait_group(1)  # the MMAs of the previous step have read their stage
+            ptx.wgmma.wait_group(1)  # the MMAs of the previous step are complete and have read their stage
             with ptx.if_(step > steps[0]):
                 stage, _ = read_.advance()
                 ptx.mbarrier.arrive(shared.stages.empty[stage], pred=elected)
         ptx.wgmma.wait_group(0)
 
     def multiply(self, acc: RegArray, a: Reg, b: Reg) -> None:
-        """Start the MMAs of one stage as one wgmma group: columns of B are their rows."""
+        """Start the MMAs of one stage as one wgmma group: operand A is B transposed."""
         A, B = self.a_tile, self.b_tile
         ptx.wgmma.fence()
         for k in range(0, BK, B.k_step):
@@ -190,7 +190,7 @@ class Narrow:
         ptx.cp.async_.bulk.wait_group(0)
 
     def combine(self, acc: RegArray, shared: Shared, thread: Reg, consumes: Reg) -> Reg:
-        """Add up the partial sums in the first CTA of the cluster; return whether this thread stores the result."""
+        """Add up the partial sums in the first CTA of the cluster; return whether this thread is in that CTA."""
         first = ptx.special.cluster_ctarank() == 0
         with ptx.if_(consumes & ~first):
             self.hand_over(acc, shared, thread)
@@ -214,10 +214,10 @@ class Narrow:
             launch=ATTRIBUTES if self.overlaps else {},
         )
         def gemm(a, b, c) -> None:
-            """Multiply: one cluster per tile of C."""
+            """Compute C = A · B, one cluster per tile of C."""
             shared, tid = Shared(self), reg.from_(ptx.special.tid.x(), u32)
             leader = (tid < 32) & ptx.elect_sync()
-            consumes = ptx.shfl.sync.idx(reg.scalar(u32), tid >> 7, 0) == 1  # warp-uniform, which ptxas can infer
+            consumes = ptx.shfl.sync.idx(reg.scalar(u32), tid >> 7, 0) == 1  # lets ptxas infer a warp-uniform index
             with ptx.if_(leader):
                 prefetch(a, b, c)
                 shared.stages.init()
@@ -251,31 +251,31 @@ class Shared:
 def stage_turned(acc: RegArray, staged: SharedAlloc, thread: Reg) -> None:
     """Round the accumulator to bf16, and write it transposed and swizzled to shared memory."""
     packed, lane = reg.array(b32, 4), thread & 31
-    y, x = (lane >> 4) * 8 + (lane & 7), (thread >> 5) * 16 + (lane & 8)  # 16 bytes that a lane passes to stmatrix
-    for column in range(0, len(acc), 8):  # 16 columns are 8 registers
+    y, x = (lane >> 4) * 8 + (lane & 7), (thread >> 5) * 16 + (lane & 8)  # row and column of a lane's 16 bytes
+    for column in range(0, len(acc), 8):  # 16 columns of `acc` are 8 registers
         round_pairs(packed, acc[column : column + 8])
         ptx.stmatrix(smem=staged.address(y + column * 2, x), regs=packed, trans=True)
 
 
 @functools.cache
 def build_gemm(*, b_major: str = "MN", overlaps: bool = False, **sizes: int):
-    """Return the kernel with other sizes: `build_gemm(rows=32, stages=16)`."""
+    """Return the kernel with other tile sizes: `build_gemm(rows=32, stages=16)`."""
     return Narrow(b_major=b_major, overlaps=overlaps, **sizes).kernel()
 
 
 def splits_for(columns: int) -> int:
-    """Return the number of CTAs that divide K: the largest with which clusters for all columns run at the same time."""
+    """Return the number of CTAs that share K: the largest with which the clusters of all columns are resident."""
     tiles = -(-columns // COLUMNS)
     return max((splits for splits, room in AT_ONCE.items() if tiles <= room), default=1)
 
 
 def gemm(a, b):
-    """Multiply a, M x K, and b, K x N, with the kernel for that number of columns."""
+    """Return `a` (M x K) times `b` (K x N), computed by the kernel for that number of columns."""
     return build_gemm(splits=splits_for(b.shape[1]))(a, b)
 
 
 def main() -> None:
-    """Run on the simulator and print the largest error against float64."""
+    """Run the kernel on the simulator and print its largest error against a float64 reference."""
     rng = np.random.default_rng(0)
     for columns in (520, 8456):
         a, b = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((10, 328), (328, columns)))

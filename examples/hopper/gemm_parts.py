@@ -1,7 +1,7 @@
 """Parts of all persistent GEMMs: their sizes, the roles of a CTA's warpgroups, and the code of each role.
 
-`gemm_highperf_hopper.py` puts these parts together first; `gemm_fp8_hopper.py` and `grouped_gemm.py` describe how they
-differ from it.
+`gemm_highperf_hopper.py` is the first to combine these parts; `gemm_fp8_hopper.py` and `grouped_gemm.py` describe how
+they differ from it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pyptx import ptx, reg, smem
 from pyptx.types import b32, bf16x2, f32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for running a file that imports this as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if a script imports this
 
 from examples.overlap import ATTRIBUTES, take_over
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from pyptx.smem import SharedAlloc, SharedTile
 
 ROWS = 64  # rows of C per warpgroup: M of one wgmma
-PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232  # registers per thread; 168 at launch; 40 + 2 * 232 = 504
+PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232  # registers per thread (168 at launch); 40 + 2 * 232 = 504
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Distribution of a GEMM over CTAs with a producer and consumers.
+    """Tile sizes of a GEMM on CTAs with a producer and consumers.
 
     One CTA runs on each SM, or `blocks` CTAs in total if that is fewer. If `overlaps`, the kernel starts before its
     prerequisite grid completes.
@@ -55,7 +55,7 @@ class Cut:
 
     @property
     def unit(self) -> int:
-        """Divisor of `block_n`: columns of a TMA box of B, and of a store."""
+        """Required divisor of `block_n`: columns of a TMA box of B, and of a store."""
         return 64
 
     @property
@@ -65,7 +65,7 @@ class Cut:
 
     @property
     def launch(self) -> dict[str, Any]:
-        """Arguments of `kernel`; `setmaxnreg` needs both directives."""
+        """Arguments of `kernel`; `setmaxnreg` requires `maxntid` and `minnctapersm`."""
         directives = [("maxntid", (self.threads, 1, 1)), ("minnctapersm", (1,))]
         said = {"block": self.threads, "arch": "sm_90a", "raw_directives": directives, "persistent": 1}
         return {**said, "launch": ATTRIBUTES if self.overlaps else {}}
@@ -76,7 +76,7 @@ class Cut:
 
 
 def meet() -> None:
-    """Wait for the other CTAs of the cluster, whose mbarriers are initialized then: two instructions.
+    """Wait until all CTAs of the cluster have initialized their mbarriers: two instructions.
 
     The fence that follows mbarrier.init has released the initialization already, so the arrival is `relaxed`: no thread
     waits for its memory operations.
@@ -95,7 +95,7 @@ def divide(cut: Cut, begin: Callable[[], None], *, produce: Callable[[], None], 
     deals = cut.block_m > ROWS
     tid = reg.from_(ptx.special.tid.x(), u32)
     leader = (tid < 32) & ptx.elect_sync()
-    warpgroup = ptx.shfl.sync.idx(reg.scalar(u32), tid >> 7, 0)  # warp-uniform, which ptxas can infer
+    warpgroup = ptx.shfl.sync.idx(reg.scalar(u32), tid >> 7, 0)  # lets ptxas infer a warp-uniform index
     with ptx.if_(leader):
         begin()
     meet()
@@ -132,7 +132,7 @@ def multiply(acc: RegArray, a: Reg, b: Reg, tiles: tuple[SharedTile, SharedTile]
             a_k_offset=A.offset(k=k),
             b_k_offset=B.offset(k=k),
             scale_d=True if k else adds,
-            trans_b=1 if B.major == "MN" else None,  # bytes are always K-major: wgmma cannot transpose them
+            trans_b=1 if B.major == "MN" else None,  # 8-bit operands are K-major: wgmma cannot transpose them
         )
     ptx.wgmma.commit_group()
 
@@ -140,27 +140,27 @@ def multiply(acc: RegArray, a: Reg, b: Reg, tiles: tuple[SharedTile, SharedTile]
 def stage_panel(acc: RegArray, panel: int, staged: SharedAlloc, buffer: Reg, lane: Reg) -> None:
     """Round 64 columns of a warp's 16 rows to bf16, and write them swizzled: 4 `stmatrix`, 16 `cvt`."""
     packed, y, x = reg.array(b32, 4), lane & 15, (lane >> 4) * 8  # the eight columns that a lane addresses
-    for block in range(panel * 32, panel * 32 + 32, 8):  # 16 columns are 8 registers
+    for block in range(panel * 32, panel * 32 + 32, 8):  # 16 columns of `acc` are 8 registers
         for pair, i in zip(packed, range(block, block + 8, 2), strict=True):
             ptx.cvt(bf16x2, f32, pair, acc[i + 1], acc[i], rounding="rn")
         ptx.stmatrix(smem=staged.address(buffer, y, x + block * 2 % 64), regs=packed)
 
 
 def prefetch(*tensors: TensorSpec) -> None:
-    """Prefetch tensor maps, so that the first copies find them: one instruction each, in one thread."""
+    """Prefetch tensor maps, so that the first TMA copies do not wait for them: one instruction each, in one thread."""
     for tensor in tensors:
         ptx.inst.prefetch.tensormap(ptx.addr(tensor.tma_desc()))
 
 
 class Stages:
-    """Mbarriers of stages: `full` counts the bytes of TMA loads, `empty` an arrival of each warp that reads."""
+    """Mbarriers of stages: `full` counts the bytes of TMA loads, `empty` an arrival of each warp that reads a stage."""
 
     def __init__(self, count: int, readers: int) -> None:
         """Allocate; `empty` expects an arrival of each of `readers` warps."""
         self.full, self.empty, self.readers = smem.mbarrier(count), smem.mbarrier(count), readers
 
     def init(self) -> None:
-        """Emit mbarrier.init, two instructions per stage, in one thread. A fence has to follow."""
+        """Emit mbarrier.init, two instructions per stage, in one thread. A proxy fence must follow."""
         for full, empty in zip(self.full, self.empty, strict=True):
             ptx.mbarrier.init(full, 1)
             ptx.mbarrier.init(empty, self.readers)

@@ -36,7 +36,7 @@ B = SharedTile(bf16, (BK, BN), major="MN", stages=STAGES)
 
 
 def fetch(maps, tiles, full: MbarrierRef, at) -> None:
-    """Start the copies of one stage; its mbarrier counts their bytes."""
+    """Start the TMA copies of one stage; the stage's mbarrier counts their bytes."""
     (a, b), (sA, sB), (row, column, k) = maps, tiles, at
     ptx.mbarrier.arrive_expect_tx(full, A.stage_bytes + B.stage_bytes)
     ptx.cp.async_.bulk.tensor_2d(dst=sA, src=a, coord=(k, row), mbar=full)
@@ -65,7 +65,7 @@ def multiply(acc: RegArray, a: Reg, b: Reg, fresh: Reg) -> None:
 
 
 def store(acc: RegArray, c, row: Reg, column: Reg) -> None:
-    """Round the accumulator to bf16 and store the elements inside C, two adjacent elements of a row at a time."""
+    """Round the accumulator to bf16 and store the elements inside C, two adjacent columns at a time."""
     M, N = c.shape
     (pc,) = ptx.global_ptrs(c)
     held = ptx.wgmma.fragment(shape=(ROWS, BN, A.k_step), operand="d", dtype=f32)
@@ -80,13 +80,13 @@ def store(acc: RegArray, c, row: Reg, column: Reg) -> None:
 
 @kernel(
     in_specs=(A.tma_tile("M", "K"), B.tma_tile("K", "N")),
-    out_specs=(Tile("M", "N", bf16, align=4),),  # two elements per store
+    out_specs=(Tile("M", "N", bf16, align=4),),  # 4 bytes: two elements per store
     grid=lambda M, N, K: (-(-N // BN), -(-M // BM)),
     block=THREADS,
     arch="sm_90a",
 )
 def gemm(a, b, c):
-    """Multiply: one CTA per tile of C."""
+    """Compute C = A · B, one CTA per tile of C."""
     steps = -(-a.shape[1] // BK)
     sA, sB = smem.tile(A), smem.tile(B)
     full, empty = smem.mbarrier(STAGES), smem.mbarrier(STAGES)
@@ -104,7 +104,7 @@ def gemm(a, b, c):
             fetch((a, b), (sA[stage], sB[stage]), full[stage], (row, column, stage * BK))
     ptx.bar.sync()
 
-    group = ptx.shfl.sync.idx(reg.scalar(u32), tid >> 7, 0)  # warp-uniform, which ptxas can infer
+    group = ptx.shfl.sync.idx(reg.scalar(u32), tid >> 7, 0)  # lets ptxas infer a warp-uniform index
     a0 = ptx.wgmma.advance(ptx.wgmma.descriptor(sA), A.offset(mn=ROWS), times=group)
     b0 = ptx.wgmma.descriptor(sB)
     ring, freed = ptx.pipeline(STAGES), ptx.pipeline(STAGES)
@@ -114,7 +114,7 @@ def gemm(a, b, c):
         a1 = ptx.wgmma.advance(a0, A.stage_bytes, times=stage)
         b1 = ptx.wgmma.advance(b0, B.stage_bytes, times=stage)
         multiply(acc, a1, b1, fresh=step == 0)
-        ptx.wgmma.wait_group(1)  # the MMAs of the previous step have read their stage
+        ptx.wgmma.wait_group(1)  # the MMAs of the previous step are complete and have read their stage
         with ptx.if_(step > 0):
             stage, phase = freed.advance()
             ptx.mbarrier.arrive(empty[stage], pred=elected)
@@ -128,12 +128,12 @@ def gemm(a, b, c):
 
 
 def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return A · B in float64."""
+    """Return A · B, computed by NumPy in float64."""
     return a.astype(np.float64) @ b.astype(np.float64)
 
 
 def main() -> None:
-    """Run on the simulator and print the largest error against float64."""
+    """Run the kernel on the simulator and print its largest error against a float64 reference."""
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((200, 328), (328, 136)))
     expected = reference(a, b)

@@ -51,7 +51,7 @@ def multiply(acc: RegArray, a: SharedAlloc, b: SharedAlloc, fresh: Reg) -> None:
 
 
 def store(acc: RegArray, c, row: Reg, column: Reg) -> None:
-    """Round the accumulator to bf16 and store the elements inside C, two adjacent elements of a row at a time."""
+    """Round the accumulator to bf16 and store the elements inside C, two adjacent columns at a time."""
     M, N = c.shape
     (pc,) = ptx.global_ptrs(c)
     held = ptx.wgmma.fragment(shape=(BM, BN, A.k_step), operand="d", dtype=f32)
@@ -66,13 +66,13 @@ def store(acc: RegArray, c, row: Reg, column: Reg) -> None:
 
 @kernel(
     in_specs=(A.tma_tile("M", "K"), B.tma_tile("K", "N")),
-    out_specs=(Tile("M", "N", bf16, align=4),),  # two elements per store
+    out_specs=(Tile("M", "N", bf16, align=4),),  # 4 bytes: two elements per store
     grid=lambda M, N, K: (-(-N // BN), -(-M // BM)),
     block=128,
     arch="sm_90a",
 )
 def gemm(a, b, c):
-    """Multiply: one CTA per tile of C."""
+    """Compute C = A · B, one CTA per tile of C."""
     K = a.shape[1]
     sA, sB, full = smem.tile(A), smem.tile(B), smem.mbarrier(1)
     row, column = ptx.ctaid_y() * BM, ptx.ctaid_x() * BN
@@ -94,19 +94,19 @@ def gemm(a, b, c):
         phase ^= 1
         multiply(acc, sA, sB, fresh=k == 0)
         ptx.wgmma.wait_group(0)
-        ptx.bar.sync()  # all MMAs have read the tiles: they may be refilled
+        ptx.bar.sync()  # all MMAs have read the tiles: TMA may refill them
 
     store(acc, c, row, column)
     ptx.ret()
 
 
 def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return A · B in float64."""
+    """Return A · B, computed by NumPy in float64."""
     return a.astype(np.float64) @ b.astype(np.float64)
 
 
 def main() -> None:
-    """Run on the simulator and print the largest error against float64."""
+    """Run the kernel on the simulator and print its largest error against a float64 reference."""
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((200, 136), (136, 72)))
     expected = reference(a, b)

@@ -31,7 +31,7 @@ BM, BN, BK, STAGES = 128, 256, 64, 4
 ROWS = 64  # rows of C per warpgroup: M of one wgmma
 CONSUMERS = BM // ROWS  # consumer warpgroups; the producer warpgroup precedes them
 THREADS = 128 * (1 + CONSUMERS)
-PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232  # registers per thread; 168 at launch; 40 + 2 * 232 = 504
+PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232  # registers per thread (168 at launch); 40 + 2 * 232 = 504
 A = SharedTile(bf16, (BM, BK), stages=STAGES)
 B = SharedTile(bf16, (BK, BN), major="MN", stages=STAGES)
 
@@ -39,7 +39,7 @@ B = SharedTile(bf16, (BK, BN), major="MN", stages=STAGES)
 def produce(maps, tiles, barriers, row: Reg, column: Reg) -> None:
     """Fill stage after stage, each as soon as the consumers have read its previous tiles."""
     (a, b), (sA, sB), (full, empty) = maps, tiles, barriers
-    ring = ptx.pipeline(STAGES, phase=reg.scalar(u32, init=1))  # at first all stages are empty
+    ring = ptx.pipeline(STAGES, phase=reg.scalar(u32, init=1))  # phase 1: initially, all stages are empty
     for k in ptx.range_(0, a.shape[1], BK):
         stage, phase = ring.advance()
         ptx.mbarrier.wait(empty[stage], phase)
@@ -83,7 +83,7 @@ def consume(acc: RegArray, tiles, barriers, group: Reg, steps: int) -> None:
         a = ptx.wgmma.advance(a0, A.stage_bytes, times=stage)
         b = ptx.wgmma.advance(b0, B.stage_bytes, times=stage)
         multiply(acc, a, b, fresh=step == 0)
-        ptx.wgmma.wait_group(1)  # the MMAs of the previous step have read their stage
+        ptx.wgmma.wait_group(1)  # the MMAs of the previous step are complete and have read their stage
         with ptx.if_(step > 0):
             stage, _ = read.advance()
             ptx.mbarrier.arrive(empty[stage], pred=elected)
@@ -91,7 +91,7 @@ def consume(acc: RegArray, tiles, barriers, group: Reg, steps: int) -> None:
 
 
 def store(acc: RegArray, c, row: Reg, column: Reg) -> None:
-    """Round the accumulator to bf16 and store the elements inside C, two adjacent elements of a row at a time."""
+    """Round the accumulator to bf16 and store the elements inside C, two adjacent columns at a time."""
     M, N = c.shape
     (pc,) = ptx.global_ptrs(c)
     held = ptx.wgmma.fragment(shape=(ROWS, BN, A.k_step), operand="d", dtype=f32)
@@ -106,25 +106,25 @@ def store(acc: RegArray, c, row: Reg, column: Reg) -> None:
 
 @kernel(
     in_specs=(A.tma_tile("M", "K"), B.tma_tile("K", "N")),
-    out_specs=(Tile("M", "N", bf16, align=4),),  # two elements per store
+    out_specs=(Tile("M", "N", bf16, align=4),),  # 4 bytes: two elements per store
     grid=lambda M, N, K: (-(-N // BN), -(-M // BM)),
     block=THREADS,
     arch="sm_90a",
     raw_directives=[("maxntid", (THREADS, 1, 1)), ("minnctapersm", (1,))],  # required by setmaxnreg
 )
 def gemm(a, b, c):
-    """Multiply: one CTA per tile of C."""
+    """Compute C = A · B, one CTA per tile of C."""
     tiles = smem.tile(A), smem.tile(B)
     barriers = full, empty = smem.mbarrier(STAGES), smem.mbarrier(STAGES)
     row, column = ptx.ctaid_y() * BM, ptx.ctaid_x() * BN
     tid = reg.from_(ptx.special.tid.x(), u32)
     leader = (tid < 32) & ptx.elect_sync()
-    warpgroup = ptx.shfl.sync.idx(reg.scalar(u32), tid >> 7, 0)  # warp-uniform, which ptxas can infer
+    warpgroup = ptx.shfl.sync.idx(reg.scalar(u32), tid >> 7, 0)  # lets ptxas infer a warp-uniform index
 
     with ptx.if_(leader):
         for stage in range(STAGES):
             ptx.mbarrier.init(full[stage], 1)
-            ptx.mbarrier.init(empty[stage], CONSUMERS * 4)  # one arrival per warp
+            ptx.mbarrier.init(empty[stage], CONSUMERS * 4)  # one arrival per consumer warp
         ptx.fence.proxy_async_shared_cta()  # makes the mbarriers visible to TMA (async proxy)
     ptx.bar.sync()
 
@@ -142,12 +142,12 @@ def gemm(a, b, c):
 
 
 def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return A · B in float64."""
+    """Return A · B, computed by NumPy in float64."""
     return a.astype(np.float64) @ b.astype(np.float64)
 
 
 def main() -> None:
-    """Run on the simulator and print the largest error against float64."""
+    """Run the kernel on the simulator and print its largest error against a float64 reference."""
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((200, 328), (328, 264)))
     expected = reference(a, b)

@@ -30,7 +30,7 @@ import numpy as np
 from pyptx import Tile, kernel, ptx, reg
 from pyptx.types import b32, f32, s32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.hopper.gemm_highperf_hopper import Gemm, Reader, Shared
 from examples.hopper.gemm_parts import ROWS, divide, multiply, stage_panel
@@ -42,15 +42,15 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg, RegArray
     from pyptx.smem import SharedAlloc
 
-CHUNK = 8  # bf16 in 16 bytes, one cp.async of a lane; 4 rows of 64 columns are one copy per lane
+CHUNK = 8  # bf16 elements in a lane's 16-byte copy; one copy per lane covers 4 rows of 64 columns
 
 
 @dataclass(frozen=True, slots=True)
 class GroupedGemm(Gemm):
-    """Sizes of the grouped GEMM. The defaults are for groups of hundreds of rows."""
+    """Tile sizes of the grouped GEMM. The defaults are for groups of hundreds of rows."""
 
     cluster: int = field(default=1, init=False)
-    band: int = 16  # tile rows per band of the tile order; 132 concurrent 128 x 256 tiles are nearly square
+    band: int = 16  # tile rows per band: 132 concurrent 128 x 256 tiles cover a nearly square part of Y
     b_major: str = field(default="MN", init=False)
 
     def grid(self, T: int, K: int, G: int, N: int) -> int:
@@ -67,7 +67,7 @@ class GroupedGemm(Gemm):
         begin, end = reg.scalar(u32, init=0), reg.scalar(u32)
         ptx.ld(u32, end, ptx.addr(pe))
         with ptx.loop():
-            rows = (end - begin + (self.block_m - 1)) // self.block_m  # number of tile rows, rounded up
+            rows = (end - begin + (self.block_m - 1)) // self.block_m  # tile rows of the group, rounded up
             tiles = rows * columns
             with ptx.if_(tile < tiles):
                 row, column = place(tile, rows, columns, self.band)
@@ -83,7 +83,7 @@ class GroupedGemm(Gemm):
     def produce(self, x, w, ends, shared: Shared) -> None:
         """Fill stage after stage, each as soon as the consumers have read its previous tiles."""
         X, W, start = self.a_tile, self.b_tile(), reg.from_(shared.b, u32)
-        ring = ptx.pipeline(self.stages, phase=reg.scalar(u32, init=1))  # at first all stages are empty
+        ring = ptx.pipeline(self.stages, phase=reg.scalar(u32, init=1))  # phase 1: initially, all stages are empty
         for group, row, _, column in self.tiles(ends, w):
             for k in ptx.range_(0, x.shape[1], X.k):
                 stage, phase = ring.advance()
@@ -108,7 +108,7 @@ class GroupedGemm(Gemm):
             for step in ptx.range_(0, steps):
                 a, b = reader.wait()
                 multiply(acc, a, b, tiles, adds=~(step == 0))
-                ptx.wgmma.wait_group(1)  # the MMAs of the previous step have read their stage
+                ptx.wgmma.wait_group(1)  # the MMAs of the previous step are complete and have read their stage
                 with ptx.if_(step > 0):
                     reader.release()
             ptx.wgmma.wait_group(0)
@@ -153,7 +153,7 @@ class GroupedGemm(Gemm):
             **self.launch,
         )
         def grouped_gemm(x, w, ends, y) -> None:
-            """Multiply; each CTA computes tile after tile, of any group."""
+            """Compute Y; each CTA computes tile after tile, of any group."""
             shared, steps = Shared(self), -(-x.shape[1] // self.block_k)
             divide(
                 self,
@@ -179,7 +179,7 @@ def copy_rows(y, staged: SharedAlloc, buffer: Reg, at: tuple[Reg, Reg, Reg], lan
 
 @functools.cache
 def build_grouped_gemm(*, overlaps: bool = False, **sizes: int):
-    """Return the kernel with other sizes: `build_grouped_gemm(block_n=64, stages=6)`."""
+    """Return the kernel with other tile sizes: `build_grouped_gemm(block_n=64, stages=6)`."""
     return GroupedGemm(overlaps=overlaps, **sizes).kernel()
 
 
@@ -187,13 +187,13 @@ grouped_gemm = build_grouped_gemm()
 
 
 def reference(x: np.ndarray, w: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Return Y in float64."""
+    """Return Y, computed by NumPy in float64."""
     parts = np.split(x.astype(np.float64), ends[:-1])
     return np.concatenate([part @ w[g].astype(np.float64) for g, part in enumerate(parts)])
 
 
 def main() -> None:
-    """Run on the simulator and print the largest error against float64."""
+    """Run the kernel on the simulator and print its largest error against a float64 reference."""
     rng = np.random.default_rng(0)
     ends = np.cumsum([130, 0, 7, 200], dtype=np.int32)
     x, w = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((337, 136), (4, 136, 264)))

@@ -21,7 +21,7 @@ import numpy as np
 from pyptx import Kernel, Tile, kernel, ptx
 from pyptx.types import PtxType, bf16, f32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.rows.numbers import add, fma, spread, total_of, zero
 from examples.rows.plans import Plan
@@ -33,7 +33,7 @@ BOUNDS = (("maxntid", (128, 1, 1)), ("minnctapersm", (5,)))
 
 
 def normalise(plan: Plan, X, W, Bias, Y, eps: float) -> None:
-    """Emit the kernel for one plan."""
+    """Emit the layer norm kernel for one plan."""
     row, number = Row(plan, X.shape[0], exchanges=2), plan.target.number
     (x,) = row.hold(X)
     w, bias, y = row.columns(W), row.columns(Bias), row.pointer(Y)
@@ -81,7 +81,7 @@ def layer_norm(X, W, Bias, Y, *, eps: float = 1e-5):
 
 @functools.cache
 def layer_norm_for(N: int, dtype: PtxType = f32, plan: Plan | None = None) -> Kernel[tuple[Tile]]:
-    """Return the kernel `layer_norm(X, W, Bias, *, eps=1e-5)` for rows of N elements, by the plan for that length.
+    """Return the kernel `layer_norm(X, W, Bias, *, eps=1e-5)` for rows of N elements, by the `Plan` for that length.
 
     N is a multiple of 4 (f32) or 8 (bf16), and a row has at most 1.75 MiB. Sums are in f32: squares must not overflow.
     """
@@ -96,14 +96,14 @@ def layer_norm_for(N: int, dtype: PtxType = f32, plan: Plan | None = None) -> Ke
 
 
 def reference(x: np.ndarray, w: np.ndarray, bias: np.ndarray, eps: float = 1e-5) -> np.ndarray:
-    """Return Y in float64."""
+    """Return Y, computed by NumPy in float64."""
     x64, w64, bias64 = (array.astype(np.float64) for array in (x, w, bias))
     centred = x64 - x64.mean(axis=1, keepdims=True)
     return centred / np.sqrt(np.mean(centred * centred, axis=1, keepdims=True) + eps) * w64 + bias64
 
 
 def report(layer_norm, layer_norm_for) -> None:
-    """Run both kernels on the simulator and print the largest errors against float64."""
+    """Run both kernels on the simulator and print their largest errors against a float64 reference."""
     rng = np.random.default_rng(0)
     x = rng.standard_normal((256, 4096), dtype=np.float32) + 3
     w = rng.standard_normal(4096, dtype=np.float32)
@@ -120,7 +120,7 @@ def report(layer_norm, layer_norm_for) -> None:
 
 
 def main() -> None:
-    """Run on the simulator and print the largest errors against float64."""
+    """Run the kernels on the simulator and print their largest errors against a float64 reference."""
     report(layer_norm, layer_norm_for)
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from pyptx import Kernel, Tile, kernel, ptx, reg
 from pyptx.types import PtxType, bf16, f32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.rows.numbers import fma, spread, total_of, zero
 from examples.rows.plans import Plan
@@ -30,7 +30,7 @@ from examples.rows.vectors import BYTES
 
 
 def normalise(plan: Plan, X, W, Y, eps: float) -> None:
-    """Emit the kernel for one plan."""
+    """Emit the RMS norm kernel for one plan."""
     row, number = Row(plan, X.shape[0]), plan.target.number
     (x,) = row.hold(X)
     w, y = row.columns(W), row.pointer(Y)
@@ -42,7 +42,7 @@ def normalise(plan: Plan, X, W, Y, eps: float) -> None:
     total = total_of(squares)
     row.sum(total)
 
-    rstd = reg.scalar(f32)  # reciprocal of the root mean square
+    rstd = reg.scalar(f32)  # reciprocal of the row's root mean square
     ptx.inst.fma.rn.f32(rstd, total, 1.0 / plan.columns, eps)
     ptx.inst.rsqrt.approx.f32(rstd, rstd)
     scale = spread(rstd, number)
@@ -81,13 +81,13 @@ def rms_norm_for(N: int, dtype: PtxType = f32, plan: Plan | None = None) -> Kern
 
 
 def reference(x: np.ndarray, w: np.ndarray, eps: float = 1e-6) -> np.ndarray:
-    """Return Y in float64."""
+    """Return Y, computed by NumPy in float64."""
     x64 = x.astype(np.float64)
     return x64 / np.sqrt(np.mean(x64 * x64, axis=1, keepdims=True) + eps) * w.astype(np.float64)
 
 
 def report(rms_norm, rms_norm_for) -> None:
-    """Run both kernels on the simulator and print the largest errors against float64."""
+    """Run both kernels on the simulator and print their largest errors against a float64 reference."""
     rng = np.random.default_rng(0)
     x = rng.standard_normal((256, 4096), dtype=np.float32)
     w = rng.standard_normal(4096, dtype=np.float32)
@@ -103,7 +103,7 @@ def report(rms_norm, rms_norm_for) -> None:
 
 
 def main() -> None:
-    """Run on the simulator and print the largest errors against float64."""
+    """Run the kernels on the simulator and print their largest errors against a float64 reference."""
     report(rms_norm, rms_norm_for)
 
 

@@ -28,7 +28,7 @@ import numpy as np
 from pyptx import Kernel, Tile, differentiable_kernel, kernel, ptx, reg, smem
 from pyptx.types import PtxType, f32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.hopper.rms_norm import rms_norm_for
 from examples.rows.plans import AVAILABLE, CLUSTERS, FEWEST, MOST, Plan, power_of_two
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
     from pyptx.kernel import DifferentiableKernel
     from pyptx.reg import Reg
 
-OWNED = 16  # columns per thread, which holds x, dy, w and dw of each in registers
+OWNED = 16  # columns per thread; their x, dy, w and dw are in registers
 SMS = 132  # SMs of an H100 or H200
 WARPS = 32  # warps per CTA of the kernel that adds partial sums
-WIDTH = 32 * 4  # columns per CTA of that kernel
+WIDTH = 32 * 4  # columns per CTA of the kernel that adds partial sums
 
 
 def plan_for(columns: int, dtype: PtxType) -> Plan:
@@ -57,13 +57,13 @@ def plan_for(columns: int, dtype: PtxType) -> Plan:
 
 
 def workers(plan: Plan) -> int:
-    """Return the number of rows in flight on an H100, limited by shared memory and 512 threads of 128 registers."""
+    """Return the number of rows in flight on an H100; shared memory and 512 threads per SM limit it."""
     ring = STAGES * 2 * plan.slice * BYTES
     return SMS * min(MOST // plan.lanes, AVAILABLE // ring) // plan.cluster
 
 
 def differentiate(plan: Plan, X, W, DY, DX, Shares, eps: float) -> None:
-    """Emit the kernel for one plan."""
+    """Emit the gradient kernel for one plan."""
     count, stride = X.shape[0], Shares.shape[0]
     row = Row(plan, count, exchanges=STAGES)
     places = list(row.places())
@@ -85,7 +85,7 @@ def differentiate(plan: Plan, X, W, DY, DX, Shares, eps: float) -> None:
         row.sum(squares, products, slot=stage, phase=phase)
         row.part()
         if plan.warps == 1:
-            ptx.bar.warp.sync()  # all lanes have read the stage; with several warps, `sum` synchronizes them
+            ptx.bar.warp.sync()  # all lanes have read the stage; `sum` synchronizes several warps
         ring.fetch(stage)
 
         rstd = reg.scalar(f32)
@@ -106,13 +106,13 @@ def differentiate(plan: Plan, X, W, DY, DX, Shares, eps: float) -> None:
 
 
 def each(*parts: Sequence[Sequence[Reg]]) -> Iterator[tuple[Reg, ...]]:
-    """Yield tuples of corresponding elements of several arrays, each split into vectors."""
+    """Yield tuples of corresponding elements of several arrays, each given as a list of vectors."""
     for group in zip(*parts, strict=True):
         yield from zip(*group, strict=True)
 
 
 def hand_in(row: Row, places, sums, Shares) -> None:
-    """Store this CTA's share of `dw`, in f32."""
+    """Store this CTA's partial sum of `dw`, in f32."""
     plan = row.plan
     wider = f32.bytes // plan.dtype.bytes
     (pointer,) = ptx.global_ptrs(Shares)
@@ -150,7 +150,7 @@ def rms_norm_gradients_for(N: int, dtype: PtxType = f32, plan: Plan | None = Non
 
 
 def add_up(dtype: PtxType, Shares, Y) -> None:
-    """Emit the kernel that sums columns, for one output type."""
+    """Emit the kernel that sums an f32 matrix over its rows, for one output type."""
     rows, columns = Shares.shape
     four = Vector(f32)
     shares, y = ptx.global_ptrs(Shares, Y)
@@ -174,7 +174,7 @@ def add_up(dtype: PtxType, Shares, Y) -> None:
 
 
 def add(totals: Sequence[Reg], values: Sequence[Reg]) -> None:
-    """Add `values` to `totals`, element by element."""
+    """Emit `totals[i] += values[i]` for each f32 register."""
     for total, value in zip(totals, values, strict=True):
         ptx.inst.add.f32(total, total, value)
 
@@ -201,14 +201,14 @@ def column_sums_for(dtype: PtxType = f32) -> Kernel[tuple[Tile]]:
 
 @dataclass(frozen=True, slots=True)
 class Gradients:
-    """Gradient function, of two kernels in sequence, and the largest P."""
+    """Gradient function of RMS norm: two kernels in sequence, and the largest P."""
 
     rows: Kernel[tuple[Tile, Tile]]
     columns: Kernel[tuple[Tile]]
     most: int
 
     def __call__(self, x, w, dy, *, eps: float = 1e-6) -> tuple[object, object]:
-        """Return the gradients of x and w, on arrays of any framework."""
+        """Return the gradients of x and w, which are arrays of any framework."""
         dx, shares = self.rows(x, w, dy, P=min(x.shape[0], self.most), eps=eps)
         return dx, self.columns(shares)
 
@@ -229,7 +229,7 @@ def differentiable_rms_norm_for(
 
 
 def reference(x: np.ndarray, w: np.ndarray, dy: np.ndarray, eps: float = 1e-6) -> tuple[np.ndarray, np.ndarray]:
-    """Compute both gradients in float64."""
+    """Compute the gradients of x and w by NumPy in float64."""
     x64, w64, dy64 = (array.astype(np.float64) for array in (x, w, dy))
     rstd = 1 / np.sqrt(np.mean(x64 * x64, axis=1, keepdims=True) + eps)
     pull = rstd**3 * np.mean(dy64 * w64 * x64, axis=1, keepdims=True)
@@ -237,7 +237,7 @@ def reference(x: np.ndarray, w: np.ndarray, dy: np.ndarray, eps: float = 1e-6) -
 
 
 def main() -> None:
-    """Run on the simulator and print the largest errors against float64."""
+    """Run the kernels on the simulator and print their largest errors against a float64 reference."""
     rng = np.random.default_rng(0)
     x, dy = (rng.standard_normal((64, 4096), dtype=np.float32) for _ in range(2))
     w = rng.standard_normal(4096, dtype=np.float32)

@@ -32,7 +32,7 @@ import numpy as np
 from pyptx import Kernel, Tile, kernel, ptx, reg
 from pyptx.types import PtxType, bf16, f32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.rows.numbers import add, by_halves, constant, raise_to, spread, total_of, zero
 from examples.rows.plans import Plan
@@ -43,17 +43,17 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg
 
 LOG2_E = math.log2(math.e)
-LOWEST = float(np.finfo(np.float32).min)  # not -inf: a thread may have only -inf, and -inf minus itself is NaN
+LOWEST = float(np.finfo(np.float32).min)  # initial maximum; not -inf: -inf minus -inf would be NaN
 
 
 def exponential(value: Reg, peak: Reg) -> Reg:
-    """Return `exp(value - peak)`: a subtraction, a multiplication, and EX2 for each half of a number."""
+    """Return `exp(value - peak)`: a subtraction, a multiplication, and EX2 for each half of an f32x2."""
     power = (value - peak) * constant(value.dtype, LOG2_E)
     return by_halves(ptx.inst.ex2.approx.ftz.f32, power)
 
 
 def normalise(plan: Plan, X, Y) -> None:
-    """Emit the kernel for one plan."""
+    """Emit the softmax kernel for one plan."""
     row, number = Row(plan, X.shape[0]), plan.target.number
     (x,) = row.hold(X, fill=-math.inf)
     y = row.pointer(Y)
@@ -82,7 +82,7 @@ def combine(row: Row, peak: Reg, total: Reg) -> None:
     """Replace each thread's maximum `peak` and sum `total` by those of the row."""
 
     def merge(width: int) -> None:
-        """Combine the maxima and sums of every `width` lanes."""
+        """Combine the maxima and sums over each group of `width` lanes."""
         top = reg.from_(peak, f32)
         ptx.warp.reduce_max(top, width=width)
         ptx.inst.mul.f32(total, total, exponential(peak, top))
@@ -106,7 +106,7 @@ def softmax(X, Y):
 
 @functools.cache
 def softmax_for(N: int, dtype: PtxType = f32, plan: Plan | None = None) -> Kernel[tuple[Tile]]:
-    """Return the kernel `softmax(X)` for rows of N elements, by default with the plan for that length.
+    """Return the kernel `softmax(X)` for rows of N elements, by default with the `Plan` for that length.
 
     N is a multiple of 4 (f32) or 8 (bf16), and a row has at most 1.75 MiB.
     """
@@ -121,14 +121,14 @@ def softmax_for(N: int, dtype: PtxType = f32, plan: Plan | None = None) -> Kerne
 
 
 def reference(x: np.ndarray) -> np.ndarray:
-    """Return Y in float64."""
+    """Return Y, computed by NumPy in float64."""
     x64 = x.astype(np.float64)
     e = np.exp(x64 - x64.max(axis=1, keepdims=True))
     return e / e.sum(axis=1, keepdims=True)
 
 
 def report(softmax, softmax_for) -> None:
-    """Run both kernels on the simulator and print the largest errors against float64."""
+    """Run both kernels on the simulator and print their largest errors against a float64 reference."""
     rng = np.random.default_rng(0)
     x = rng.standard_normal((256, 4096), dtype=np.float32) * 4
     expected = reference(x)
@@ -142,7 +142,7 @@ def report(softmax, softmax_for) -> None:
 
 
 def main() -> None:
-    """Run on the simulator and print the largest errors against float64."""
+    """Run the kernels on the simulator and print their largest errors against a float64 reference."""
     report(softmax, softmax_for)
 
 

@@ -26,7 +26,7 @@ import numpy as np
 from pyptx import Kernel, Tile, kernel, ptx, reg
 from pyptx.types import PtxType, bf16, f32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.overlap import ATTRIBUTES, take_over
 from examples.rows.numbers import by_halves, constant
@@ -43,20 +43,20 @@ BOUNDS = (("maxntid", (THREADS, 1, 1)), ("minnctapersm", (8,)))
 
 
 def vector_of(elements: int, dtype: PtxType, target: Target) -> Vector:
-    """Return the widest vector that divides `elements` elements; raise ValueError if none does."""
+    """Return the widest `Vector` that divides `elements` elements; raise ValueError if none does."""
     if elements * dtype.bytes % BYTES:
         raise ValueError(f"swiglu of {elements} {dtype}: a multiple of {BYTES // dtype.bytes} is needed")
     return target.vector(dtype, elements * dtype.bytes)
 
 
 def silu(value: Reg) -> Reg:
-    """Return `value / (1 + exp(-value))`: two multiplications, one addition, and EX2 and RCP per half of a number."""
+    """Return `value / (1 + exp(-value))`: two multiplications, one addition, and EX2 and RCP per half of an f32x2."""
     power = by_halves(ptx.inst.ex2.approx.ftz.f32, value * constant(value.dtype, -LOG2_E))
     return value * by_halves(ptx.inst.rcp.approx.ftz.f32, power + constant(value.dtype, 1.0))
 
 
 def multiply(vector: Vector, Gate, Up, Y, *, overlaps: bool) -> None:
-    """Emit the kernel for one type of vectors."""
+    """Emit the SwiGLU kernel for one vector width."""
     if overlaps:
         take_over()
     vectors, chunk = math.prod(Gate.shape) // vector.elements, THREADS * SHARE // vector.bytes
@@ -101,13 +101,13 @@ swiglu, swiglu_bf16 = swiglu_for(f32), swiglu_for(bf16)
 
 
 def reference(gate: np.ndarray, up: np.ndarray) -> np.ndarray:
-    """Return Y in float64."""
+    """Return Y, computed by NumPy in float64."""
     g = gate.astype(np.float64)
-    return g / 2 * (1 + np.tanh(g / 2)) * up.astype(np.float64)  # exp(-g) would overflow below -709
+    return g / 2 * (1 + np.tanh(g / 2)) * up.astype(np.float64)  # sigmoid by tanh: exp(-g) would overflow for g < -709
 
 
 def report(swiglu_for) -> None:
-    """Run on the simulator and print the largest errors against float64."""
+    """Run the kernels on the simulator and print their largest errors against a float64 reference."""
     rng = np.random.default_rng(0)
     for dtype, array in ((f32, np.float32), (bf16, ml_dtypes.bfloat16)):
         gate, up = (rng.standard_normal((256, 4096), dtype=np.float32).astype(array) for _ in range(2))
@@ -117,7 +117,7 @@ def report(swiglu_for) -> None:
 
 
 def main() -> None:
-    """Run on the simulator and print the largest errors against float64."""
+    """Run the kernels on the simulator and print their largest errors against a float64 reference."""
     report(swiglu_for)
 
 

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 def twice(value: float, dtype: PtxType) -> int:
-    """Return the bits of two adjacent elements of `dtype`, f32 or bf16, both `value`, which `dtype` must represent."""
+    """Return the bits of two adjacent elements of `dtype`, f32 or bf16, both equal to `value` (exactly)."""
     half = struct.pack("<f", value)[f32.bytes - dtype.bytes :]
     return int.from_bytes(half * 2, "little")
 
 
 def constant(number: PtxType, value: float) -> Reg | float:
-    """Return `value` as an operand for the operators: an f32 literal, or a register with two copies."""
+    """Return `value` as an operand of `+ - *`: an f32 literal, or an f32x2 register with two copies."""
     return value if number == f32 else reg.scalar(number, init=twice(value, f32))
 
 
@@ -36,12 +36,12 @@ def zero(number: PtxType) -> Reg:
 
 
 def spread(value: Reg, number: PtxType) -> Reg:
-    """Return an f32 register as a number: itself, or a pair of two copies."""
+    """Return an f32 register as a number: itself, or an f32x2 of two copies."""
     return value if number == f32 else joined([value, value])
 
 
 def joined(halves: Sequence[Reg]) -> Reg:
-    """Return one or two f32 registers as a number."""
+    """Return one or two f32 registers as a number (f32 or f32x2)."""
     if len(halves) == 1:
         return halves[0]
     pair = reg.scalar(f32x2)
@@ -50,7 +50,7 @@ def joined(halves: Sequence[Reg]) -> Reg:
 
 
 def halves(number: Reg) -> list[Reg]:
-    """Return the f32 registers of a number: itself, or copies of its two halves."""
+    """Return the f32 registers of a number: the f32 itself, or copies of the two halves of an f32x2."""
     if number.dtype == f32:
         return [number]
     parts = [reg.scalar(f32), reg.scalar(f32)]
@@ -59,7 +59,7 @@ def halves(number: Reg) -> list[Reg]:
 
 
 def total_of(number: Reg) -> Reg:
-    """Return the sum of a number's halves, in f32."""
+    """Return the sum of the halves of an f32x2 (an f32 itself), in f32."""
     first, *others = halves(number)
     for other in others:
         ptx.inst.add.f32(first, first, other)
@@ -88,5 +88,5 @@ def add(d: Reg, a: Reg, b: Reg) -> None:
 
 
 def raise_to(peak: Reg, number: Reg) -> None:
-    """Replace `peak` by the maximum of itself and the halves of a number: one `max`, on Blackwell with three inputs."""
+    """Replace `peak` by its maximum with the halves of a number: one `max`, on Blackwell with three inputs."""
     ptx.inst.max.f32(peak, peak, *halves(number))

@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 
 HELD = 32  # maximum number of row elements per thread
 FEWEST, MOST = 128, 512  # minimum and maximum number of threads per CTA
-COMFORTABLE, AVAILABLE = 112 << 10, 224 << 10  # bytes of shared memory for rows, with two CTAs per SM and with one
+COMFORTABLE, AVAILABLE = 112 << 10, 224 << 10  # bytes of shared memory for rows: two CTAs per SM, one CTA per SM
 CLUSTERS = (2, 4, 8)  # portable cluster sizes
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Device properties: the bytes of its widest access to global memory, and the type that it computes with.
+    """Target properties: bytes of the widest global memory access, and the arithmetic type `number`.
 
     `number` is f32, or f32x2 if one instruction adds or multiplies two f32.
     """
@@ -64,7 +64,7 @@ BLACKWELL = Target("sm_100a", 2 * BYTES, f32x2)
 
 
 class Launch(TypedDict):
-    """Arguments of `kernel` that a plan provides."""
+    """Arguments of `kernel` that a `Plan` provides."""
 
     grid: Callable[[int], int]
     block: int
@@ -127,34 +127,34 @@ class Plan:
 
     @property
     def vector(self) -> Vector:
-        """Vector access of a thread to a row."""
+        """`Vector` with which a thread accesses a row."""
         if self.shared:
             return Vector(self.dtype, BYTES, self.target.number)
         return self.target.vector(self.dtype, self.columns * self.dtype.bytes)
 
     @property
     def per_vector(self) -> int:
-        """Elements per vector."""
+        """Number of elements per vector."""
         return self.vector.elements
 
     @property
     def vectors(self) -> int:
-        """Vectors per row."""
+        """Number of vectors per row."""
         return self.columns // self.per_vector
 
     @property
     def slice(self) -> int:
-        """Vectors of a row per CTA; the last CTA of a cluster has `last`."""
+        """Number of vectors of a row per CTA; the last CTA of a cluster has `last`."""
         return -(-self.vectors // self.cluster)
 
     @property
     def last(self) -> int:
-        """Vectors of a row in the last CTA of a cluster."""
+        """Number of vectors of a row in the last CTA of a cluster."""
         return self.vectors - (self.cluster - 1) * self.slice
 
     @property
     def warps(self) -> int:
-        """Warps per row; one, if a warp has several rows."""
+        """Number of warps per row; 1 if a warp has several rows."""
         return max(self.lanes // 32, 1)
 
     @property
@@ -171,7 +171,7 @@ class Plan:
 
     @property
     def directives(self) -> Sequence[tuple[str, Sequence[object]]]:
-        """Cluster directives for ptxas; without them it also emits code for a launch without a cluster."""
+        """Cluster directives for ptxas; without them ptxas also emits code for a launch without a cluster."""
         return [("reqnctapercluster", (self.cluster,)), ("explicitcluster", ())] if self.cluster > 1 else []
 
 

@@ -36,12 +36,12 @@ class Ring:
             self.fetch(stage)
 
     def starts(self, stage):
-        """Return the address of this thread's part of each matrix in a stage."""
+        """Return the shared address of this thread's part of each matrix's row in a stage."""
         start = self._start + stage * self.stage_bytes
         return [start + first if first else start for first in range(0, self.stage_bytes, self.size)]
 
     def fetch(self, stage) -> None:
-        """Start the copies of the next row, if any, in thread 0, whose part starts where the CTA's starts."""
+        """Start the bulk copies of the CTA's next row, if any, in thread 0."""
         with ptx.if_((self.row.tid == 0) & (self._next < self.count)):
             size = self.row.limit * BYTES
             ptx.mbarrier.arrive_expect_tx(self.full[stage], size * len(self._pointers))

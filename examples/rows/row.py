@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyptx import TensorSpec
     from pyptx.reg import Reg
 
-NUMBERS = 2  # maximum number of values per reduction
+NUMBERS = 2  # maximum number of f32 values per reduction
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class VectorPosition:
     inside: Reg | None = None
 
     def behind(self, pointer: Reg) -> object:
-        """Return the address of the vector, given the address of the thread's part."""
+        """Return the address of the vector, given the address of the thread's part of the row."""
         return ptx.addr(pointer, self.offset) if isinstance(self.offset, int) else ptx.addr(pointer + self.offset)
 
 
@@ -43,53 +43,53 @@ class Source(Protocol):
     """Source of a row's elements: a vector at each position."""
 
     def at(self, place: VectorPosition) -> Sequence[Reg]:
-        """Return the elements at `place` as numbers; the caller must not write to them."""
+        """Return the elements at `place` as numbers (f32 or f32x2); the caller must not write to them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Row in registers."""
+    """Source: this thread's part of a row, in registers."""
 
     vectors: Sequence[Sequence[Reg]]
 
     def at(self, place: VectorPosition) -> Sequence[Reg]:
-        """Return the registers; nothing is emitted."""
+        """Return the registers of the vector at `place`; emit nothing."""
         return self.vectors[place.step]
 
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """Row in shared memory."""
+    """Source: a row in shared memory."""
 
     vector: Vector
     start: Reg
 
     def at(self, place: VectorPosition) -> Sequence[Reg]:
-        """Load the vector."""
+        """Emit a load of the vector at `place` from shared memory."""
         return self.vector.load(place.behind(self.start), space="shared")
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Vector with as many elements as a row, in global memory, the same for all rows."""
+    """Source: an array with as many elements as a row, in global memory, the same for all rows."""
 
     vector: Vector
     pointer: Reg
 
     def at(self, place: VectorPosition) -> Sequence[Reg]:
-        """Load the vector; elements past the end of the row are 0."""
+        """Emit a load of the array's elements at `place`; elements past the end of the row are 0."""
         return self.vector.load(place.behind(self.pointer), place.inside, nc=True)
 
 
 @dataclass(frozen=True, slots=True)
 class WithDescriptor:
-    """Function of the numbers of a row, computed at each access."""
+    """Source: a function of another source's elements, computed at each access."""
 
     source: Source
     function: Callable[[Reg], Reg]
 
     def at(self, place: VectorPosition) -> Sequence[Reg]:
-        """Compute the vector."""
+        """Emit the function of the source's elements at `place`."""
         return [self.function(value) for value in self.source.at(place)]
 
 
@@ -101,7 +101,7 @@ class Row:
     """
 
     def __init__(self, plan: Plan, count: int, exchanges: int = 1) -> None:
-        """Compute this thread's position among `count` rows; `reduce` has `exchanges` slots, one for each call."""
+        """Compute this thread's row of `count` rows; allocate exchange slots for `exchanges` calls of `reduce`."""
         self.plan, self.vector = plan, plan.vector
         self.tid = reg.from_(ptx.special.tid.x(), u32)
         self.number = reg.from_((ptx.special.clusterid if plan.cluster > 1 else ptx.special.ctaid).x(), u32)
@@ -120,20 +120,20 @@ class Row:
             self._parts = smem.alloc(f32, (exchanges, NUMBERS, plan.warps))
         self._places = () if plan.shared else self._held_places()
         if plan.overlaps:
-            take_over()  # no global memory is accessed before this
+            take_over()  # waits for the prerequisite grid, before any global access
 
     # --- addresses ----------------------------------------------------------------------------------
 
     def _none_behind(self, count: int) -> Reg:
-        """Return the number of vectors of the row: 0 if it is past the last row."""
+        """Return the number of vectors of the thread's row: 0 if it is past the last row of the matrix."""
         return ptx.selp(u32, reg.scalar(u32), self.plan.slice, 0, self.number < count)
 
     def _rest(self) -> Reg:
-        """Return the number of vectors in this CTA's slice."""
+        """Return the number of vectors in this CTA's slice of the row."""
         return (self.plan.vectors - self.rank * self.plan.slice).min(self.plan.slice)
 
     def _held_places(self) -> tuple[VectorPosition, ...]:
-        """Return the positions of this thread's vectors, each with a predicate if it may be past the end of the row."""
+        """Return the positions of this thread's vectors, with a predicate for each that may be past the row's end."""
         places = []
         for first in range(0, self.plan.slice, self.plan.lanes):
             doubtful = first + self.plan.lanes > self._sure
@@ -142,7 +142,7 @@ class Row:
         return tuple(places)
 
     def pointer(self, array: TensorSpec) -> Reg:
-        """Return the address of this thread's part of row `number` of a matrix, or of a vector that all rows share."""
+        """Return the address of this thread's part of row `number` of a matrix, or of a one-dimensional array."""
         (pointer,) = ptx.global_ptrs(array)
         if array.shape is not None and len(array.shape) > 1:
             pointer += self.number * (self.plan.columns * self.plan.dtype.bytes)
@@ -157,7 +157,7 @@ class Row:
         return [self.vector.load(place.behind(start), place.inside, fill, space="shared") for place in self._places]
 
     def hold(self, *matrices: TensorSpec, fill: float = 0.0) -> list[Source]:
-        """Fetch the row of each matrix. In registers, elements past its end are `fill`, a neutral value."""
+        """Load the row of each matrix. In registers, elements past the row's end are `fill`, a neutral value."""
         pointers = [self.pointer(matrix) for matrix in matrices]
         if self.plan.shared:
             return self._staged(pointers)
@@ -169,7 +169,7 @@ class Row:
         return rows
 
     def _staged(self, pointers: Sequence[Reg]) -> list[Source]:
-        """Copy the rows to shared memory, by bulk copies of thread 0, and wait for them."""
+        """Copy the CTA's slice of each row to shared memory, by bulk copies of thread 0, and wait for the copies."""
         full, size = smem.mbarrier(1), self.limit * self.vector.bytes
         tiles = [smem.alloc(b32, self.plan.slice * 4) for _ in pointers]
         with ptx.if_(self.tid == 0):
@@ -184,16 +184,16 @@ class Row:
         return [Staged(self.vector, reg.from_(tile, u32)) for tile in tiles]
 
     def columns(self, vector: TensorSpec) -> Source:
-        """Return a source that loads a vector, the same for all rows, at each use."""
+        """Return a source that loads elements of `vector`, an array of row length, at each use."""
         return Columns(self.vector, self.pointer(vector))
 
     def mapped(self, source: Source, function: Callable[[Reg], Reg]) -> Source:
-        """Return a function of a row as a source: computed once for a row in registers, else at each read."""
+        """Return a function of a source as a source: computed once if rows are in registers, else at each read."""
         result = WithDescriptor(source, function)
         return result if self.plan.shared else Held([result.at(place) for place in self._places])
 
     def each(self, *sources: Source) -> Iterator[tuple[Any, ...]]:
-        """Iterate over this thread's vectors: yield the position, and the elements of each source there.
+        """Iterate over this thread's vectors: yield the position, and each source's elements at that position.
 
         The loop is unrolled for registers (at most eight iterations by `Plan.of`) and emitted for shared memory.
         """
@@ -201,7 +201,7 @@ class Row:
             yield (place, *(source.at(place) for source in sources))
 
     def places(self) -> Iterator[VectorPosition]:
-        """Iterate over the positions of this thread's vectors."""
+        """Iterate over the positions of this thread's vectors in the row."""
         if self.plan.shared:
             for index in ptx.range_(self.lane, self.limit, self.plan.lanes):
                 yield VectorPosition(0, index * self.vector.bytes)
@@ -214,7 +214,7 @@ class Row:
     # --- reductions ---------------------------------------------------------------------------------
 
     def sum(self, *numbers: Reg, slot: int | Reg = 0, phase: int | Reg = 0) -> None:
-        """Replace each number by its sum over the row."""
+        """Replace each f32 register by its sum over all threads of the row."""
 
         def merge(width: int) -> None:
             for number in numbers:
@@ -240,7 +240,7 @@ class Row:
             merge(self.plan.cluster)
 
     def _between_warps(self, numbers: Sequence[Reg], slot: int | Reg) -> None:
-        """Exchange values in shared memory: lane i of each warp gets those of warp i modulo the number of warps."""
+        """Exchange values in shared memory: lane i of each warp gets warp i's values, i modulo the number of warps."""
         with ptx.if_((self.tid & 31) == 0):
             for index, number in enumerate(numbers):
                 self._parts.store(number, slot, index, self.tid >> 5)
@@ -249,27 +249,27 @@ class Row:
             ptx.ld(f32, number, self._parts.address(slot, index, self.tid & (self.plan.warps - 1)), space="shared")
 
     def _introduce(self, exchanges: int) -> None:
-        """Initialize the mbarriers that count values from other CTAs; `meet` waits until all CTAs have done this."""
+        """Initialize the mbarriers that count bytes from other CTAs; `meet` waits until all CTAs have initialized."""
         self._arrived = smem.mbarrier(exchanges)
         self._shares = smem.alloc(f32, (exchanges, NUMBERS, self.plan.cluster))
         with ptx.if_(self.tid == 0):
             for barrier in self._arrived:
                 ptx.mbarrier.init(barrier, 1)
             ptx.fence.mbarrier_init()
-        ptx.cluster.arrive(sem="relaxed")  # fence.mbarrier_init already releases the mbarriers
+        ptx.cluster.arrive(sem="relaxed")  # fence.mbarrier_init has release semantics
 
     def meet(self) -> None:
-        """Wait until every CTA of the cluster can receive: before the first `reduce`, and once after each `part`."""
+        """Wait until all CTAs of the cluster can receive: before the first `reduce`, and once after each `part`."""
         if self.plan.cluster > 1:
             ptx.cluster.wait()
 
     def part(self) -> None:
-        """Signal that this thread has read its slots, which the CTAs of the cluster may use again."""
+        """Arrive at the cluster barrier: this thread has read its exchange slots, which other CTAs may overwrite."""
         if self.plan.cluster > 1:
             ptx.cluster.arrive()
 
     def _between_blocks(self, numbers: Sequence[Reg], slot: int | Reg, phase: int | Reg) -> None:
-        """Exchange values by DSMEM stores: lane i of each warp gets those of CTA i modulo the cluster size.
+        """Exchange values by DSMEM stores: lane i of each warp gets the values of CTA i modulo the cluster size.
 
         Thread i sends to CTA i. A CTA exits after it has received all values, so no store targets an exited CTA.
         """

@@ -31,7 +31,7 @@ class Vector:
 
     @property
     def elements(self) -> int:
-        """Elements per vector."""
+        """Number of elements per vector."""
         return self.bytes // self.dtype.bytes
 
     def load(

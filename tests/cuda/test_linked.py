@@ -42,7 +42,7 @@ extern "C" __global__ void apply(float *out, int *count) {
 
 
 def test_two_translation_units_run_as_one_program() -> None:
-    """A template that both units define as `.weak` is one function; `helper` and `scale` are local to each unit."""
+    """A template that both units define as `.weak` is one function; each unit has its own `helper` and `scale`."""
     units = [ptx_of(source, "-dc") for source in (PROGRAM, LIBRARY)]
     out, count = np.zeros(32, np.float32), np.zeros(1, np.int32)
     for order in (units, units[::-1]):

@@ -22,18 +22,18 @@ TYPES: dict[str, tuple[Any, int]] = {
     "e2m1": (ml_dtypes.float4_e2m1fn, 4),
 }
 NARROW = {"e4m3": 0, "e5m2": 1, "e2m3": 3, "e3m2": 4, "e2m1": 5}
-# Each case uses one of them, in rotation.
+# Each case runs under one of these schedules, in rotation.
 SCHEDULES: list[dict[str, Any]] = [{}, {"seed": 1}, {"delay_async": True}]
 # CCCL of CUDA 13.0 declares tcgen05 for sm_100a and sm_101a only.
 FOR_103 = "-D__CUDA_ARCH_FEAT_SM100_ALL"
 
 
 def elements(rng: Any, name: str, rows: int, count: int) -> tuple[Any, Any]:
-    """Return random codes of a type, and their values."""
+    """Return random bit patterns of a narrow type, and the numbers that they encode."""
     dtype, bits = TYPES[name]
     codes = rng.integers(0, 1 << bits, (rows, count)).astype(np.uint8)
     if bits == 8:
-        codes = codes & 0xBF  # no NaN, no infinity
+        codes = codes & 0xBF  # clear bit 6: no NaN, no infinity
     return codes, codes.view(dtype).astype(np.float64)
 
 
@@ -47,12 +47,12 @@ def padded(codes: Any, bits: int) -> Any:
 
 
 def pairs(codes: Any) -> Any:
-    """Return rows of 4-bit elements, two per byte, the first in the low bits."""
+    """Return rows of 4-bit elements packed two per byte, the first in the low bits."""
     return codes[:, ::2] | codes[:, 1::2] << 4
 
 
 def scales(rng: Any, name: str, rows: int, count: int) -> tuple[Any, Any]:
-    """Return codes and values of random scale factors of a type; float32 represents all of them exactly."""
+    """Return bit patterns and values of random scale factors of a type; float32 represents all values exactly."""
     if name == "ue8m0":
         codes = rng.integers(124, 131, (rows, count)).astype(np.uint8)
         return codes, codes.view(ml_dtypes.float8_e8m0fnu).astype(np.float64)
@@ -67,7 +67,7 @@ def launched(ptx: str, blocks: int, shared: int, args: list[Any], **schedule: An
 
 
 def same(found: Any, expected: Any, magnitude: Any) -> None:
-    """Compare accumulators with float64 results, within the error of tensor cores."""
+    """Compare accumulators with float64 results, within the error bound of tensor cores."""
     assert (np.abs(found.view(np.float32) - expected) <= 1e-6 * magnitude).all()
     assert np.abs(expected).max() > 1
 
@@ -166,7 +166,7 @@ ONE_OF_TWO: Listed = {0b0100: (0,), 0b1110: (1,)}
 
 
 def expanded(stored: Any, codes: Any, listed: Listed, chunk: int) -> Any:
-    """Return the dense rows: stored elements at the positions that the metadata codes select."""
+    """Return the dense rows of a sparse matrix: stored elements at the positions that the metadata codes select."""
     rows = np.zeros((*codes.shape, chunk))
     kept = stored.reshape(*codes.shape, -1)
     for row, column in product(*map(range, codes.shape)):
@@ -175,7 +175,7 @@ def expanded(stored: Any, codes: Any, listed: Listed, chunk: int) -> Any:
 
 
 def numbers(rng: Any, name: str, rows: int, count: int) -> tuple[Any, Any]:
-    """Return random elements of A or B as bytes in memory, and their values."""
+    """Return random elements of A or B as bytes in memory, and the numbers that they encode."""
     if name in TYPES:
         codes, values = elements(rng, name, rows, count)
         return (pairs(codes) if name == "e2m1" else codes), values

@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from random import Random
 
-# Statements of a block after a change, and the changed statement; None if it was dropped.
+# Statements of a block after a change, and the changed statement (None if the change removed it).
 Changed: TypeAlias = "tuple[list[n.Statement], n.Instruction | None]"
 Edit: TypeAlias = "Callable[[n.Instruction, list[n.Instruction], Random], n.Instruction | None]"
 TYPES = ("s32", "u32", "b32", "s64", "u64", "b64", "f32", "f64", "u16", "s16", "b16", "f16")
 WORDS = ("global", "shared", "local", "param", "lo", "hi", "wide", "lt", "gt", "le", "ge", "eq", "ne", "rn", "rz")
-DRAWS = 20  # statements that each kind of change is tried on
+DRAWS = 20  # statements that are drawn for each kind of change
 
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """Module with one change, the kind of the change, and the changed statement before and after."""
+    """Module with one change, the kind of the change, and the statement before and after the change."""
 
     kind: str
     module: n.Module
@@ -41,20 +41,20 @@ def constant(node: n.Instruction, _: list[n.Instruction], chance: Random) -> n.I
 
 
 def offset(node: n.Instruction, _: list[n.Instruction], chance: Random) -> n.Instruction | None:
-    """Add an offset to an address."""
+    """Add an offset to an address operand."""
     places = [i for i, one in enumerate(node.operands) if isinstance(one, o.Address) and one.offset is None]
     return _at_one(node, places, lambda one: o.Address(one.base, o.Immediate("4")), chance)
 
 
 def swapped(node: n.Instruction, _: list[n.Instruction], __: Random) -> n.Instruction | None:
-    """Swap the last two operands."""
+    """Swap the last two operands of an instruction."""
     if len(node.operands) < 3:
         return None
     return evolve(node, operands=(*node.operands[:-2], node.operands[-1], node.operands[-2]))
 
 
 def another_register(node: n.Instruction, others: list[n.Instruction], chance: Random) -> n.Instruction | None:
-    """Replace one register by another."""
+    """Replace one register operand by another register of the function."""
     plain = [one for each in others for one in each.operands if isinstance(one, o.Register) and "." not in one.name]
     places = [i for i, one in enumerate(node.operands) if isinstance(one, o.Register)]
     return _at_one(node, places if plain else [], lambda _: chance.choice(plain), chance)
@@ -67,7 +67,7 @@ def retargeted(node: n.Instruction, others: list[n.Instruction], chance: Random)
 
 
 def another_type(node: n.Instruction, _: list[n.Instruction], chance: Random) -> n.Instruction | None:
-    """Replace a type in the opcode."""
+    """Replace a type modifier in the opcode."""
     return _another_word(node, TYPES, chance)
 
 
@@ -77,20 +77,20 @@ def another_word(node: n.Instruction, _: list[n.Instruction], chance: Random) ->
 
 
 def negated(node: n.Instruction, _: list[n.Instruction], __: Random) -> n.Instruction | None:
-    """Negate a guard."""
+    """Negate an instruction's guard."""
     guard = node.guard
     return None if guard is None else evolve(node, guard=n.Guard(guard.register, not guard.negated))
 
 
 def unguarded(node: n.Instruction, _: list[n.Instruction], __: Random) -> n.Instruction | None:
-    """Remove a guard."""
+    """Remove an instruction's guard."""
     return None if node.guard is None else evolve(node, guard=None)
 
 
 def _at_one(
     node: n.Instruction, places: Sequence[int], made: Callable[[Any], o.Operand], chance: Random
 ) -> n.Instruction | None:
-    """Change the operand at one of these indices."""
+    """Replace the operand at one of these indices by the result of a function."""
     if not places:
         return None
     i = chance.choice(places)
@@ -110,12 +110,12 @@ def _another_word(node: n.Instruction, words: tuple[str, ...], chance: Random) -
 
 
 def dropped(body: list[n.Statement], at: int, _: Random) -> Changed | None:
-    """Remove a statement."""
+    """Remove a statement of a block."""
     return [*body[:at], *body[at + 1 :]], None
 
 
 def doubled(body: list[n.Statement], at: int, _: Random) -> Changed | None:
-    """Repeat a statement."""
+    """Repeat a statement of a block."""
     copy: Any = replace(body[at])
     return [*body[: at + 1], copy, *body[at + 1 :]], copy
 

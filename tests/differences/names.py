@@ -32,14 +32,14 @@ def labels(function: n.Function) -> list[str]:
 
 
 def memory(function: n.Function) -> list[str]:
-    """Return the function's parameters and variables; groups of variables keep their names."""
+    """Return the names of a function's parameters and variables, without groups of variables."""
     named = [one.name for one in (*function.returns, *(function.parameters or ())) if one.name not in ("", "_")]
     variables = (node for node in walk(function) if isinstance(node, n.Variable))
     return named + [one.name for node in variables for one in node.declarators if one.count is None]
 
 
 def private(module: n.Module) -> list[str]:
-    """Return the functions and variables of a module that are not visible outside."""
+    """Return the functions and variables of a module that are not visible to other modules."""
     functions = [node for node in module.body if isinstance(node, n.Function)]
     public = {node.name for node in functions if node.linking or node.kind == "entry"}
     defined = {node.name for node in functions if node.body is not None} - public
@@ -79,7 +79,7 @@ def _with_fields(tree: Any, name: Callable[[str], str], literal: Callable[[str],
 
 
 def expanded(names: Iterable[tuple[str, n.RegisterDeclaration]]) -> list[n.RegisterDeclaration]:
-    """Declare each register separately."""
+    """Return `.reg` declarations with one register each."""
     return [
         n.RegisterDeclaration(like.type, (n.RegisterName(name),), like.vector, like.alignment) for name, like in names
     ]

@@ -22,7 +22,7 @@ INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
 
 
 def renamed(module: n.Module, chance: Random, *, inside: bool = False) -> n.Module:
-    """Rename every private name, sometimes to the old name of another, and shuffle register declarations.
+    """Rename every private name, sometimes to another's old name, and shuffle register declarations.
 
     With `inside`, rename only inside functions.
     """
@@ -35,7 +35,7 @@ def renamed(module: n.Module, chance: Random, *, inside: bool = False) -> n.Modu
 
 
 def permuted(names: list[str], prefix: str, chance: Random) -> dict[str, str]:
-    """Map names one-to-one: to a permutation of them, or to new names."""
+    """Return a one-to-one map of names to a permutation of themselves, or to new names."""
     distinct = list(dict.fromkeys(names))
     others = list(distinct) if chance.random() < 0.5 else [f"{prefix}{i}" for i in range(len(distinct))]
     chance.shuffle(others)
@@ -76,7 +76,7 @@ def _block(block: n.Block, mapping: dict[str, str], chance: Random) -> n.Block:
 
 
 def respelt(module: n.Module, chance: Random) -> n.Module:
-    """Rewrite literals without changing their values."""
+    """Rewrite the literals of a module without changing their values."""
     return n.Module(tuple([rewritten(node, str, lambda text: _respelt(text, chance)) for node in module.body]))
 
 
@@ -100,5 +100,5 @@ def laid_out(module: n.Module, chance: Random) -> str:
 
 
 def rewriting(text: str, chance: Random, *, inside: bool = False) -> str:
-    """Return an equivalent text; with `inside`, the names of functions and variables stay."""
+    """Return the text of an equivalent module; with `inside`, the names of functions and variables stay."""
     return laid_out(respelt(renamed(parse(text), chance, inside=inside), chance), chance)

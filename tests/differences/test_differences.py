@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.scaled
 
-MOST = 1  # modules per producer, by default
+MOST = 1  # tested modules per producer, by default
 LARGEST = full(400_000, default=40_000)  # bytes
 MUTANTS = full(12, default=6)  # per module
 DRAWS = 5 * MUTANTS
 
 
 def some(folder: str, turn: int) -> Iterator[tuple[Path, str]]:
-    """Yield path and text of the modules of a folder that a test uses; another `turn` selects other modules."""
+    """Yield path and text of a folder's modules that a test uses; `turn` selects which modules."""
     paths = [path for path in sorted((CORPUS / folder).glob("*.ptx")) if path.stat().st_size <= LARGEST]
     for path in at_most(paths, MOST, turn):
         yield path, decode(path.read_bytes())
@@ -56,14 +56,14 @@ def line(module: n.Module, node: n.Statement) -> int:
 
 
 def touched(found: Comparison) -> tuple[set[int], set[int]]:
-    """Return the changed lines of both sides."""
+    """Return the numbers of the changed lines in the old and in the new module."""
     before = {change.before.line for change in found.changes() if change.before is not None}
     after = {change.after.line for change in found.changes() if change.after is not None}
     return before, after
 
 
 def names_the_place(found: Comparison, module: n.Module, one: Mutant) -> bool:
-    """Return whether a change is reported at its line; a move may also be reported at the statements that it passes."""
+    """Return whether `pyptx diff` reports a change at its line; a move may be reported at the statements it passes."""
     before, after = touched(found)
     start, end = line(module, one.before), 0 if one.after is None else line(one.module, one.after)
     if one.kind == "moved":
@@ -133,12 +133,12 @@ def code(text: str) -> list[str]:
 def test_ptxas_makes_the_same_code_of_what_is_the_same(folder: str) -> None:
     made = 0
     for path, text in some(folder, 5):
-        # Without optimization, register allocation, and the moves between registers, depend on their names.
+        # At -O0, register allocation and the moves between registers depend on register names.
         if refused(path) or len(text) > 30_000 or ".debug." in path.name:
             continue
         try:
             expected = code(text)
-        except ToolchainError:  # a module that must be linked with others, or requires a newer ptxas
+        except ToolchainError:  # the module needs a linker or a newer ptxas
             continue
         # The order in which ptxas compiles functions, and so their register allocation, depends on their names.
         other = rewriting(text, random.Random(path.name), inside=True)

@@ -39,7 +39,7 @@ class Block:
 
     @property
     def is_output(self) -> bool:
-        """Whether the block shows what the Python block before it prints."""
+        """Whether the block is the expected output of the Python block before it."""
         return self.language != "python" and self.above.endswith("prints:")
 
 
@@ -85,7 +85,7 @@ class Outcome:
 
 @contextlib.contextmanager
 def own_plugins() -> Iterator[None]:
-    """Unregister the plugins that the body registers."""
+    """Unregister, after the body, the plugins that the body has registered."""
     before = manager().loaded()
     try:
         yield
@@ -138,7 +138,7 @@ def run(path: Path, not_run: frozenset[str] = frozenset()) -> Outcome:
 
 
 def updated(page: str, outcome: Outcome) -> str:
-    """Return the page with the actual output in its output blocks."""
+    """Return the page's text with the actual output in its output blocks."""
     lines = page.splitlines()
     for block, printed in reversed(outcome.outputs):
         start = block.line - 1

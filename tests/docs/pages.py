@@ -10,14 +10,14 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("pack
 # Pictures that the code of pages draws, by file name.
 PICTURES = ROOT / "docs" / "pictures"
 
-# Page and first line of a block: reason.
+# Blocks that are not run, by page and first line, each with the reason.
 NOT_RUN: dict[tuple[str, str], str] = {}
 
 INCLUDED = re.compile(r'(?m)^--8<-- "([\w/.-]+)"$')
 
 
 def text_of(page: Path) -> str:
-    """Return the text of a page, including the files that it includes."""
+    """Return the text of a page, with the included files in place of include directives."""
     return INCLUDED.sub(lambda found: (ROOT / found[1]).read_text(encoding="utf-8"), page.read_text(encoding="utf-8"))
 
 

@@ -31,7 +31,7 @@ def texts() -> dict[str, str]:
 
 
 def faults(text: str) -> list[str]:
-    """Return the commands that install a package of pyptx by name."""
+    """Return the commands in a text that install a package of pyptx by name from an index."""
     told = re.sub(r"\s+(?=\S)", lambda space: "\n" if "\n" in space[0] else " ", text)
     for allowed in (WARNING, EXPLAINED):
         told = re.sub(re.escape(allowed).replace(r"\ ", r"\s"), "", told)
@@ -80,7 +80,7 @@ def test_no_text_installs_a_package_of_ours_by_name() -> None:
 def test_no_page_names_an_extra_as_an_index_would() -> None:
     pages = {path: text for path, text in texts().items() if path.endswith(".md")}
     named = {path for path, text in pages.items() if BRACKETS.search(text.replace(EXPLAINED, ""))}
-    assert named == {"docs/departures.md"}  # it quotes documents of pyptx 0.1.1
+    assert named == {"docs/departures.md"}  # this page quotes documents of pyptx 0.1.1
 
 
 def test_only_one_module_computes_how_to_install_pyptx() -> None:

@@ -91,7 +91,7 @@ def entry(body: str, target: str = "sm_90a", version: str = "9.0", parameters: s
 
 
 def ran(text: str, *args: Any, block: int = 1, grid: int = 1, **options: Any) -> Result:
-    """Run a module's kernel with all checks."""
+    """Run the kernel `k` of a module on the simulator with all checks."""
     return run(text, grid=grid, block=block, args=list(args), **options)
 
 
@@ -183,7 +183,7 @@ def test_bank_conflicts_and_uncoalesced_accesses() -> None:
         px, py = ptx.global_ptrs(x, y)
         lane, tile, value = reg.from_(ptx.special.tid.x(), u32), smem.alloc(f32, (32, 32)), reg.scalar(f32)
         ptx.ld(f32, value, ptx.addr(px + lane * 128))  # uncoalesced
-        tile[lane, 0] = value  # 32 lanes, one bank
+        tile[lane, 0] = value  # bank conflict: 32 lanes, one bank
         ptx.st(f32, ptx.addr(py + lane * 4), tile[lane, 0])
         ptx.ret()
 
@@ -320,7 +320,7 @@ def test_kernels_for_blackwell_on_a_gpu() -> None:
 
 
 def codes(text: str) -> set[tuple[str, str]]:
-    """Return severity and code of the diagnostics of `pyptx check` for a text."""
+    """Return severity and code of each diagnostic of `pyptx check` for a PTX text."""
     return {(found.severity, found.code) for found in check_text(text)}
 
 
@@ -356,7 +356,7 @@ def test_instructions_without_a_function() -> None:
 
 
 def raw_branches(body: str) -> int:
-    """Return the number of branches of a kernel that stay branches in Python."""
+    """Return the number of branches of a kernel that the transpiler prints as branches in Python."""
     return ptx_to_python(entry(body), sugar=True).count("ptx.inst.bra")
 
 

@@ -37,7 +37,7 @@ def menu() -> set[str]:
 
 
 def anchors(page: Path) -> set[str]:
-    """Return the anchors of a page: derived by the site from headings, and explicit ones."""
+    """Return the anchors of a page: explicit ones, and anchors derived by the site from headings."""
     text = re.sub(r"(?ms)^```.*?^```", "", text_of(page))
     headings = re.findall(r"(?m)^#+ (.+?)(?: \{ ?#([\w-]+) ?\})?$", text)
     made = [given or re.sub(r"[\s-]+", "-", WORDS.sub("", title.lower())).strip("-") for title, given in headings]

@@ -63,7 +63,7 @@ def test_the_example_of_a_code_has_that_code_alone_and_the_fixed_one_none(code: 
 @pytest.mark.blackwell
 @pytest.mark.parametrize("name", KNOWN)
 def test_a_finding_has_the_shape_of_messages(name: str) -> None:
-    """Headline in one line of at most 100 characters, labelled lines, CTAs by coordinates, an imperative as help."""
+    """Findings have a headline of at most 100 characters, labeled lines, CTA coordinates, and help as an imperative."""
     page = KNOWN[name]
     headline, *lines = page.output.splitlines()
     assert headline.isascii()
@@ -84,7 +84,7 @@ def test_a_finding_has_the_shape_of_messages(name: str) -> None:
 @pytest.mark.hopper
 @pytest.mark.blackwell
 def test_the_site_has_the_texts_of_the_packages() -> None:
-    """To write them again: `python -m tools.rule_pages`."""
+    """The rule pages are up to date; `python -m tools.rule_pages` writes them again."""
     assert {path.name: path.read_text(encoding="utf-8") for path in PAGES.glob("*.md")} == site(KNOWN)
 
 

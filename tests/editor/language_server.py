@@ -55,7 +55,7 @@ class LanguageServer:
         self._watch.cancel()
 
     def open(self, path: Path) -> None:
-        """Open a file as an editor does."""
+        """Notify the server that a file is open, as an editor does."""
         document = {"uri": path.as_uri(), "languageId": "python", "version": 1, "text": path.read_text("utf-8")}
         self._tell("textDocument/didOpen", textDocument=document)
 
@@ -65,7 +65,7 @@ class LanguageServer:
         return str(found["contents"]["value"])
 
     def completions(self, path: Path, line: int, column: int) -> list[str]:
-        """Return the completions at a position."""
+        """Return the completions at a position of a document."""
         found = self._ask("textDocument/completion", **_position(path, line, column))
         return [str(item["label"]) for item in found["items"]]
 
@@ -102,7 +102,7 @@ class LanguageServer:
         self._process.stdin.flush()
 
     def _receive(self) -> Message:
-        """Read one message; answer it if it is a request."""
+        """Read one message of the server; answer the message if it is a request."""
         assert self._process.stdout is not None
         length = 0
         while line := self._process.stdout.readline().strip():

@@ -33,7 +33,7 @@ MISTAKES = {SOURCE.splitlines().index(line) for line in SOURCE.splitlines()[-3:]
 
 @pytest.fixture
 def document(tmp_path: Path) -> Path:
-    """Return a user's file in a project whose environment has only the core."""
+    """Return a user's file in a project whose environment has no architecture packages."""
     site = tmp_path / "environment" / "lib" / "python3.11" / "site-packages"
     for name in ("pyptx-ir", "pyptx-dsl", "pyptx"):
         shutil.copytree(ROOT / "packages" / name / "src", site, dirs_exist_ok=True)

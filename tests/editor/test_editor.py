@@ -35,7 +35,7 @@ LINES = SOURCE.splitlines()
 
 @pytest.fixture(scope="module")
 def document(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a user's file in its own project."""
+    """Create a project with one user's file; return the path of the file."""
     folder = tmp_path_factory.mktemp("project")
     sources = [str(path) for path in (ROOT, *sorted(ROOT.glob("packages/*/src")))]  # examples import each other
     settings = f'[tool.pyright]\ntypeCheckingMode = "strict"\nextraPaths = {sources}\n'
@@ -59,7 +59,7 @@ def place(line: int, word: str) -> tuple[int, int]:
 
 
 def end(line: int) -> tuple[int, int]:
-    """Return the position after the end of a line."""
+    """Return the position after the last character of a line of the file."""
     return line, len(LINES[line])
 
 
@@ -93,7 +93,7 @@ def test_every_word_that_can_follow_is_offered_and_no_other(server: LanguageServ
 def test_a_word_shows_summary_syntax_version_and_targets(
     server: LanguageServer, document: Path, line: int, word: str, shown: tuple[str, ...]
 ) -> None:
-    text = server.hover(document, *place(line, word)).replace("\\_", "_")  # the underscore of sm_90 is not emphasis
+    text = server.hover(document, *place(line, word)).replace("\\_", "_")  # Markdown escapes the underscore of sm_90
     assert [each for each in shown if each not in text] == [], text
 
 

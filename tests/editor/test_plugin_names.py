@@ -36,7 +36,7 @@ SOURCE = "from pyptx import ptx\n" + "".join(f"{line}\n" for line, _ in OFFERED)
 
 @pytest.fixture(scope="module")
 def document(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a user's file in its own project."""
+    """Create a project with one user's file; return the path of the file."""
     folder = tmp_path_factory.mktemp("project")
     sources = [str(path) for path in sorted(ROOT.glob("packages/*/src"))]
     (folder / "pyproject.toml").write_text(f"[tool.pyright]\nextraPaths = {sources}\n", encoding="utf-8")

@@ -37,7 +37,7 @@ class BadLaunch:
 
 
 def bad(title: str, source: str, error: str, *words: str) -> BadLaunch:
-    """Return a case from a program: one line, which gets the mark, or several lines with one mark."""
+    """Return the case of a program: one line, which gets the mark, or several lines of which one has the mark."""
     text = dedent(source).strip()
     return BadLaunch(title, text if MARK in text else f"{text}  {MARK}", error, words)
 
@@ -54,8 +54,8 @@ class Group:
     header: str
     good: str
     cases: tuple[BadLaunch, ...]
-    plugins: tuple[str, ...] = ()  # if empty: all installed plugins
-    mark: str = ""  # pytest marker of the group's requirement
+    plugins: tuple[str, ...] = ()  # plugins to load; if empty, all installed ones
+    mark: str = ""  # pytest marker of the package or device that the group requires
 
 
 KERNELS = """\
@@ -113,7 +113,7 @@ NO_ARRAYS = (
     ),
 )  # fmt: skip
 
-# Errors that are the same for arrays of every framework; `ones` makes an array of a shape.
+# Cases with the same errors for arrays of every framework; `ones` makes an array of a shape.
 CALLS = (
     bad("an array of doubles, after floats", "scale(X.astype('float64'), W)", "DtypeError", "X has dtype f64", "f32"),
     bad("numbers that PTX lacks", "scale(X.astype('complex64'), W)", "DtypeError", "X has dtype complex64, which has no PTX type"),
@@ -323,7 +323,7 @@ GROUPS = {
 
 
 def outcome(group: Group, case: BadLaunch, path: Path, names: dict[str, object]) -> dict[str, object]:
-    """Run a case, with the good calls before and after it; return the error and its lines."""
+    """Run a case, with the group's good calls before and after; return the case's error and its lines."""
     source = group.header + group.good + case.source + "\n"
     path.write_text(source, encoding="utf-8")
     linecache.checkcache(str(path))
@@ -346,7 +346,7 @@ def outcome(group: Group, case: BadLaunch, path: Path, names: dict[str, object])
 
 
 def run(name: str) -> None:
-    """Run all cases of a group and print the outcomes as JSON."""
+    """Run all cases of a group and print their outcomes as JSON."""
     group = GROUPS[name]
     os.environ["PYPTX_CPU"] = "quiet"
     if group.plugins:

@@ -66,19 +66,19 @@ def compile_shared(folder: Path, name: str, *flags: str) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Output of a run: the result of each step, and the driver calls."""
+    """Output of a C program: the result of each step, and the driver calls."""
 
     steps: Mapping[str, str]
     calls: Sequence[Mapping[str, Any]]
 
     def all(self, call: str) -> list[Mapping[str, Any]]:
-        """Return the calls of one driver function."""
+        """Return the recorded calls of one driver function."""
         return [each for each in self.calls if each["call"] == call]
 
 
 def run(program: Path, *words: str, lines: Sequence[str] = ()) -> Seen:
     """Run a program with arguments `words` and input `lines`; return its steps (`STEP RESULT`) and driver calls."""
-    # No leak detection: memory that the driver is never asked to free (for example itself) is not leaked by the loader.
+    # No leak detection: it would report memory that the null driver never frees, such as its own.
     environment = {**os.environ, "LD_LIBRARY_PATH": str(drivers()), "ASAN_OPTIONS": "detect_leaks=0"}
     done = subprocess.run(
         [program, *words], env=environment, input="\n".join(lines), capture_output=True, text=True, check=False

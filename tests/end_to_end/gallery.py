@@ -47,7 +47,7 @@ class Example:
     in_place: int | None = None
 
     def module(self) -> ModuleType:
-        """Import the example's file."""
+        """Import the example's file as a module."""
         return load(self.file)
 
     def launch(self) -> Any:

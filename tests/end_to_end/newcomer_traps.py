@@ -36,19 +36,19 @@ class Trap:
 
 
 def traced(title: str, body: str, told: str, *words: str) -> Trap:
-    """Return a mistake in a kernel's body, reported while tracing."""
+    """Return a case with a mistake in a kernel's body, reported while tracing."""
     return Trap(
         title, f"@kernel\ndef k():\n{indent(dedent(body).strip(), '    ')}\n    ptx.ret()\nk.ptx()\n", told, words
     )
 
 
 def program(title: str, source: str, told: str, *words: str) -> Trap:
-    """Return a mistake anywhere in a program."""
+    """Return a case with a mistake anywhere in a program."""
     return Trap(title, dedent(source).strip() + "\n", told, words)
 
 
 def loop(title: str, body: str, *words: str) -> Trap:
-    """Return a `with` block that rebinds a name; `v` and `w` are registers, `i` an index, `acc` a list."""
+    """Return a case with a `with` block that rebinds a name; `v` and `w` are registers, `i` an index, `acc` a list."""
     before = """
         v, w, i = reg.scalar(f32, init=0.0), reg.scalar(f32, init=1.0), reg.scalar(u32, init=0)
         acc = [reg.scalar(f32, init=0.0) for _ in range(4)]
@@ -115,7 +115,7 @@ SWIZZLED = tuple(
         f"an offset from {title} of a swizzled tile",
         "s, v = smem.alloc(f32, (32, 32), swizzle='128B'), reg.scalar(f32)\n"
         f"ptx.ld(f32, v, {address}, space='shared')  # <-",
-        *("OperandError", "other elements: its swizzle is 128B", "index the element", "ptx.mov(u32, register"),
+        *("OperandError", "another element, due to the swizzle 128B", "index the element", "ptx.mov(u32, register"),
     )
     for title, address in (
         ("the beginning", "ptx.addr(s, 128)"),

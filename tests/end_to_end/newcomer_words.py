@@ -13,7 +13,7 @@ OPTION = PLAIN.replace("@kernel", "\n@kernel").replace("block=(128, 1, 1))", "bl
 
 
 def body(title: str, line: str, error: str, *words: str) -> BadInput:
-    """Return a mistake in the body of a kernel with a register of each kind, shared memory and an array."""
+    """Return a case with a mistake in the body of a kernel with a register of each kind, shared memory and an array."""
     source = f"""
 @kernel(in_specs=(Tile(128, f32),), out_specs=(Tile(128, f32),), grid=1, block=(128, 1, 1))
 def k(X, Y):
@@ -28,12 +28,12 @@ k.ptx()
 
 
 def call(title: str, line: str, error: str, *words: str) -> BadInput:
-    """Return a mistake in a call of a kernel."""
+    """Return a case with a mistake in a call of a kernel."""
     return program(title, f"{PLAIN}\n{line}  # <-", error, *words)
 
 
 def option(title: str, text: str, error: str, *words: str) -> BadInput:
-    """Return a mistake in the decorator."""
+    """Return a case with a mistake in the `kernel` decorator."""
     return program(title, OPTION.format(text), error, *words)
 
 
@@ -92,7 +92,7 @@ CONVENTIONS = (
         "a type for a shuffle",
         "ptx.shfl.sync.up(u32, u, u, 1, 0)",
         "OperandError",
-        "it has no type argument",
+        "the function has no type argument",
     ),
     body("no type", "ptx.fma(x, x, x, x)", "CallError", "pass the type first: ptx.fma(f32, x, x, x, x)"),
 )

@@ -28,7 +28,7 @@ def forget_examples() -> None:
 
 @pytest.fixture(scope="module")
 def examples(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Download the wheel and make its `examples` folder importable as `examples`."""
+    """Download the wheel of pyptx 0.1.1 and make its `examples` folder importable as `examples`."""
     folder = tmp_path_factory.mktemp("published")
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder), "pyptx==0.1.1"]
     subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
@@ -54,5 +54,5 @@ def build(module: str, builder: str, shape: tuple[int, ...], **words: Any) -> An
 
 
 def rules(result: Any) -> set[str]:
-    """Return the rules of the errors and warnings of a result."""
+    """Return the rules of the errors and warnings of a simulator result."""
     return {finding.rule for finding in result.findings if finding.severity != "note"}

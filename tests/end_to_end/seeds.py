@@ -12,7 +12,7 @@ SEEDS = Path(__file__).resolve().parents[3] / "shared" / "seeds"
 
 
 def block(page: str, first: str, last: str, *, occurrence: int = 0) -> str:
-    """Return the lines of `page` from the given occurrence of `first` through the next `last`."""
+    """Return the lines of `page` from the `occurrence`-th line `first` through the next line `last`."""
     (path,) = SEEDS.glob(f"{page}_*.txt")
     lines = path.read_text(encoding="utf-8").splitlines()
     starts = [i for i, line in enumerate(lines) if line == first]
@@ -22,5 +22,5 @@ def block(page: str, first: str, last: str, *, occurrence: int = 0) -> str:
 
 
 def on_cpu(source: str) -> str:
-    """Move a block from the GPU to the CPU: the only permitted change."""
+    """Replace cuda by cpu in a block: the only permitted change."""
     return source.replace('device="cuda"', 'device="cpu"')

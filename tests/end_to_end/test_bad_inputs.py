@@ -19,7 +19,7 @@ MARK = "# <-"
 
 
 def failure_of(case: BadInput, path: Path) -> BaseException:
-    """Run the program from its own file and return the error."""
+    """Run a case's program from its own file and return the error that it raises."""
     source = HEADER + case.source
     path.write_text(source, encoding="utf-8")
     linecache.checkcache(str(path))

@@ -1,4 +1,4 @@
-"""L8 for calls: a bad launch raises one error, of its class, at the user's line; the next good call works."""
+"""Property L8 for calls: a bad launch raises one error, of its class, at the user's line; the next call works."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_bad_launch_gives_its_error_and_the_next_good_one_works(group: str, ca
     assert [word for word in case.words if word not in text] == [], text
     assert not found["chained"], "one error, not one on top of another"
     assert line in found["lines"]
-    if group != "plans":  # plans do not add the line to the message
+    if group != "plans":  # launch plans add no user line to the message
         assert f"user_program.py:{line}" in text, text
         assert "^" in text
 

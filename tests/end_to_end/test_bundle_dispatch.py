@@ -1,4 +1,4 @@
-"""Bundles from C, launched by size and by DLPack tensor: compiled cases run, all others are refused with a message."""
+"""Bundles from C, launched by size and by DLPack tensor: exported specializations run, all other calls get an error."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ NAMES = ("A", "new", "flags", "Y", "norms")
 
 
 def arrays(m: int = 4, k: int = 8) -> dict[str, Tensor]:
-    """Return the arrays of a valid call; `new` is column-major."""
+    """Return the arrays of a valid call of `blend`; `new` is column-major."""
     return {
         "A": Tensor(0x10000, F32, (m, k)),
         "new": Tensor(0x20000, BF16, (k, m), (1, k)),
@@ -126,7 +126,7 @@ def test_sizes_that_share_their_code_are_one_image(program: Path) -> None:
 
 
 def test_c_and_python_choose_by_the_same_data(tmp_path: Path) -> None:
-    """C and Python need only the sizes if these select one specialization."""
+    """C and Python callers need only the sizes if these select one specialization."""
     choices: list[Mapping[str, object]] = [
         {"N": 8, "count": 1},
         {"N": 16, "count": 2},
@@ -170,7 +170,7 @@ def test_c_takes_the_element_types_that_python_takes(tmp_path: Path) -> None:
     program = Path(__file__).with_name("bundle_types.py")
     seen = run(Path(sys.executable), str(program), str(compile_shared(folder, "typed")))
     for number, (declared, results) in enumerate(zip([*BY_NAME, "f32"], json.loads(seen.steps["rows"]), strict=True)):
-        refused = -100 - 9 * number - 1  # the second of nine error codes per array
+        refused = -100 - 9 * number - 1  # error code: the second of nine per array
         assert results == [0 if takes(declared, BY_ARRAY[row.array].name) else refused for row in ELEMENT_TYPES]
 
 
@@ -192,9 +192,9 @@ def test_arrays_of_another_device_are_launched_there_whatever_is_current(program
     assert said == ["0 success"] * 4
     assert [launch["context"] for launch in seen.all("cuLaunchKernelEx")] == [1, 0, 0]
     set_to = [each["device"] for each in seen.all("cuCtxSetCurrent")]
-    assert set_to == [0, *(1, 0), -1, *(0, -1)]  # each switch restores the context that was current before
+    assert set_to == [0, *(1, 0), -1, *(0, -1)]  # each call restores the previously current context
     held = [len(seen.all(f"cuDevicePrimaryCtx{what}")) for what in ("Retain", "Release")]
-    assert held[0] - held[1] == 1  # the program itself retains one context
+    assert held[0] - held[1] == 1  # the program retains one context, the loader none
 
 
 GOOD = arrays()

@@ -122,17 +122,17 @@ def without(*path: str | int) -> Callable[[dict[str, Any]], None]:
 
 
 MAP = ("parameters", 5, "descriptor", "tensor_map")
-# Change of the record of `everything`, and the expected message.
+# Changes of the record of `everything`, each with the expected error message.
 WRONG: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
     "a member is missing": (without("grid"), "missing members: grid"),
     "a member is unknown": (put(1, "extra"), "unknown member 'extra'"),
     "a name is invalid": (put("a b", "entry"), "record.entry is 'a b'"),
     "a name is too long": (put("a" * 5000, "entry"), "5000 characters"),
-    "a name must be a string": (put(7, "entry"), "must be a string"),
+    "a name must be a string": (put(7, "entry"), "expected a string"),
     "the entry is not in the text": (put("other", "entry"), "defines 0 entries named other"),
     "the entry is in the text twice": (text(lambda ptx: ptx + ptx[ptx.index(".visible") :]), "defines 2 entries"),
     "the entry has no body": (text(lambda ptx: ptx[: ptx.index("{")] + ";"), "defines 1 entries"),
-    "the text is no PTX": (text(lambda ptx: ptx + "}"), "it is not valid PTX"),
+    "the text is no PTX": (text(lambda ptx: ptx + "}"), "the text is not valid PTX"),
     "the text nests too deeply": (text(lambda ptx: ptx.replace("ret;", "{" * 20000)), "nest too deeply|not valid PTX"),
     "the text contains a NUL": (text(lambda ptx: ptx + "\0"), "a NUL"),
     "the text contains half a character": (text(lambda ptx: ptx + "//\ud800"), "unpaired surrogate"),
@@ -140,44 +140,44 @@ WRONG: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
     "the text names no target": (text(lambda ptx: ptx.replace(".target sm_90a", "")), "text is for target nothing"),
     "the target is unknown": (put("sm_91", "target"), "sm_91"),
     "the grid is too large": (put([2**31, 1, 1], "grid"), r"record.grid\[0\] is 2147483648"),
-    "the grid is empty": (put([0, 1, 1], "grid"), "must be 1 to"),
+    "the grid is empty": (put([0, 1, 1], "grid"), "expected 1 to"),
     "the grid has two sizes": (put([4, 1], "grid"), "has 2 items"),
-    "the grid is fractional": (put([4.0, 1, 1], "grid"), "must be an integer"),
-    "the grid is a bool": (put([True, 1, 1], "grid"), "must be an integer"),
+    "the grid is fractional": (put([4.0, 1, 1], "grid"), "expected an integer"),
+    "the grid is a bool": (put([True, 1, 1], "grid"), "expected an integer"),
     "the grid is enormous": (put([10**400, 1, 1], "grid"), "an integer of more than 64 bits"),
     "clusters do not divide the grid": (put([3, 1, 1], "grid"), "not a multiple of the cluster size 2"),
     "the block is too large": (put([1024, 2, 1], "block"), "2048 threads"),
     "the cluster is too large": (put([32, 1, 1], "cluster"), "32 CTAs"),
-    "the shared memory is too large": (put(300_000, "shared_bytes"), "must be 0 to 232448"),
+    "the shared memory is too large": (put(300_000, "shared_bytes"), "expected 0 to 232448"),
     "a parameter is missing": (without("parameters", 4), "has 6 parameters in the PTX text and 5"),
     "a parameter is called otherwise": (put("Z", "parameters", 0, "name"), "does not match its declaration"),
-    "a parameter has another type": (put("s64", "parameters", 3, "type"), "must be -9223|not match its declaration"),
+    "a parameter has another type": (put("s64", "parameters", 3, "type"), "expected -9223|not match its declaration"),
     "a pointer has the type of a number": (put("f32", "parameters", 0, "type"), "does not match its declaration"),
-    "a parameter has no type": (put("q32", "parameters", 2, "type"), "must be one of"),
+    "a parameter has no type": (put("q32", "parameters", 2, "type"), "expected one of"),
     "a parameter is of no kind": (put("magic", "parameters", 2, "kind"), "tensor, scalar, descriptor"),
-    "a value is out of range": (put(2**64, "parameters", 3, "value"), "integer of more than 64 bits: it must be 0 to"),
-    "a value must be a number": (put("0x1", "parameters", 2, "value"), "it is empty or has invalid characters"),
+    "a value is out of range": (put(2**64, "parameters", 3, "value"), "integer of more than 64 bits: expected 0 to"),
+    "a value must be a number": (put("0x1", "parameters", 2, "value"), "the string is empty or has invalid characters"),
     "a value belongs to a tensor": (put(1, "parameters", 0, "value"), "only a scalar has a value"),
     "a scalar is a tensor's": (put(0, "parameters", 2, "index"), "a scalar has no tensor index"),
-    "a pointer is to no array": (put(5, "parameters", 1, "index"), "refer to the arrays"),
-    "a map is of no array": (put(2, "parameters", 5, "index"), "an array that does not exist"),
+    "a pointer is to no array": (put(5, "parameters", 1, "index"), "array indices .0, 5., expected 0 to 1"),
+    "a map is of no array": (put(2, "parameters", 5, "index"), "has array index 2, but there are 2 arrays"),
     "a map is missing": (put(None, "parameters", 5, "descriptor"), "has no description of its array"),
     "a map is a pointer's": (put({}, "parameters", 0, "descriptor"), "only a parameter of kind descriptor"),
     "a map has another rank": (put([1], *MAP, "box"), "differ in length"),
-    "a map swizzles strangely": (put("8B", *MAP, "swizzle"), "must be one of none, 32B"),
+    "a map swizzles strangely": (put("8B", *MAP, "swizzle"), "expected one of none, 32B"),
     "a descriptor is of no kind": (put({}, *MAP[:-1]), "missing description"),
     "a descriptor is of two kinds": (put({"a": 1, "b": 2}, *MAP[:-1]), "has 2 members, the maximum is 1"),
     "a descriptor is of an unknown kind": (put({"moon": 1}, *MAP[:-1]), "plugin provides the descriptor m"),
-    "the kind of a descriptor is not a name": (put({"a b": 1}, *MAP[:-1]), "it is empty or has invalid characters"),
+    "the kind of a descriptor is not a name": (put({"a b": 1}, *MAP[:-1]), "is empty or has invalid characters"),
     "an array is not dense": (put([65, 1], "inputs", 0, "strides"), "is not dense"),
     "an array is larger than memory": (put([2**40, 2**40], "inputs", 0, "shape"), "the range of device addresses"),
-    "an array is empty": (put([0, 64], "inputs", 0, "shape"), "must be 1 to"),
+    "an array is empty": (put([0, 64], "inputs", 0, "shape"), "expected 1 to"),
     "an array is strangely aligned": (put(3, "inputs", 0, "alignment"), "power of two"),
     "two arrays share a name": (put("X", "outputs", 0, "name"), "duplicate array name X"),
-    "an output is written as an input": (put([1], "mutated"), "there are 1 inputs"),
+    "an output is written as an input": (put([1], "mutated"), "increasing input indices below 1"),
     "an attribute is too long": (put([[2, "00" * 65]], "attributes"), "130 characters"),
-    "an attribute is not hexadecimal": (put([[2, "0g"]], "attributes"), "it is empty or has invalid characters"),
-    "an attribute is duplicated": (put([[2, "00"], [2, "01"]], "attributes"), "without duplicates"),
+    "an attribute is not hexadecimal": (put([[2, "0g"]], "attributes"), "is empty or has invalid characters"),
+    "an attribute is duplicated": (put([[2, "00"], [2, "01"]], "attributes"), "launch attributes must increase"),
     "an attribute is not a pair": (put([[2]], "attributes"), "has 1 items"),
 }  # fmt: skip
 
@@ -193,5 +193,5 @@ def test_a_field_that_is_wrong_is_named(name: str) -> None:
 
 @pytest.mark.parametrize("value", [None, 1, "x", [], math.nan])
 def test_what_is_no_record_is_refused(value: object) -> None:
-    with pytest.raises(BundleError, match="must be an object"):
+    with pytest.raises(BundleError, match="expected an object"):
         restore(value)

@@ -25,7 +25,7 @@ CHOICES: tuple[dict[str, object], ...] = (
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
-    """Return the output of the program."""
+    """Run `bundle_in_tvm_ffi.py` and return its output."""
     folder = export(bundle_kernels.rounded, CHOICES, tmp_path_factory.mktemp("tvm") / "bundle")
     library = compile_shared(folder, "rounded", "-DROUNDED_TVM_FFI")
     return run(Path(sys.executable), str(PROGRAM), str(library), "libcuda.so.1")

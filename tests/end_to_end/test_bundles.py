@@ -123,7 +123,7 @@ def test_the_specialisation_whose_inputs_fit_is_taken(scales: Any) -> None:
         ([ones(300)], {"alpha": 1.0}, ContractError, r"not compiled for N=300(.|\n)*N=256(.|\n)*N=512"),
         ([ones(256, np.float64)], {"alpha": 1.0, "N": 256}, DtypeError, "X has dtype f64"),
         ([ones((2, 128))], {"alpha": 1.0, "N": 256}, ContractError, "X has 2 dimensions"),
-        ([ones(300)], {"alpha": 1.0, "N": 256}, ContractError, "N=256 contradicts the arrays, where it is 300"),
+        ([ones(300)], {"alpha": 1.0, "N": 256}, ContractError, "N=256 contradicts the arrays, where N is 300"),
         ([ones(512)[::2]], {"alpha": 1.0, "N": 256}, ContractError, "strides"),
         ([], {"alpha": 1.0, "N": 256, "out": ones(256)}, ContractError, "expected 1 array .* got 0"),
         ([ones(256)], {}, KeywordError, "missing raw parameter 'alpha'"),
@@ -174,7 +174,7 @@ def test_the_same_export_has_the_same_bytes_in_any_process(tmp_path: Path, monke
     monkeypatch.setenv("PYTHONHASHSEED", "7")
     subprocess.run([sys.executable, "-m", "pyptx", *words, "-o", str(tmp_path / "two")], check=True)
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
-    assert main([*words[:-2], "-o", str(tmp_path / "two")]) == 0  # replaces the first bundle
+    assert main([*words[:-2], "-o", str(tmp_path / "two")]) == 0  # exporting again replaces the bundle
     assert contents(tmp_path / "one") != contents(tmp_path / "two")
     assert len(contents(tmp_path / "two")) == 5
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
@@ -220,7 +220,7 @@ def test_another_target_is_traced_and_checked_anew(tmp_path: Path) -> None:
         (["nowhere.py:scale", "-o", "{out}"], 1, "file not found: nowhere.py"),
         (["no.such.module:scale", "-o", "{out}"], 1, "cannot import no.such.module: ModuleNotFoundError"),
         (["{broken}:scale", "-o", "{out}"], 1, "broken.py: ZeroDivisionError"),
-        (["json:loads", "-o", "{out}"], 1, "it defines no kernel"),
+        (["json:loads", "-o", "{out}"], 1, "the module defines no kernel"),
         (["{file}:scale", "-o", "{out}"], 1, "no size for N\nhelp: pass every size: --shape"),
         (["{file}:scale", "-o", "{out}", "--shape", "N=-1"], 1, "dimension N must be a positive int, got -1"),
         (["{file}:scale", "-o", "{out}", "--shape", "N=64,M=3"], 1, "has no dimension, template or raw parameter 'M'"),

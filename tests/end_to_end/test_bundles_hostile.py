@@ -50,7 +50,7 @@ def write_manifest(bundle: Path, document: object) -> None:
 
 
 def forge(bundle: Path, name: str, data: bytes) -> None:
-    """Replace a file and its digest in the manifest."""
+    """Replace a file of the bundle, and the file's digest in the manifest."""
     (bundle / name).write_bytes(data)
     document = manifest(bundle)
     for file in document["files"]:
@@ -138,7 +138,7 @@ def folder_in_place(bundle: Path) -> None:
 
 
 def grown(bundle: Path) -> None:
-    """Make a file huge, as a sparse file."""
+    """Extend a file of the bundle to a huge sparse file."""
     os.truncate(bundle / "scale.cubin", 1 << 40)
 
 
@@ -161,7 +161,7 @@ def twin(bundle: Path) -> None:
 
 
 def stranger(bundle: Path) -> None:
-    """Add an entry with other template names than the first entry."""
+    """Add a manifest entry with other template names than the first entry."""
     document = manifest(bundle)
     document["entries"].append({**document["entries"][0], "name": "more", "keywords": {"N": 64}})
     for end in ("ptx", "cubin"):
@@ -173,7 +173,7 @@ def stranger(bundle: Path) -> None:
 
 R = ("entries", 0, "record")
 
-# Change of a bundle, and the expected message.
+# Changes of a bundle, each with the expected error message.
 HARMED: dict[str, tuple[Callable[[Path], None], str]] = {
     # the folder
     "it is gone": (shutil.rmtree, "is not a folder"),
@@ -196,7 +196,7 @@ HARMED: dict[str, tuple[Callable[[Path], None], str]] = {
     "its manifest is not UTF-8": (text(b'{"format": "\xff"}'), "is not UTF-8"),
     "its manifest is UTF-16": (text("{}".encode("utf-16")), "is not UTF-8"),
     "its manifest begins with a byte-order mark": (text("\ufeff{}"), "is not JSON"),
-    "its manifest is a list": (text("[]"), "manifest is a list: it must be an object"),
+    "its manifest is a list": (text("[]"), "manifest is a list: expected an object"),
     "its manifest is cut off": (text('{"format": 4, "name": "sc'), "is not JSON"),
     "its manifest goes on": (text("{} {}"), "is not JSON"),
     "its manifest is nested too deeply": (text("[" * 200_000), "is nested too deeply"),
@@ -212,7 +212,7 @@ HARMED: dict[str, tuple[Callable[[Path], None], str]] = {
     ),
     # the manifest
     "its format is of the future": (put(5, "format"), "has format 5, but this version of pyptx reads format 4"),
-    "its format is a word": (put("2", "format"), "manifest.format is '2': it must be an integer"),
+    "its format is a word": (put("2", "format"), "manifest.format is '2': expected an integer"),
     "its format is missing": (without("format"), "missing members: format"),
     "a member is unknown": (put(1, "exec"), "unknown member 'exec'"),
     "an unknown member is written to fool terminals": (put(1, "\x1b[2J\ud800"), r"unknown member '\\x1b\[2J\\ud800'"),
@@ -222,9 +222,9 @@ HARMED: dict[str, tuple[Callable[[Path], None], str]] = {
     "an entry is a path of Windows": (put("C:\\scale", "entries", 0, "name"), r"entries\[0\].name"),
     "an entry is nameless": (put("", "entries", 0, "name"), r"entries\[0\].name is ''"),
     "the name of an entry contains a NUL": (put("sc\0ale", "entries", 0, "name"), r"entries\[0\].name"),
-    "an entry is of no kernel": (put("other", "entries", 0, "kernel"), "do not match those of its entries"),
-    "a kernel has no entry": (second_kernel, "do not match those of its entries"),
-    "the list of entries is empty": (put([], "entries"), "it has 0 items, expected 1 to"),
+    "an entry is of no kernel": (put("other", "entries", 0, "kernel"), "lists other kernels than its entries"),
+    "a kernel has no entry": (second_kernel, "lists other kernels than its entries"),
+    "the list of entries is empty": (put([], "entries"), "the list has 0 items, expected 1 to"),
     "two entries are alike but for case": (twin, "duplicate names of entries"),
     "an entry was made for other keywords": (stranger, "not specializations of one kernel"),
     "a file leads out of it": (put("../scale.c", "files", 0, "name"), "does not belong to the bundle: '../scale.c'"),
@@ -244,30 +244,30 @@ HARMED: dict[str, tuple[Callable[[Path], None], str]] = {
     # the kernel
     "a tile has another type": (put("f64", "kernels", 0, "inputs", 0, "dtype"), "different arrays or scalars"),
     "a tile has another layout": (put("TMA_128B", "kernels", 0, "inputs", 0, "layout"), "different arrays or scalars"),
-    "a tile has no such layout": (put("DIAGONAL", "kernels", 0, "inputs", 0, "layout"), "must be one of ROW"),
+    "a tile has no such layout": (put("DIAGONAL", "kernels", 0, "inputs", 0, "layout"), "expected one of ROW"),
     "a tile has no dimension": (put([], "kernels", 0, "inputs", 0, "shape"), "expected 1 to"),
-    "a dimension is zero": (put([0], "kernels", 0, "inputs", 0, "shape"), "must be 1 to"),
+    "a dimension is zero": (put([0], "kernels", 0, "inputs", 0, "shape"), "expected 1 to"),
     "a dimension is code": (put(["__import__('os')"], "kernels", 0, "inputs", 0, "shape"), r"shape\[0\] is .__imp"),
     "an array is left out": (put(["X"], "kernels", 0, "tensors"), "different arrays or scalars"),
     "an open scalar is left out": (put([], "kernels", 0, "open"), "different arrays or scalars"),
     "a position is past the arguments": (put(2, "kernels", 0, "open", 0, "position"), "different arrays or scalars"),
     "a position is negative": (put(-1, "kernels", 0, "open", 0, "position"), r"position is -1"),
-    "a position is a word": (put("1", "kernels", 0, "open", 0, "position"), "must be an integer"),
+    "a position is a word": (put("1", "kernels", 0, "open", 0, "position"), "expected an integer"),
     "an open scalar is of another type": (put("u64", "kernels", 0, "open", 0, "type"), "different arrays or scalars"),
-    # the record; faults of its fields are in `test_bundle_records`
-    "its record contains a text": (put("ret;", *R, "text"), "its text must be in a separate file"),
+    # faults of the record; faults of its fields are in `test_bundle_records`
+    "its record contains a text": (put("ret;", *R, "text"), "the PTX text must be in a separate file"),
     "its grid is absurd": (put([2**31 - 1, 65536, 1], *R, "grid"), "grid.y is 65536"),
     "its block is absurd": (put([1024, 1024, 1], *R, "block"), "1048576 threads"),
     "its shared memory is absurd": (put(2**40, *R, "shared_bytes"), "shared_bytes is 1099511627776"),
     "its target is another": (put("sm_90a", *R, "target"), "the PTX text is for target sm_80, the record for sm_90a"),
     "its output overlaps itself": (put([0], *R, "outputs", 0, "strides"), r"strides\[0\] is 0"),
     "its output is larger than the tile": (put([1 << 40], *R, "outputs", 0, "shape"), "different arrays or scalars"),
-    # the PTX text and the cubin, with matching digests
+    # faults of the PTX text and the cubin, whose digests match
     "its text is for another target": (ptx("sm_80", "sm_86"), "the PTX text is for target sm_86, the record for sm_80"),
     "its text has another entry": (ptx(".entry scale", ".entry shale"), "defines 0 entries named scale"),
     "its text has fewer parameters": (ptx(".param .u64 X,", ""), "has 3 parameters in the PTX text and 4"),
     "its text has other parameters": (ptx(".param .u32 count", ".param .u64 count"), "count .* does not match"),
-    "its text is no PTX": (ptx("ret;", "ret"), "it is not valid PTX"),
+    "its text is no PTX": (ptx("ret;", "ret"), "the text is not valid PTX"),
     "its text is binary": (lambda bundle: forge(bundle, "scale.ptx", bytes(range(256))), "a NUL"),
     "its text is empty": (lambda bundle: forge(bundle, "scale.ptx", b""), "the PTX text is for target nothing"),
     "its cubin is empty": (cubin(lambda _: b""), "is not a cubin"),
@@ -288,7 +288,7 @@ HARMED: dict[str, tuple[Callable[[Path], None], str]] = {
 def test_the_bundle_that_nobody_touched_loads(bundle: Path) -> None:
     kernel = pyptx.load(str(bundle))["scale"]
     assert isinstance(kernel, pyptx.bundles.LoadedKernel)
-    write_manifest(bundle, manifest(bundle))  # other whitespace, same meaning
+    write_manifest(bundle, manifest(bundle))  # only the manifest's whitespace changes
     assert pyptx.load(bundle)["scale"].ptx() == kernel.ptx()
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.ptxas
 
-# Calls the functions of one kernel; prints each result, then the calls that the null driver recorded.
+# C program that calls one kernel's functions; prints each result, then the driver calls recorded.
 PROGRAM = """\
 #include <dlfcn.h>
 #include <stdio.h>
@@ -82,7 +82,7 @@ int main(int count, char **words)
 
 
 def program_for(kernel: Kernel[Any], fill: Mapping[str, str], stream: str = "(struct CUstream_st *)0x5000") -> str:
-    """Return the program that sets these members, launches, and then launches with a misaligned first address.
+    """Return a C program that sets these members, launches, and launches again with a misaligned first address.
 
     `everything` has a tensor map, which requires more than 8-byte alignment.
     """
@@ -98,7 +98,7 @@ MEMBERS = {"X": "0x7000", "new_": "0x8000", "Y": "0x9000", "bits": "0xdeadbeefu"
 
 @pytest.fixture(scope="module")
 def everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the program that launches `everything`."""
+    """Return a C program that launches the kernel `everything`."""
     folder = export(bundle_kernels.everything, [EVERYTHING], tmp_path_factory.mktemp("c") / "bundle")
     return build(folder, program_for(bundle_kernels.everything, MEMBERS), "everything")
 
@@ -171,7 +171,7 @@ def test_what_the_driver_refuses_is_returned_with_its_text(everything: Path, cal
     seen = run(everything, call)
     assert seen.steps[step].startswith("209 ")
     assert "no text for" not in seen.steps[step]
-    assert bool(seen.all("cuLaunchKernelEx")) == (step != "launch")  # a failed load can be repeated
+    assert bool(seen.all("cuLaunchKernelEx")) == (step != "launch")  # after a failed load, the next call loads again
 
 
 def test_a_driver_that_does_not_start_is_reported_with_its_reason(everything: Path) -> None:
@@ -180,7 +180,7 @@ def test_a_driver_that_does_not_start_is_reported_with_its_reason(everything: Pa
 
 
 def test_without_a_driver_loading_says_so(everything: Path, tmp_path: Path) -> None:
-    """The drivers folder contains an invalid library, in case this machine has a driver."""
+    """An invalid driver library hides the driver that this machine may have."""
     (tmp_path / "libcuda.so.1").write_bytes(b"no library")
     assert run_alone(everything, tmp_path).startswith("load -1 cannot load the CUDA driver")
 

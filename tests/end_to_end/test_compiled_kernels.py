@@ -1,4 +1,4 @@
-"""L7 for compiled kernels: corpus kernels run on real inputs and are compared with independent references.
+"""Property L7 for compiled kernels: corpus kernels run on real inputs and are compared with independent references.
 
 Each row of `compiled` names a kernel, its launch and its reference. `PYPTX_KERNELS=all` runs it in the output of every
 producer, target and option, with all checks. By default, each row runs in one of eight of its modules, and each build
@@ -61,7 +61,7 @@ def problem(row: Row) -> Problem:
 
 
 def entry_of(row: Row, path: Path) -> str | None:
-    """Return the name of the row's kernel in a module; None if the module does not contain it."""
+    """Return the (mangled) name of a row's kernel in a module; None if the module does not contain the kernel."""
     names = entries(path)
     if row.entry in names:
         return row.entry
@@ -85,7 +85,7 @@ def cases() -> list[Any]:
 
 
 def build_of(case: Any) -> tuple[str, str]:
-    """Return the producer, and the target with its option: `nvcc-13.0`, `sm_90a.debug.ptx`."""
+    """Return a module's producer, and its target with option: `nvcc-13.0`, `sm_90a.debug.ptx`."""
     path = case.values[1]
     return path.parent.name, path.name.partition(".")[2]
 
@@ -123,7 +123,7 @@ def fresh(value: Any) -> Any:
 
 
 def array_of(value: Any) -> Any:
-    """Return the array of an argument; for a structure, the array of its first member."""
+    """Return the array of a kernel argument; for a structure, the array of its first member."""
     if isinstance(value, tuple):
         return array_of(value[0])
     return value.array if isinstance(value, WithDescriptor | Uninitialized) else value

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.scaled
 
 FOLDERS = sorted({path.parent.relative_to(CORPUS).as_posix() for path in CORPUS.rglob("*.ptx")})
-MOST = 8  # default number of modules per producer and property
+MOST = 8  # default number of tested modules per producer and property
 
 
 @cache
@@ -43,7 +43,7 @@ def trees(folder: str) -> tuple[tuple[str, bytes, Module], ...]:
 
 
 def some(folder: str, turn: int, most: int = MOST) -> Sequence[tuple[str, bytes, Module]]:
-    """Return the modules of a folder that one property is tested on; other values of `turn` select other modules."""
+    """Return a folder's modules on which one property is tested; `turn` selects which modules."""
     return trees(folder) if folder == BY_HAND else at_most(trees(folder), most, turn)
 
 
@@ -117,7 +117,7 @@ def check_locality(text: str, tree: Module, node: Instruction, span: Span) -> No
 
 
 def swapped(node: Statement, old: Instruction, new: Instruction) -> Statement:
-    """Replace `old`, compared by identity, by `new`."""
+    """Return the statements with `old`, found by identity, replaced by `new`."""
     match node:
         case _ if node is old:
             return new

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 CORPUS = ROOT / "corpus"
 
-MOST_BYTES = 20_000_000  # limit for the whole folder, including sources
+MOST_BYTES = 20_000_000  # size limit of the corpus folder, including sources
 LEAST_COMPILED = 540
 LEAST_CLANG = 20
-LEAST_OPCODES = 1_000  # distinct opcodes with modifiers
+LEAST_OPCODES = 1_000  # required number of distinct opcodes with modifiers
 
-# Every generation from Turing to Blackwell; plain, family-specific and architecture-specific targets.
+# Required targets: every generation from Turing to Blackwell; plain, family- and architecture-specific ones.
 TARGETS = frozenset(
     f"sm_{name}"
     for names in ("75", "80 86 87 88 89", "90 90a", "100 100a 100f 103a", "110 110a", "120 120a 120f 121a")
@@ -34,7 +34,7 @@ TARGETS = frozenset(
 
 OPCODE = re.compile(rb"(?:^|[;{}])[ \t]*(?:@!?[%\w$]+[ \t]+)?([a-z][a-z0-9_]*(?:\.[\w:]+)*)[ \t]+[^:\s]", re.MULTILINE)
 
-# Features that some module of the corpus must contain: name and pattern of bytes.
+# Features that some corpus module must contain: name, and pattern of bytes in its PTX.
 FEATURES: dict[str, bytes] = {
     "CR LF": rb"\r\n",
     "a lone tab on a line": rb"\n\t\n",

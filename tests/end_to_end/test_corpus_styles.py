@@ -31,7 +31,7 @@ pytestmark = pytest.mark.scaled
 CORPUS = Path(__file__).resolve().parents[2] / "corpus"
 FOLDERS = sorted({path.parent.name for path in CORPUS.glob("*/*.ptx")})
 BY_HAND = "handmade"
-ONE_OF = 40  # by default one of this many modules is tested
+ONE_OF = 40  # one of this many modules is tested by default
 # Bound for each producer: percentage of statements, braces and module ends that deviate from the module's style.
 MOST = {
     "clang-14": 3.0,

@@ -14,7 +14,7 @@ from pyptx_ir.plugins.homes import gpu_remedy
 
 NULL_DRIVER = Path(__file__).resolve().parents[2] / "packages" / "pyptx-launch" / "tests" / "null_driver.py"
 
-# Only the named plugins are loaded.
+# Plugins that the child process loads; no other plugin is loaded.
 DETECT = """
 import ctypes, sys
 for name, value in {settings}.items():

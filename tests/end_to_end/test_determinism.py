@@ -1,4 +1,4 @@
-"""L4: the same kernel, arguments and versions give the same bytes, in any process and after any other work."""
+"""Property L4: the same kernel, arguments and versions give the same bytes, in any process and after any other work."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ print(hashlib.sha256(rms_norm.ptx(B=8, N=2048).encode()).hexdigest())
 
 
 def fresh_kernel() -> Any:
-    """Build the kernel anew, so that its trace is not cached."""
+    """Return a new kernel object, so that its trace is not cached."""
     from pyptx import kernel
 
     original = load("hopper/rms_norm").rms_norm

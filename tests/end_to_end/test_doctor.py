@@ -23,10 +23,10 @@ from pyptx_ir.toolchain import jitlink
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Report = tuple[int, dict[str, dict[str, Any]]]  # the exit status, and each line by its subject
+Report = tuple[int, dict[str, dict[str, Any]]]  # exit status; each printed line by its subject
 
 NULL_DRIVER = Path(__file__).resolve().parents[2] / "packages" / "pyptx-launch" / "tests" / "null_driver.py"
-QUICK = ("jax", "torch")  # plugins of the frameworks, whose import takes seconds
+QUICK = ("jax", "torch")  # disabled plugins, whose frameworks take seconds to import
 
 
 def report(
@@ -48,7 +48,7 @@ def report(
 
 @pytest.fixture(scope="module")
 def as_it_is(tmp_path_factory: pytest.TempPathFactory) -> Report:
-    """Run the command once in the unchanged environment, but without a driver."""
+    """Return the report of one run in the unchanged environment, but without a driver."""
     return report(tmp_path_factory.mktemp("as_it_is"), {})
 
 
@@ -186,11 +186,11 @@ def test_a_cache_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:
 
 @pytest.fixture
 def no_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hide all tools: no wheel, module or environment variable leads to one."""
+    """Hide all CUDA tools: no wheel, module or environment variable leads to one."""
     monkeypatch.setattr("pyptx_ir.toolchain.finder._pathfinder", lambda _: None)
     monkeypatch.setattr("pyptx_ir.toolchain.finder.WHEEL_FOLDERS", ())
     monkeypatch.setitem(sys.modules, "cuda.bindings.nvjitlink", None)
-    jitlink._find.cache_clear()  # the finder caches its result
+    jitlink._find.cache_clear()  # nvJitLink's finder caches its result
     for name in ("PATH", "CUDA_HOME", "CUDA_PATH", "PYPTX_PTXAS", "PYPTX_LIBCUDA"):
         monkeypatch.setenv(name, str(tmp_path) if name != "PYPTX_PTXAS" else "")
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 COUNT = 64
 LACKING = {"numpy": {"float4_e2m1fn_x2"}, "torch": set[str](), "jax": {"float4_e2m1fn_x2"}}
-"""Element types of the table that a framework has no arrays of."""
+"""Element types for which a framework has no arrays, by framework."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def wide() -> Any:
 
 
 def bits_of(row: Any) -> Any:
-    """Return random bytes for elements of a type; 0 or 1 for bool."""
+    """Return random bytes for elements of a type; for bool, each byte is 0 or 1."""
     most = 2 if row.array == "bool" else 256
     return np.random.default_rng(7).integers(0, most, COUNT * row.bytes, np.uint8)
 
@@ -171,7 +171,7 @@ class DLTensor(ctypes.Structure):
 @EVERYWHERE
 @BY_ROW
 def test_the_table_has_what_frameworks_tell_by_dlpack(row: Any, framework: str) -> None:
-    # NumPy exports no ml_dtypes type through DLPack.
+    # NumPy cannot export arrays of ml_dtypes types through DLPack.
     if row.array in LACKING[framework] or (framework == "numpy" and hasattr(ml_dtypes, row.array)):
         return
     with wide():
@@ -186,7 +186,7 @@ def test_the_table_has_what_frameworks_tell_by_dlpack(row: Any, framework: str) 
 def test_packages_below_the_table_agree_with_it(row: Any) -> None:
     name = "bool" if row.array == "bool" else row.name
     code, bits, lanes = row.dlpack
-    if row.kind != "bits" and row.name != "tf32":  # b8 to b64 and tf32 are not types of arrays
+    if row.kind != "bits" and row.name != "tf32":  # no array framework has elements of b8 to b64 or tf32
         assert Signature((COUNT,), dtype=name).words[1] == 1 << 32 | lanes << 16 | bits << 8 | code
     if row.tensor_map is None:
         assert row.name not in MAPPED

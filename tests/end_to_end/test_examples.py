@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PATHS = sorted(EXAMPLES.rglob("*.py"))
-# Programs: files whose docstring contains their command. The other files are parts that programs import.
+# Programs: files whose docstring contains their command. Programs import the other files.
 SHOWN = [path for path in PATHS if f"python examples/{path.relative_to(EXAMPLES)}\n" in path.read_text("utf-8")]
 
 each_example = pytest.mark.parametrize("example", EXAMPLE_LIST, ids=[example.kernel for example in EXAMPLE_LIST])

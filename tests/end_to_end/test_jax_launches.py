@@ -54,7 +54,7 @@ def accumulate(X, TOTAL, OLD):
 
 
 def fresh(number: int, arch: str = "sm_80") -> Any:
-    """Return a new kernel: no program has called it yet, so its code is not loaded."""
+    """Return a new kernel object; no program has called it yet, so its code is not loaded."""
 
     @kernel(in_specs=(VECTOR,), out_specs=(VECTOR,), grid=1, block=32, arch=arch)
     def made(X, Y):
@@ -96,7 +96,7 @@ def module_at(path: Path) -> Any:
 
 @pytest.fixture
 def jax() -> Any:
-    """Import jax lazily: without jax these tests are deselected."""
+    """Return the module jax, imported lazily: without jax these tests are deselected."""
     import jax
 
     return jax
@@ -157,7 +157,7 @@ def test_scalars_shared_memory_and_new_values(null: Any, jax: Any) -> None:
     (launch,) = null.launches()
     assert (launch["grid"], launch["shared"]) == ([2, 2, 1], 256)
     assert addresses(launch, 3) == [address(x), address(new), address(old)]
-    assert address(new) != address(total)  # the input is not donated
+    assert address(new) != address(total)  # `total` is not donated: no alias
     assert launch["parameters"][3:] == [struct.pack("<f", 2.5), struct.pack("<I", 7)]
 
 
@@ -174,8 +174,8 @@ def test_a_program_is_loaded_once_and_launched_each_time(null: Any, jax: Any) ->
 
 def test_later_calls_of_a_program_launch_for_their_own_arrays(null: Any, jax: Any) -> None:
     function = jax.jit(lambda x, total: accumulate(x, total, factor=1.0, count=1))
-    kept = []  # keeps the arrays alive: each call has its own memory
-    for _ in range(4):  # from the second call on, only addresses are read
+    kept = []  # keeps all arrays alive, so that each call's arrays have other addresses
+    for _ in range(4):  # from the second call on, the handler reads only addresses
         x, total = jax.numpy.ones(64), jax.numpy.zeros(64)
         old, new = function(x, total)
         assert addresses(null.launches()[-1], 3) == [address(x), address(new), address(old)]
@@ -246,7 +246,7 @@ def test_code_is_compiled_for_the_device(null: Any, jax: Any) -> None:
     (load,) = null.take("cuLibraryLoadData")
     assert load
     text = jax.jit(lambda x: compiled(x)).lower(x).as_text()  # noqa: PLW0108  a plain function
-    assert ".target sm_80" in text  # the lowered text targets the oldest arch that may run it
+    assert ".target sm_80" in text  # the lowered PTX targets the kernel's oldest arch
     np.testing.assert_array_equal(x, np.ones(160))
 
 
@@ -264,7 +264,7 @@ def compiling(monkeypatch: pytest.MonkeyPatch) -> Compiling:
 
 
 class Compiling:
-    """Compiler that first calls `meanwhile`; it records the texts that it compiles."""
+    """Stand-in compiler: calls `meanwhile`, then compiles; records the PTX texts."""
 
     def __init__(self, real: Callable[..., bytes]) -> None:
         self.real = real
@@ -284,7 +284,7 @@ def at_once(*calls: Callable[[], object]) -> list[object]:
 
 def test_kernels_compile_at_the_same_time(null: Any, jax: Any, compiling: Compiling) -> None:
     x, kernels = jax.numpy.ones(64), [fresh(10 + number) for number in range(3)]
-    compiling.meanwhile = Barrier(3, timeout=30).wait  # waits until all three threads compile
+    compiling.meanwhile = Barrier(3, timeout=30).wait  # returns once all three threads compile
     at_once(*(partial(made, x) for made in kernels))
     assert len(set(compiling.texts)) == 3
     assert len(null.launches()) == 3

@@ -46,7 +46,7 @@ def makers() -> dict[str, Callable[[Any], Any]]:
     return {"NumPy array": np.array, "torch tensor": lambda x: torch.from_numpy(x.copy()), "jax array": jnp.asarray}
 
 
-# Kinds of the two arguments, the argument that the error names, and the framework of the call.
+# Array kinds of the two arguments, the argument that the error names, and the framework of the call.
 MIXTURES = (
     ("torch tensor", "NumPy array", "W", "torch"),
     ("NumPy array", "torch tensor", "X", "torch"),
@@ -69,7 +69,7 @@ def test_two_frameworks_in_a_call_are_an_error_that_names_the_argument(
     wanted = rf"(?s)add: {odd} is {article}, in a call with {owner} \w+s.*{prefix}.from_dlpack\({odd}\)"
     for warm in (False, True):
         if warm and call == "call":
-            for make in made.values():  # earlier calls must not change the error
+            for make in made.values():  # earlier calls with arrays of each kind must not change the error
                 add(make(VALUES), make(VALUES))
         with pytest.raises(ForeignArrayError, match=wanted) as caught:
             function(*arguments)

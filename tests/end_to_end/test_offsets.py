@@ -35,7 +35,7 @@ EDGES = np.array([0, 1, 2, 3, 0x7FFF, 0x8000, 0xFFFF, 0x10001, 0x7FFFFFFF, 0x800
 
 @dataclass(frozen=True)
 class Exact:
-    """Expected value of an expression per lane, and the type that it wraps in, unless it is an offset."""
+    """Expected value of an expression per lane, and the type in which the value wraps (None for an offset)."""
 
     lanes: tuple[int, ...]
     dtype: PtxType
@@ -48,7 +48,7 @@ def wrapped(value: int, dtype: PtxType) -> int:
 
 
 def exact(tree: Any, values: dict[str, tuple[int, ...]]) -> Exact:
-    """Evaluate an expression for all lanes."""
+    """Return the expected value of an expression for all lanes."""
     if isinstance(tree, str):
         return Exact(values[tree], TYPES[tree])
     word, left, right = tree
@@ -74,7 +74,7 @@ def emit(tree: Any, registers: dict[str, Any]) -> Any:
 
 NAMES = st.sampled_from(sorted(TYPES))
 SHIFTS = st.integers(0, 15)
-NUMBERS = st.integers(-(1 << 15), (1 << 15) - 1)  # representable in every register type
+NUMBERS = st.integers(-(1 << 15), (1 << 15) - 1)  # numbers that every register type can hold
 
 
 def grown(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:

@@ -25,7 +25,7 @@ TID = np.arange(THREADS, dtype=np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A body that returns the register to store, and the expected words."""
+    """A kernel body that returns the register to store, and the expected words."""
 
     title: str
     body: Callable[[Any], Any]
@@ -87,7 +87,7 @@ def a_signed_offset_is_sign_extended(tid: Any) -> Any:
 @case((TID * (1 << 30) * 4) >> 32)
 def a_product_added_to_a_pointer_does_not_wrap(tid: Any) -> Any:
     base = reg.scalar(u64, init=0)
-    base += tid * (1 << 32 - 1)  # wraps in 32 bits from thread 1 on
+    base += tid * (1 << 32 - 1)  # tid * 2^31 exceeds 32 bits from thread 2 on
     base += tid * (1 << 32 - 1)
     high = reg.scalar(u32)
     ptx.inst.shr.u64(base, base, 32)

@@ -58,7 +58,7 @@ def test_one_kernel_object_gives_the_same_everywhere(first: str) -> None:
     example = next(each for each in EXAMPLE_LIST if each.kernel == "rms_norm")
     x, w = example.inputs(np.random.default_rng(5))
     calls = ways(example.launch())
-    expected = calls.pop(first)(x, w)  # the first framework must not influence the others
+    expected = calls.pop(first)(x, w)  # calling one framework first must not change the others' results
     reference = example.module().reference(x, w)
     assert np.abs(expected - reference).max() <= example.bound * np.abs(reference).max()
     for _ in range(2):

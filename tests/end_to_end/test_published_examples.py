@@ -85,7 +85,7 @@ SIMULATED = full(
 def test_a_published_product_is_right_and_clean_on_the_simulator(
     case: tuple[str, str, tuple[int, ...]], mode: dict[str, Any]
 ) -> None:
-    """The GEMMs were written for hardware: their ldmatrix, mma.sync and cp.async code verifies our layouts."""
+    """The wheel's GEMMs were written for hardware: their ldmatrix, mma.sync and cp.async code verifies our layouts."""
     kernel = build(*case)
     random = np.random.default_rng(0)
     a, b = (random.standard_normal(spec.shape).astype(ml_dtypes.bfloat16) for spec in kernel.in_specs)
@@ -95,7 +95,7 @@ def test_a_published_product_is_right_and_clean_on_the_simulator(
 
 
 ATTENTION = [case for case in CASES if "attention" in case[0]]
-PROXY_FENCE = "missing-proxy-fence"  # docs/published-kernels.md states where the fence is missing, and discusses it
+PROXY_FENCE = "missing-proxy-fence"  # docs/published-kernels.md names and discusses the lines
 
 
 @pytest.mark.hopper
@@ -121,11 +121,11 @@ def test_published_attention_is_right_and_lacks_a_fence(module: str, builder: st
     random = np.random.default_rng(0)
     inputs = [random.standard_normal(spec.shape).astype(ml_dtypes.bfloat16) for spec in kernel.in_specs]
     result = kernel.simulate(*inputs, delay_async=True)
-    q, k, v = (each.astype(np.float64) for each in inputs)  # k is passed transposed
+    q, k, v = (each.astype(np.float64) for each in inputs)  # the kernel takes K transposed
     scores = np.exp(q @ k / np.sqrt(q.shape[1]))
     expected = scores @ v / scores.sum(axis=1, keepdims=True)
     assert rules(result) == {PROXY_FENCE}
-    np.testing.assert_allclose(result.outputs[0], expected, rtol=0, atol=2**-8)  # probabilities are bf16
+    np.testing.assert_allclose(result.outputs[0], expected, rtol=0, atol=2**-8)  # the kernel rounds P to bf16
 
 
 @pytest.mark.hopper
@@ -151,7 +151,7 @@ def test_the_published_flagship_writes_what_tma_still_stores_with_two_tiles_a_cl
     random = np.random.default_rng(0)
     a, b = (random.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((m, k), (n, k)))
     schedule = module.create_hilbert_schedule(1, 1).astype(np.uint32)
-    schedule[1] = 1  # the second tile, for the cluster that has the first one
+    schedule[1] = 1  # the first cluster takes tile 1, too
     result = module.gemm_warp_specialized.simulate(a, b, schedule, **mode)
     early = [finding for finding in result.findings if finding.rule == "early-reuse"]
     assert {(finding.origin[0].line, finding.other_origin[0].line) for finding in early} == {(243, 263)}
@@ -161,7 +161,7 @@ def test_the_published_flagship_writes_what_tma_still_stores_with_two_tiles_a_cl
 def test_the_published_flagship_traces_unchanged_and_assembles_for_any_sizes() -> None:
     kernel = importlib.import_module("examples.hopper.gemm_highperf_hopper").gemm_warp_specialized
     texts = {kernel.ptx(M=size, N=size, K=size) for size in (512, 1024, 8192)}
-    assert len(texts) == 1  # sizes are kernel parameters
+    assert len(texts) == 1  # all sizes give one PTX text
     (text,) = texts
     found = assemble(text, kernel.arch)
     assert found.cubin[:4] == b"\x7fELF"

@@ -129,7 +129,7 @@ EXAMPLES = (
     Example("tcgen05_smoke", "build_ld_only", (), {}, "tmem-use-after-free", "tmem-use-after-free", constant(33)),
 )
 UNTRACED = {"tcgen05_suite": "runs the others on a device", "tcgen05_epilogue_partition_probe": "so does this"}
-WITHOUT_TCGEN05 = {"rms_norm", "layer_norm", "swiglu"}  # traced in test_published_examples.py
+WITHOUT_TCGEN05 = {"rms_norm", "layer_norm", "swiglu"}  # test_published_examples.py traces them
 
 SOME = share(EXAMPLES, 3)
 
@@ -194,7 +194,7 @@ SLOTS = [(EXAMPLES[1], {(219, 258), (223, 258)}), (EXAMPLES[7], {(168, 208), (17
 def test_a_slot_is_freed_where_a_product_is_issued_and_not_where_it_ends(
     example: Example, lines: set[tuple[int, int]]
 ) -> None:
-    """Copies into a stage do not wait for a commit of the MMAs that read the stage: a plain arrival frees it."""
+    """Copies into a stage do not wait for a commit of the MMAs that read the stage: a plain arrival frees the stage."""
     kernel = built(example)
     result = kernel.simulate(*inputs(kernel))
     early = [finding for finding in result.findings if finding.rule == "early-reuse"]

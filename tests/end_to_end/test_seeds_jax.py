@@ -1,4 +1,4 @@
-"""The specification's jax blocks run verbatim, on jax's default device."""
+"""The specification's jax code blocks run verbatim, on jax's default device."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 STATIC, DYNAMIC = 1024, 16 * 1024
-"""Elements of an allocation that fits static shared memory, and of one that moves all to dynamic shared memory."""
+"""Sizes (elements) of an allocation that fits static shared memory, and of one that needs dynamic shared memory."""
 
 
 def racing(size: int) -> Kernel[tuple[Tile]]:

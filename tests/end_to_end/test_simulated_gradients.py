@@ -43,7 +43,7 @@ def double_(X):
 
 @pytest.fixture(params=["call", "simulate"])
 def run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Callable[..., object]:
-    """Run a kernel as if pyptx-torch were not installed, or by `simulate`, which never uses pyptx-torch."""
+    """Call a kernel as if pyptx-torch were not installed, or by `simulate`, which never uses pyptx-torch."""
     monkeypatch.setenv("PYPTX_CPU", "quiet")
     if request.param == "simulate":
         return lambda kernel_, *arrays, **keywords: kernel_.simulate(*arrays, **keywords)

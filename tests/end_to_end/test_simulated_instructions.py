@@ -35,7 +35,7 @@ Shape: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...], bool]"
 
 CORPUS = Path(__file__).resolve().parents[2] / "corpus"
 
-# Modules without a program: they show syntax, use undeclared names, or are not accepted by ptxas.
+# Modules that cannot run: they show syntax, use undeclared names, or ptxas rejects them.
 NO_PROGRAMS = frozenset({"handmade/leniencies.ptx", "handmade/listing.ptx", "handmade/old_style.ptx"})
 
 
@@ -67,7 +67,7 @@ def _missing() -> tuple[Counter[str], dict[str, str], int]:
 
 
 def _entries() -> Iterator[tuple[str, Module, str]]:
-    """Yield name and module of each tested entry, with the entry's name."""
+    """Yield each tested entry: its module's name, the module, and the entry's name."""
     met: set[Shape] = set()
     for path in sorted(CORPUS.glob("*/*.ptx")):
         name = path.relative_to(CORPUS).as_posix()
@@ -86,7 +86,7 @@ def _entries() -> Iterator[tuple[str, Module, str]]:
 
 
 def _shapes(function: Function) -> set[Shape]:
-    """Return opcode, operand kinds, and whether there is a guard, for each instruction of a function."""
+    """Return opcode, operand kinds and whether a guard is present, for each instruction of a function."""
     return {_shape(each) for each in (instructions_of(function.body) if function.body is not None else ())}
 
 

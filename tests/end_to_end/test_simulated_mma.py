@@ -49,7 +49,7 @@ def multiply(a: Any, b: Any, c: Any) -> None:
             b=sB,
             a_k_offset=A.offset(k=k),
             b_k_offset=B.offset(k=k),
-            scale_d=k > 0,  # the first overwrites: earlier completions would be lost
+            scale_d=k > 0,  # the first WGMMA overwrites the accumulator
         )
         ptx.wgmma.commit_group()
     for _ in range(4):

@@ -20,7 +20,7 @@ K_STEPS = 5
 
 @pytest.fixture(scope="module")
 def spans(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Event]]:
-    """Return the spans of one CTA by prefix of their track's name, simulated with delayed completion."""
+    """Return one CTA's timeline spans by their track's name prefix, simulated with delayed completion."""
     gemm = load("hopper/gemm_warp_specialised")
     rng = np.random.default_rng(0)
     shapes = ((gemm.BM - 3, K_STEPS * gemm.BK), (K_STEPS * gemm.BK, gemm.BN))

@@ -33,7 +33,7 @@ PACKAGES = Path(__file__).parents[2] / "packages"
 
 
 def from_file(path: Path) -> Any:
-    """Return the module in a file of another distribution's tests, which cannot be imported by name."""
+    """Import a test file of another distribution by its path, because it has no importable name."""
     name = "_".join(path.with_suffix("").parts[-3:]).replace("-", "_")
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, path)
@@ -136,7 +136,7 @@ def specialized(monkeypatch):
 
 
 def directly(kernel):
-    """Return a kernel whose calls with CPU tensors try its launcher first."""
+    """Return a kernel whose calls with CPU tensors try the launcher before the full path."""
     kernel._launcher = eager.launcher_of(kernel, kernel._run, HOST)
     return kernel
 
@@ -201,7 +201,7 @@ def test_a_size_that_is_a_raw_parameter_too_is_checked_in_every_call(null, speci
 
     directly(told)(torch.ones(32))
     for _ in range(2):
-        with pytest.raises(ShapeError, match="N=64 contradicts the arrays, where it is 32"):
+        with pytest.raises(ShapeError, match="N=64 contradicts the arrays, where N is 32"):
             told(torch.ones(32), N=64)
 
 
@@ -351,7 +351,7 @@ def test_a_tensor_without_memory_is_an_error_and_nothing_is_launched(null, warm,
 
 @pytest.fixture
 def searches(monkeypatch):
-    """Launch calls of torch's dispatcher on the null driver; return the list of the searches for their plans."""
+    """Launch calls of torch's dispatcher on the null driver; return a list of the searches for their launch plans."""
     monkeypatch.setitem(dispatch.RUNNERS, "cpu", functools.partial(cuda.run, place=HOST))
     found, find = [], plans.Plans.find
 
@@ -385,7 +385,7 @@ def test_what_the_dispatcher_launches_again_is_written_to_once(null, searches):
         versions.append([each._version - old for each, old in zip((a, b), before, strict=True)])
     assert versions[0] == versions[1] == versions[2]
     assert sum(versions[0]) == 1
-    assert len(searches) <= 1  # another test may have made the plan
+    assert len(searches) <= 1  # none if another test has made the plan
     assert len(null.launches()) == 3
 
 

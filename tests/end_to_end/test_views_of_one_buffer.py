@@ -59,7 +59,7 @@ def views_of(buffer: Any, count: int, views: list[tuple[int, int]]) -> list[Any]
 
 
 def wanted(buffer: Any, count: int, views: list[tuple[int, int]]) -> Any:
-    """Return the expected buffer, computed by a loop over the elements."""
+    """Return the buffer expected after Y = X + 1, computed by a loop over the elements."""
     expected = buffer.copy()
     x, y = views_of(expected, count, views)
     for number in range(count):
@@ -161,7 +161,7 @@ def test_jax_arrays_are_values_whatever_a_kernel_writes() -> None:
     assert (made == x + 1).all()
     assert (x == jnp.arange(16)).all()
     buffer = np.zeros(16, np.int32)
-    plus_one(np.asarray(x)[3:11], buffer[4:12], count=8, sx=4, sy=4)  # the input is a view of jax's memory
+    plus_one(np.asarray(x)[3:11], buffer[4:12], count=8, sx=4, sy=4)  # np.asarray(x) is a view of jax's memory
     assert buffer.tolist() == [0] * 4 + list(range(4, 12)) + [0] * 4
 
 

@@ -31,7 +31,7 @@ def is_poll(node: object) -> bool:
 
 @cache
 def waits() -> dict[str, nodes.Block]:
-    """Return the blocks with one poll, one block for each text."""
+    """Return the corpus's blocks with one mbarrier poll, one block per distinct text."""
     found: dict[str, nodes.Block] = {}
     for path in sorted(CORPUS.rglob("*.ptx")):
         text = path.read_text(encoding="utf-8", errors="surrogateescape")
@@ -68,7 +68,7 @@ def location(node: nodes.Loc) -> tuple[object, ...]:
 
 
 def written(block: nodes.Block, form: str) -> str:
-    """Return the statements that `ptx.mbarrier.wait` emits for a block."""
+    """Return the statements that `ptx.mbarrier.wait` emits with the arguments found for a block."""
     (poll,) = [node for node in block.body if isinstance(node, nodes.Instruction) and is_poll(node)]
     knobs = knobs_of(block)
 
@@ -112,7 +112,7 @@ def test_the_corpus_has_waits_between_braces() -> None:
 
 
 def some() -> list[str]:
-    """Return the texts of the tested waits; by default at most `MOST` of each form."""
+    """Return the texts of the tested waits; by default at most `MOST` waits of each form."""
     texts = sorted(waits())
     forms = {text: form_of(waits()[text]) for text in texts}
     return [text for form in FORMS for text in at_most([each for each in texts if forms[each] == form], MOST)]

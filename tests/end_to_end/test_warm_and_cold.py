@@ -41,7 +41,7 @@ def null() -> Iterator[Any]:
 
 @pytest.fixture(autouse=True)
 def launched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Launch CPU tensors in torch's dispatcher, instead of simulating them."""
+    """Make torch's dispatcher launch kernels with CPU tensors on the null driver, instead of simulating them."""
     monkeypatch.setitem(dispatch.RUNNERS, "cpu", functools.partial(cuda.run, place=HOST))
 
 
@@ -135,7 +135,7 @@ def calls() -> Any:
 
 def quantised(tensor: torch.Tensor) -> torch.Tensor:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch deprecates quantized tensors
+        warnings.simplefilter("ignore")  # torch warns that quantized tensors are deprecated
         return torch.quantize_per_tensor(tensor, 1.0, 0, torch.qint8)
 
 

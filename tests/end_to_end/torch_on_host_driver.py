@@ -58,7 +58,7 @@ def call(function: str, *arguments: object) -> None:
 
 @contextmanager
 def reachable(*tensors: torch.Tensor) -> Iterator[None]:
-    """Register tensors with the driver for the body; synchronize after it."""
+    """Register tensors with the host driver during the body; synchronize the stream after the body."""
     for tensor in tensors:
         call("cuMemHostRegister_v2", ctypes.c_void_p(tensor.data_ptr()), ctypes.c_size_t(tensor.nbytes), 0)
     try:
@@ -77,7 +77,7 @@ def ready() -> None:
 
 
 def outputs() -> None:
-    """Run cold and warm calls with an output, alternately of two sizes."""
+    """Make cold and warm calls with an output, alternately of two sizes, and check results."""
     double, long = caller(kernels.build_double(), PLACE)
     for number in range(6):
         x = torch.randn(SIZE * (1 + number % 2))
@@ -89,7 +89,7 @@ def outputs() -> None:
 
 
 def numbers() -> None:
-    """Run calls with more scalars than an earlier version cached; all values change between calls."""
+    """Make calls with more scalars than an earlier version cached; all scalars change between calls."""
     fill, long = caller(many, PLACE)
     x = torch.arange(7, 7 + MANY).to(torch.uint32)
     for round_ in range(4):
@@ -102,7 +102,7 @@ def numbers() -> None:
 
 
 def threads() -> None:
-    """Run warm calls of one kernel from many threads."""
+    """Make warm calls of one kernel from many threads."""
     double, _ = caller(kernels.build_double(), PLACE)
     wrong: list[int] = []
 
@@ -128,7 +128,7 @@ SCENES: tuple[Callable[[], None], ...] = (outputs, numbers, threads)
 
 
 def main() -> None:
-    """Run every scene in a second thread: the main thread may allocate memory below the simulator's global memory."""
+    """Run all of SCENES in a second thread: the main thread may allocate memory below the simulator's global memory."""
     failed: list[str] = []
 
     def play() -> None:

@@ -17,7 +17,7 @@ F32 = 2.0**-12
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """A problem: Q [batch, queries, heads, head_dim]; K and V [batch, keys, heads_of_keys, head_dim]."""
+    """An attention problem: Q [batch, queries, heads, head_dim]; K and V [batch, keys, heads_of_keys, head_dim]."""
 
     head_dim: int
     batch: int
@@ -32,7 +32,7 @@ class Sizes:
         return shape + "-causal" * self.causal
 
     def inputs(self, seed: int = 0) -> tuple[np.ndarray[Any, Any], ...]:
-        """Draw Q, K, V, and the gradients of O and LSE."""
+        """Draw Q, K, V, and the gradients of O and LSE, from normal distributions."""
         rng = np.random.default_rng(seed)
         own, other = (self.batch, self.queries, self.heads), (self.batch, self.keys, self.heads_of_keys)
         shapes = [(*shape, self.head_dim) for shape in (own, other, other, own)]
@@ -46,12 +46,12 @@ class Sizes:
 
 
 def problems(*shapes: tuple[int, int, int, int, int]) -> list[Sizes]:
-    """Return a problem for each shape, head dimension and mask."""
+    """Return an attention problem for each shape, head dimension and mask."""
     return [Sizes(dim, *shape, causal=causal) for shape in shapes for dim in (64, 128) for causal in (False, True)]
 
 
 def wide(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Convert to [B, H, S, D] in float64."""
+    """Return an array [B, S, H, D] as [B, H, S, D] in float64."""
     return array.astype(np.float64).transpose(0, 2, 1, 3)
 
 
@@ -78,6 +78,6 @@ def magnitudes(sizes: Sizes, inputs: tuple[np.ndarray[Any, Any], ...]) -> tuple[
 
 
 def assert_close(actual: Any, expected: np.ndarray[Any, Any], bound: np.ndarray[Any, Any] | float) -> None:
-    """Check each element against its own bound."""
+    """Check that each element differs from the reference by at most its own bound."""
     error = np.abs(np.asarray(actual, dtype=np.float64) - expected)
     assert (error <= bound).all(), f"largest error over its bound: {(error / np.maximum(bound, 1e-300)).max()}"

@@ -22,7 +22,7 @@ BANKS, BANK = 32, 4
 
 
 class BankCounter(Observer):
-    """Counter of excess passes per opcode: passes beyond the minimum for the number of bytes."""
+    """Counter of shared memory passes per opcode, beyond the minimum for the number of bytes."""
 
     def __init__(self, view: Any, found: Counter[str]) -> None:
         self.found, self.sites = found, view._machine.program.sites
@@ -46,7 +46,7 @@ class BankCounter(Observer):
                 self.count(touch.offsets, touch.size, work.warps[touch.owners], work.lanes[touch.owners], work.pc)
 
     def count(self, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int) -> None:
-        together = BANKS * BANK // size  # lanes in one pass
+        together = BANKS * BANK // size  # number of lanes served in one pass
         turns = warps * BANKS + lanes // together
         opcode = ".".join(self.sites[pc].instruction.opcode[:2])
         for turn in np.unique(turns):

@@ -8,7 +8,7 @@ import numpy as np
 
 
 def misplaced(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return a copy that starts one element after a multiple of 16 bytes."""
+    """Return a copy of an array that starts one element past a multiple of 16 bytes."""
     room = np.empty(array.size + 16, array.dtype)
     start = -room.ctypes.data % 16 // array.itemsize + 1
     copy = room[start : start + array.size].reshape(array.shape)

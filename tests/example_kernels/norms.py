@@ -25,7 +25,7 @@ F32_ERROR, BF16_ERROR = 1e-6, 2**-8
 
 @dataclass(frozen=True)
 class Norm:
-    """Kernel for rows of any length, function that makes one for a plan, reference, number of vector inputs."""
+    """Row kernel: for any row length, function that builds one for a `Plan`, reference, number of vector inputs."""
 
     kernel: Any
     make: Callable[..., Any]
@@ -34,7 +34,7 @@ class Norm:
 
 
 def norms_of(folder: str) -> dict[str, Norm]:
-    """Return the kernels of a folder of examples."""
+    """Return the row kernels of a folder of examples."""
     found = {}
     for name, vectors in (("rms_norm", 1), ("layer_norm", 2), ("softmax", 0)):
         module = import_module(f"examples.{folder}.{name}")
@@ -49,7 +49,7 @@ def normal(seed: int, dtype: PtxType, *shapes: tuple[int, ...]) -> list[Any]:
 
 
 def check(result: Any, expected: Any, dtype: PtxType) -> None:
-    """Compare each element: bf16 results with a relative bound, plus a bound relative to the largest magnitude."""
+    """Compare results with references: bf16 with a relative bound, plus a bound relative to the largest magnitude."""
     relative = BF16_ERROR if dtype == bf16 else 0.0
     np.testing.assert_allclose(
         np.asarray(result, np.float64), expected, rtol=relative, atol=F32_ERROR * np.abs(expected).max()
@@ -57,7 +57,7 @@ def check(result: Any, expected: Any, dtype: PtxType) -> None:
 
 
 def opcodes(sass: str) -> Counter[str]:
-    """Count the opcodes of machine code; slow instructions are counted with their modifiers."""
+    """Count the opcodes of SASS; slow instructions are counted with their modifiers."""
     slow = ("LDG", "STG", "MUFU")
     names = (each.opcode for each in instructions(sass))
     return Counter(name if name.startswith(slow) else name.partition(".")[0] for name in names)

@@ -44,7 +44,7 @@ BODY
     ret;
 }
 """
-# Copies one byte of an array pair per thread: to an input of the kernel, or from an output.
+# Prerequisite grid: copies one byte of each array pair per thread, to a kernel input or from a kernel output.
 _BYTE = """
     setp.ge.u64 %p, %rd0, SIZE;
     @%p bra $past_NUMBER;

@@ -31,12 +31,12 @@ pytestmark = pytest.mark.scaled
 DTYPES = {
     "bf16": (bf16, ml_dtypes.bfloat16, 2.0**-8),
     "f16": (f16, np.float16, 2.0**-11),
-}  # PTX type, NumPy type, relative bound for rounding the result
+}  # PTX type, NumPy type, relative bound of the result's rounding
 
 
 @dataclass(frozen=True)
 class GemmVersion:
-    """A version of the GEMM: builder, divisor of K and N (`unit`), MMAs and copies in its main loop."""
+    """One of the three GEMMs: builder, divisor of K and N (`unit`), MMAs and copies in its main loop."""
 
     name: str
     build: Callable[..., Any]
@@ -59,7 +59,7 @@ LADDER = (
     GemmVersion("highperf 128x64", highperf, unit=8, products=2 * 32, copies=12, options=SMALL),
     GemmVersion("highperf 128x128x64", highperf, unit=8, products=4 * 32, copies=16, options=WIDE),
 )
-# M, and N and K in multiples of `unit`: less than a tile, edges in each dimension, more than a tile in each.
+# Sizes: M, and N and K in multiples of `unit`: less than a tile, edges and several tiles in each dimension.
 SIZES = ((1, 1, 1), (7, 3, 5), (65, 9, 17), (129, 17, 4), (260, 33, 13), (256, 32, 32))
 SCHEDULES: tuple[dict[str, Any], ...] = ({}, {"seed": 1}, {"seed": 2, "delay_async": True})
 SHARE = [
@@ -85,7 +85,7 @@ def test_a_product_equals_float64_and_is_clean_under_every_schedule(
     result = step.kernel(dtype=declared).simulate(a, b, **schedule)
     assert result.findings == ()
     exact = a.astype(np.float64) @ b.astype(np.float64)
-    # A chain of f32 additions may err by one ulp per addition (see docs/fragments.md); then the result is rounded.
+    # Bound: a chain of f32 additions may err by one ulp per addition (docs/fragments.md); the result is rounded.
     bound = (k + 16) * 2.0**-23 * (np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64))
     error = np.abs(result.outputs[0].astype(np.float64) - exact)
     assert (error <= bound + rounding * (np.abs(exact) + bound) + 2.0**-25).all()
@@ -99,11 +99,11 @@ def test_ldmatrix_never_waits_for_a_bank_and_nothing_else_does_where_tiles_are_s
     found = conflicts(monkeypatch, step.kernel(dtype=f16), a, b)
     assert {"ldmatrix.sync", "st.shared" if step.copies == 0 else "cp.async"} <= found.keys()
     waiting = {opcode for opcode, passes in found.items() if passes}
-    assert waiting == ({"st.shared"} if step.copies == 0 else set())  # padded rows are stored in two passes
+    assert waiting == ({"st.shared"} if step.copies == 0 else set())  # `simple` stores padded rows in two passes
 
 
 def order_of_tiles(rows: int, columns: int) -> list[tuple[int, int]]:
-    """Return the tile of each CTA, as the kernel computes it."""
+    """Return the tile row and column of each CTA, as the kernel computes them."""
 
     @kernel(out_specs=(Tile(rows * columns, 2, u32),), grid=rows * columns, block=1, arch="sm_80")
     def order(OUT):
@@ -137,7 +137,7 @@ def test_rows_that_are_no_multiples_of_16_bytes_are_refused(step: GemmVersion) -
 @pytest.mark.parametrize("step", LADDER[:3], ids=lambda step: step.name)
 def test_arrays_that_wide_copies_cannot_reach_are_refused(step: GemmVersion) -> None:
     arrays = [np.zeros((64, 64), ml_dtypes.bfloat16) for _ in range(3)]
-    for index, name in enumerate("ABC" if step.unit > 1 else "AB"):  # the first version stores single elements
+    for index, name in enumerate("ABC" if step.unit > 1 else "AB"):  # `simple` needs no alignment of C
         a, b, out = (misplaced(array) if index == place else array for place, array in enumerate(arrays))
         words = rf"{name}(: address .* is not aligned| starts at address)"
         with pytest.raises((AlignmentError, LaunchError), match=words):

@@ -32,10 +32,10 @@ COUNTING = {
     *("BRA", "IADD3", "IMAD", "ISETP", "LEA", "LOP3", "MOV", "NOP", "PLOP3", "R2UR", "S2R", "S2UR", "SEL", "SHF"),
     *("UIADD3", "UISETP", "ULEA", "ULOP3", "UMOV", "UPLOP3", "USEL", "USGXT", "USHF", "VIADD", "WARPSYNC", "CS2R"),
 }
-# At most one step; partial tiles of keys and queries; more keys than queries, and fewer (some queries then see no key).
+# Shapes: at most one step; partial tiles of keys and queries; more or fewer keys than queries (some see no key).
 SHAPES = ((1, 1, 1, 1, 1), (2, 130, 300, 4, 2), (1, 300, 130, 3, 1), (1, 40, 520, 2, 1), (1, 256, 384, 2, 2))
 FORWARD = full(problems(*SHAPES), default=[Sizes(64, 1, 200, 150, 2, 1, causal=True), Sizes(128, 1, 40, 136, 1, 1)])
-# Slices of one step and of several, of different lengths; empty slices for some rows or for all.
+# Split keys: slices of one step or several, of different lengths; empty slices for some rows or for all.
 SPLIT_SHAPES = ((1, 1, 1, 1, 1), (2, 130, 300, 3, 1), (1, 300, 130, 2, 2), (1, 40, 1400, 2, 1))
 SPLITS = (2, 3, 4, 5, 6, 8)
 SPLIT = full(
@@ -177,13 +177,13 @@ def test_results_leave_through_shared_memory_without_a_bank_conflict(
 
 def test_keys_are_split_where_tiles_of_queries_leave_multiprocessors_idle() -> None:
     splits_for = import_module("examples.hopper.attention_plans").splits_for
-    assert splits_for(64, 1, 4096, 4096) == 5  # 22 tiles of 192 queries: as many clusters of 5 as fit at once
-    assert splits_for(128, 1, 4096, 4096) == 3  # 32 tiles of 128: 32 clusters of 4 do not fit at once
-    assert splits_for(64, 1, 4096, 4096, causal=True) == 4  # clusters that start later have little work
+    assert splits_for(64, 1, 4096, 4096) == 5  # 22 tiles of 192 queries: 22 clusters of 5 CTAs are resident
+    assert splits_for(128, 1, 4096, 4096) == 3  # 32 tiles of 128 queries: 32 clusters of 4 are not resident
+    assert splits_for(64, 1, 4096, 4096, causal=True) == 4  # later clusters have few keys
     assert splits_for(128, 8, 1, 8192) == 8
-    assert splits_for(128, 16, 1, 8192) == 6  # 16 clusters of 8 would take two waves
-    assert splits_for(64, 16, 512, 512) == 1  # saving two steps does not pay for the merge
-    assert splits_for(64, 1, 128, 128) == 1  # a single step
+    assert splits_for(128, 16, 1, 8192) == 6  # 16 clusters of 8 CTAs take two waves
+    assert splits_for(64, 16, 512, 512) == 1  # the merge costs more than two steps
+    assert splits_for(64, 1, 128, 128) == 1  # one step of keys only
     for heads, queries in ((32, 4096), (132, 1), (66, 200)):
         assert splits_for(64, heads, queries, 1 << 16) == 1
 
@@ -196,7 +196,7 @@ def test_the_entry_splits_as_it_chooses_or_is_told() -> None:
     for out in found.values():
         assert_close(out, expected, bound)
     assert (found[None] == found[8]).all()
-    assert (found[None] != found[1]).any()  # partial sums are added in another order
+    assert (found[None] != found[1]).any()  # split keys: another order of additions
 
 
 @pytest.mark.parametrize("by", [1, 2, 3, 5, 7, 12, 96, 127, 128, 641, 65_535, 65_537, (1 << 30) + 1])
@@ -300,11 +300,11 @@ def test_exponentials_overlap_with_products(sizes: Sizes, splits: int) -> None:
     assert loop is not None
     found = loop.histogram
     assert found["HGMMA"] == sizes.head_dim // 16 + 128 // 16
-    assert found["MUFU"] == 128 // 2 + 2  # scores of a thread per step, and the rescaling of two rows
+    assert found["MUFU"] == 128 // 2 + 2  # EX2 of a thread's scores per step, and of two rows' rescaling
     assert found["F2FP"] == 128 // 4
-    assert found["SYNCS"] == 6  # two arrivals; two waits, each with a second poll in a loop of its own
+    assert found["SYNCS"] == 6  # two arrivals; two waits of two polls each
     assert found["BAR"] == 2
-    hiding = {"FSEL"} if sizes.causal else set()  # the first of two similar loops masks keys
+    hiding = {"FSEL"} if sizes.causal else set()  # the first of two MMA loops masks keys
     assert found.keys() - COUNTING == {"HGMMA", "WARPGROUP", "SYNCS", "BAR", *SOFTMAX, *hiding}
     places = {
         name: [at for at, opcode in enumerate(loop.opcodes) if opcode.startswith(name)]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.scaled, pytest.mark.hopper]
 
 SCHEDULES: tuple[Mapping[str, Any], ...] = ({}, {"seed": 1}, {"delay_async": True}, {"seed": 3, "delay_async": True})
-# At most one step; partial tiles of keys and queries; queries that see no key; several CTAs that add to one query.
+# Shapes: at most one step; partial tiles; queries that see no key; several CTAs that add to one query's dQ.
 SHAPES = ((1, 1, 1, 1, 1), (2, 130, 300, 4, 2), (1, 300, 130, 3, 1), (1, 40, 520, 2, 1), (1, 256, 384, 2, 2))
 SIZES = full(problems(*SHAPES), default=[Sizes(64, 1, 140, 200, 2, 1, causal=True), Sizes(128, 1, 70, 140, 1, 1)])
 LARGE = {"B": 2, "Sq": 4096, "Skv": 4096, "Hq": 16, "Hkv": 16, "T": 64}
@@ -91,7 +91,7 @@ def test_the_main_loop_has_five_products_and_no_advice(head_dim: int, causal: bo
     found = loop.histogram
     # S and dP reduce over the head dimension, dV and dK over 64 queries, dQ over 128 keys.
     assert found["HGMMA"] == 2 * head_dim // 16 + 2 * 64 // 16 + 128 // 16
-    assert found["REDG"] == head_dim // 16  # 64 queries x head_dim / 2 elements, by 128 threads, four elements each
+    assert found["REDG"] == head_dim // 16  # 64 x head_dim / 2 elements, 128 threads, four each
     assert found["STSM"] == 64 // 16
     assert found["BAR"] == 1
     assert not found.keys() & {"LDG", "STG", "LDL", "STL", "ATOMG"}

@@ -20,7 +20,7 @@ SMALL = [case for cases in SUBJECTS.values() for case in cases if case.small is 
 
 
 def check_small(case: Case) -> None:
-    """Run the kernel on small inputs on the CPU, and compare it with the reference."""
+    """Run a case's kernel on small inputs on the CPU, and compare the result with the reference."""
     import torch
 
     assert case.small is not None
@@ -78,7 +78,7 @@ def test_names_of_cases_are_unique_and_numbers_are_possible():
 
 
 def test_a_case_is_for_the_gpus_that_its_kernel_is_made_for():
-    made_for = {"ampere": None, "blackwell": BLACKWELL, "sm120": (12, 0)}  # all other folders: Hopper
+    made_for = {"ampere": None, "blackwell": BLACKWELL, "sm120": (12, 0)}  # folders that are not listed: Hopper
     for subject, cases in SUBJECTS.items():
         expected = next((at for name, at in made_for.items() if subject.startswith(name)), HOPPER)
         assert {case.capability for case in cases} == {expected}, subject

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.no_cover
 
 
 class Clock:
-    """Stopwatch that returns the time that a run reports; it does not read the clock."""
+    """Stopwatch that returns the time that a run reports, without reading a clock."""
 
     def __init__(self) -> None:
         self.order: list[str] = []
@@ -73,7 +73,7 @@ def test_speeds_of_rounds_that_do_not_match_are_refused():
     [
         (Spread(1.03, 1.05, 1.07), "faster"),
         (Spread(0.90, 0.94, 0.96), "slower"),
-        (Spread(1.005, 1.015, 1.019), "even"),  # within 2 %
+        (Spread(1.005, 1.015, 1.019), "even"),  # median within 2 % of 1
         (Spread(0.97, 1.04, 1.10), "even"),  # the interquartile range contains 1
     ],
 )
@@ -98,7 +98,7 @@ def test_warming_goes_on_until_two_windows_agree():
 def test_warming_ends_with_its_time_even_if_nothing_is_steady():
     clock = Clock()
     growing = [float(2**number) for number in range(60)]
-    warm(contestant("a", *growing), clock, seconds=1e-3)  # 1 ms has passed in the tenth run
+    warm(contestant("a", *growing), clock, seconds=1e-3)  # the time limit of 1 ms ends in the tenth run
     assert len(clock.order) == 10
 
 
@@ -107,7 +107,7 @@ def test_a_measurement_fills_its_time_with_rounds_within_limits():
         runs = {name: contestant(name, microseconds) for name in (OURS, COPY)}
         return len(measure(runs, Clock(), seconds)[OURS])
 
-    assert rounds(1e3, 0.06) == 20  # two thirds of 60 ms, 2 ms per round
+    assert rounds(1e3, 0.06) == 20  # 40 ms (two thirds of 60 ms) at 2 ms per round
     assert rounds(1e6, 0.06) == LEAST_ROUNDS
     assert rounds(1.0, 0.06) == MOST_ROUNDS
 

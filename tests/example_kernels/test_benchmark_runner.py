@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.no_cover, pytest.mark.torch]
 
 @dataclass
 class Processor:
-    """The CPU as a device: a capture is a list of calls."""
+    """The CPU as a device: `capture` returns a function that makes the calls."""
 
     name: str = "cpu"
     cache: int = 1 << 12

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.scaled
 
 BFLOAT16 = ml_dtypes.bfloat16
 SHAPE = (256, 256, 128)  # M, N, K
-PER_INSTRUCTION = 16  # K of one bf16 MMA
+PER_INSTRUCTION = 16  # K of one bf16 MMA instruction
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.scaled, pytest.mark.blackwell, pytest.mark.hopper]
 
 SCHEDULES: tuple[Mapping[str, Any], ...] = ({}, {"seed": 1}, {"delay_async": True}, {"seed": 3, "delay_async": True})
-# At most one step; partial tiles of keys and queries, in both tiles of a CTA; more keys than queries, and fewer (some
-# queries then see no key); more steps than stages.
+# Shapes: at most one step; partial tiles of keys and queries, in both tiles of a CTA; more keys than queries, and fewer
+# (some queries then see no key); more steps than stages.
 SHAPES = ((1, 1, 1, 1, 1), (2, 130, 300, 4, 2), (1, 300, 130, 3, 1), (1, 40, 650, 2, 1), (1, 256, 384, 2, 2))
 FORWARD = full(problems(*SHAPES), default=[Sizes(64, 1, 200, 150, 2, 1, causal=True)])
 BACKWARD = full(problems(*SHAPES), default=[Sizes(64, 1, 100, 140, 2, 1, causal=True)])
@@ -107,7 +107,7 @@ def test_torch_differentiates_attention() -> None:
 
 
 def test_maxima_that_grow_slowly_fast_and_never_give_the_right_result_side_by_side() -> None:
-    """Rows 0, 1, 2 and 3 modulo 4: scores grow by 3, 1.5, 0.5 and -3 from each step of keys to the next one processed.
+    """Scores of rows 0, 1, 2 and 3 modulo 4 grow by 3, 1.5, 0.5 and -3 from each step of keys to the next.
 
     As exponents of 2 these are 4.3, 2.2 and 0.7: rows are rescaled after two steps, after four, or never. Rows of
     different growth share warps.
@@ -117,7 +117,7 @@ def test_maxima_that_grow_slowly_fast_and_never_give_the_right_result_side_by_si
     q, k, v = inputs[:3]
     for row, growth in enumerate((3, 1.5, 0.5, -3)):
         q[:, row::4, :, 0] = 8 * growth
-    k[0, :, 0, 0] = -(np.arange(sizes.keys) // 128)  # the last step is processed first
+    k[0, :, 0, 0] = -(np.arange(sizes.keys) // 128)  # steps are processed from the last to the first
     out, sums = forward().KERNELS[64].simulate(q, k, v, checks="none").outputs
     expected, exact = forward().reference(q, k, v)
     assert_close(out, expected, (BF16 + F32) * magnitudes(sizes, inputs)[0])
@@ -195,7 +195,7 @@ def test_the_text_does_not_grow_with_the_problem(head_dim: int) -> None:
 
 
 def the_loop(found: list[Loop], opcode: str) -> Loop:
-    """Return the loop with the largest share of an opcode; a loop that contains such a loop has a smaller share."""
+    """Return the loop in which an opcode has the largest share of instructions, which is the innermost one."""
     return max(found, key=lambda loop: loop.histogram[opcode] / len(loop.opcodes))
 
 
@@ -207,10 +207,10 @@ def test_registers_suffice_and_every_warp_does_its_own_job(sizes: Sizes) -> None
     assert resources.spill_stores == resources.spill_loads == resources.stack == 0
     found = loops(kernel.sass(**sizes.dimensions()))
     multiplying, weighing = the_loop(found, "UTCHMMA").histogram, the_loop(found, "MUFU").histogram
-    assert multiplying["UTCHMMA"] == 2 * (sizes.head_dim // 16 + 128 // 16)  # S and O of two tiles
-    assert multiplying["UTCBAR"] == 2 + 2  # scores of two tiles; freed stages of K and V
+    assert multiplying["UTCHMMA"] == 2 * (sizes.head_dim // 16 + 128 // 16)  # MMAs of S and O, two query tiles
+    assert multiplying["UTCBAR"] == 2 + 2  # commits: scores of two tiles; stages of K and V
     assert not {"LDTM", "MUFU", "UTMALDG", "LDL", "STL"} & multiplying.keys()
-    assert weighing["MUFU"] == 128 * 3 // 4 + 1  # a quarter are polynomials; one rescaling of O
+    assert weighing["MUFU"] == 128 * 3 // 4 + 1  # EX2: a quarter are polynomials; one for O's factor
     assert weighing["F2FP"] == weighing["FMNMX3"] == 128 // 2
     assert weighing["LDTM"] == 4
     assert weighing["STTM"] == 4
@@ -230,6 +230,6 @@ def test_gradients_spill_nothing_and_change_no_score_in_shared_memory(sizes: Siz
     scores, sums = sizes.head_dim // 16, 128 // 16
     assert sorted(each["UTCHMMA"] for each in multiplying) == [2 * scores + sums, 2 * scores + 2 * sums]
     computing = [loop.histogram for loop in found if loop.histogram["MUFU"] == 64]
-    assert {each["STTM"] for each in computing} == {1, 2}  # stores of dS in one loop, of P and dS in the other
+    assert {each["STTM"] for each in computing} == {1, 2}  # one loop stores dS, the other P and dS
     for each in (*multiplying, *computing):
         assert not {"STS", "LDL", "STL"} & each.keys()

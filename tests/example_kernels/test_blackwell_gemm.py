@@ -27,7 +27,7 @@ SCHEDULES: tuple[Mapping[str, Any], ...] = (
     {"delay_async": True},
     {"seed": 3, "delay_async": True},
 )
-# At most one tile; edges in every dimension; K shorter than a stage, and K that is not a multiple of a stage.
+# Sizes: at most one tile; edges in every dimension; K shorter than a stage or not a multiple of a stage.
 SHAPES = {
     "gemm_simple_blackwell": ((136, 72, 136), (1, 8, 8), (128, 128, 64), (260, 264, 200)),
     "gemm_pipelined_blackwell": ((200, 264, 328), (1, 8, 8), (128, 256, 64), (260, 520, 72)),
@@ -36,14 +36,14 @@ SHAPES = {
     "gemm_multicast_blackwell": ((600, 264, 136), (1, 8, 8), (512, 256, 64), (1100, 520, 200)),
     "gemm_persistent_blackwell": ((300, 520, 72), (1, 8, 8), (256, 256, 64), (600, 1032, 456)),
 }
-# The last versions, with fewer CTAs than tiles.
+# Persistent kernels, with fewer CTAs than tiles.
 LAST: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ("gemm_highperf_blackwell", {"blocks": 2}),
     ("gemm_highperf_blackwell", {"blocks": 5}),
     ("gemm_multicast_blackwell", {"blocks": 4, "block_n": 256}),
     ("gemm_persistent_blackwell", {}),
 )
-# Plans for the last versions: few stages, narrow tiles, bands that end early, K-major B.
+# Options of the persistent kernels: few stages, narrow tiles, bands that end early, K-major B.
 PLANS: tuple[Mapping[str, Any], ...] = (
     {"block_n": 128, "stages": 2, "band": 2, "b_major": "K"},
     {"stages": 3, "band": 1},
@@ -130,7 +130,7 @@ def test_a_tile_that_two_pairs_take_is_found(schedule: Mapping[str, Any]) -> Non
 
 
 def test_a_timeline_shows_when_each_product_ends(tmp_path: Path) -> None:
-    """The timeline also has the ends of MMAs that the simulator executes together with later MMAs."""
+    """The timeline shows the end of each MMA, even if the simulator executes it together with later MMAs."""
     factors = [np.ones(shape, ml_dtypes.bfloat16) for shape in ((8, 136), (136, 8))]
     kernel_of("gemm_simple_blackwell").simulate(*factors, trace=tmp_path / "run.json")
     events = json.loads((tmp_path / "run.json").read_text())["traceEvents"]
@@ -153,4 +153,4 @@ def test_registers_suffice_and_its_loop_multiplies(name: str) -> None:
     sass = kernel.sass(M=4096, N=4096, K=4096)
     multiplying = [each for each in loops(sass) if any("UTCHMMA" in opcode for opcode in each.opcodes)]
     assert multiplying
-    assert min(each.histogram["UTCHMMA"] for each in multiplying) == 4  # MMAs of a stage: BK = 4 * 16
+    assert min(each.histogram["UTCHMMA"] for each in multiplying) == 4  # four MMAs per stage: BK = 4 * 16

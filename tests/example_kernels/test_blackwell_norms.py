@@ -29,7 +29,7 @@ def plan(columns: int, dtype: PtxType, **sizes: Any) -> Plan:
     return Plan(columns, dtype, target=BLACKWELL, **sizes)
 
 
-# Each path with rows of whole 32-byte vectors; if the path uses 32-byte vectors, also with other rows. Some rows do not
+# Row lengths per path: whole 32-byte vectors; if the path uses 32-byte vectors, also with other rows. Some rows do not
 # fill the last step.
 PATHS = {
     "lanes": lambda dtype: (Plan.of(80, dtype, BLACKWELL), 7),
@@ -109,10 +109,10 @@ def test_rows_move_by_32_bytes_and_are_computed_two_at_a_time(name: str) -> None
         kernel = NORMS[name].make(8192, dtype)
         resources, count = kernel.resources(B=64), opcodes(kernel.sass(B=64))
         assert resources.spill_loads == resources.spill_stores == 0
-        assert resources.registers * kernel.block[0] <= 1 << 15  # two CTAs per SM
+        assert resources.registers * kernel.block[0] <= 1 << 15  # two CTAs fit an SM
         moved = {name for name in count if name.startswith(("LDG", "STG"))}
         assert moved
         assert all(".256" in name for name in moved)
-        # The remaining scalar instructions reduce over lanes and warps.
+        # Most arithmetic is packed (f32x2); the remaining scalar instructions reduce over lanes and warps.
         assert count["FADD2"] + count["FMUL2"] + count["FFMA2"] > 2 * (count["FADD"] + count["FMUL"] + count["FFMA"])
-        assert count["MOV"] < 16  # vectors are stored without being assembled by moves
+        assert count["MOV"] < 16  # no moves assemble the stored vectors

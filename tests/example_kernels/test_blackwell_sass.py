@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.scaled, pytest.mark.ptxas, pytest.mark.no_cover, pytes
 
 BLACKWELL = [row for row in ROWS if row.example.startswith("blackwell/")]
 
-# PTX instruction, and its machine instruction.
+# PTX instruction (pattern), and the SASS instruction that ptxas generates for it.
 DONE_BY = {
     r"tcgen05\.mma\.": r"UTC[A-Z]*MMA",
     r"tcgen05\.ld\.": r"LDTM",
@@ -39,7 +39,7 @@ DONE_BY = {
 }
 PRODUCTS = re.compile(DONE_BY[r"tcgen05\.mma\."])
 LOCAL = re.compile(r"(LDL|STL)(\.|$)")
-GENERIC = re.compile(r"(LD|ST|ATOM)(\.|$)")  # generic: the hardware determines the state space of each access
+GENERIC = re.compile(r"(LD|ST|ATOM)(\.|$)")  # generic accesses: ptxas does not know the state space
 # Instructions that the loop of the MMA-issuing thread must not contain: memory accesses with registers, CTA barriers,
 # calls.
 ELSEWHERE = re.compile(r"(LD|LDG|LDL|LDS|LDSM|LDGSTS|ST|STG|STL|STS|STSM|ATOM\w*|RED\w*|MEMBAR|BAR|CALL)(\.|$)")
@@ -47,7 +47,7 @@ ELSEWHERE = re.compile(r"(LD|LDG|LDL|LDS|LDSM|LDGSTS|ST|STG|STL|STS|STSM|ATOM\w*
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """PTX of a kernel, and its machine code as printed by nvdisasm."""
+    """PTX of a kernel, and the kernel's SASS as printed by nvdisasm."""
 
     ptx: str
     sass: str
@@ -58,7 +58,7 @@ class Code:
 
     @property
     def opcodes(self) -> list[str]:
-        """Opcodes of the machine code."""
+        """Opcodes of the kernel's SASS."""
         return [each.opcode for each in instructions(self.sass)]
 
 
@@ -66,7 +66,7 @@ class Code:
     scope="module", params=share(BLACKWELL, 3), ids=lambda row: f"{row.example}, {row.kernel}, {row.specialisation}"
 )
 def code(request: pytest.FixtureRequest) -> Code:
-    """Return PTX and machine code of the kernel in a row."""
+    """Return PTX and SASS of the kernel of a row of tools/kernel_resources."""
     row: Row = request.param
     special = row.specialise()
     return Code(special.text, disassemble(assemble(special.text, special.target).cubin))

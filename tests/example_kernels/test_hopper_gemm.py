@@ -58,12 +58,12 @@ class Product:
         return "-".join([self.file, *(f"{name}={value}" for name, value in self.sizes.items())])
 
     def kernel(self) -> Any:
-        """Return the kernel of the file, built with these options."""
+        """Return the kernel of the example file, built with these options."""
         module = import_module(f"examples.hopper.{self.file}")
         return module.build_gemm(**self.sizes) if self.sizes else module.gemm
 
     def inputs(self, shape: tuple[int, int, int], seed: int = 0) -> tuple[np.ndarray[Any, Any], ...]:
-        """Draw the operands; for fp8, also the scale factors."""
+        """Draw A and B; for fp8, also their scales."""
         (m, n, k), rng = shape, np.random.default_rng(seed)
         dtype = ml_dtypes.float8_e4m3fn if self.file == FP8 else ml_dtypes.bfloat16
         turned = self.file == FP8 or self.sizes.get("b_major") == "K"
@@ -72,7 +72,7 @@ class Product:
         return (a, b, *scales) if self.file == FP8 else (a, b)
 
     def expected(self, inputs: tuple[np.ndarray[Any, Any], ...]) -> np.ndarray[Any, Any]:
-        """Compute the GEMM in float64."""
+        """Compute the GEMM's reference in float64."""
         if self.sizes.get("b_major") == "K":
             inputs = (inputs[0], inputs[1].T)
         return np.asarray(import_module(f"examples.hopper.{self.file}").reference(*inputs))
@@ -109,7 +109,7 @@ each_assembled = pytest.mark.parametrize("product", full(PRODUCTS, default=DEFAU
 
 
 def name_of(value: object) -> str:
-    """Return the test id of a parameter."""
+    """Return the pytest id of a parameter."""
     return "x".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
@@ -122,7 +122,7 @@ def test_a_product_equals_its_float64_reference_and_gives_nothing_to_find(
     result = product.kernel().simulate(*inputs, checks="all", **schedule)
     assert [str(finding) for finding in result.findings] == []
     actual = result.outputs[0].astype(np.float64)
-    # Half an ulp of bf16, plus the error of f32 accumulation.
+    # Bound: half an ulp of bf16, plus the error of f32 accumulation.
     assert (np.abs(actual - expected) <= 2.0**-8 * np.abs(expected) + 2.0**-14 * np.abs(expected).max()).all()
 
 
@@ -162,7 +162,7 @@ def test_its_loops_are_what_the_hand_sees(product: Product) -> None:
     found = main_loop(sass)
     assert found is not None
     loop, copying = found.histogram, product.file in {"gemm_simple_hopper", "gemm_pipelined_hopper"}
-    assert loop[product.opcode] == 4  # MMAs of a stage: BK = 4 * k_step
+    assert loop[product.opcode] == 4  # four MMAs per stage: BK = 4 * k_step
     sums = {"FADD"} if product.file == FP8 else set()
     copies = {"UTMALDG", "BSSY", "BSYNC"} if copying else set()
     barrier = {"BAR"} if product.file == "gemm_simple_hopper" else set()
@@ -183,7 +183,7 @@ def test_its_loops_are_what_the_hand_sees(product: Product) -> None:
         (HIGHPERF, {"block_n": 64, "b_major": "K", "cluster": 3}, "block_n=64: multiples of 192"),
         (FP8, {"block_n": 96}, "block_n=96: multiples of 64"),
         (FP8, {"block_n": 256}, "block_n=256: multiples of 64 up to 192"),  # would spill
-        (HIGHPERF, {"stages": 1}, "stages=1: two or more"),  # the loop would wait for its own stage
+        (HIGHPERF, {"stages": 1}, "stages=1: two or more"),  # one stage: the loop waits for itself
         (HIGHPERF, {"blocks": 1}, "blocks=1, band=8: a cluster of 2"),
         (HIGHPERF, {"band": 0}, "blocks=None, band=0: a cluster of 2, and a row"),
         (NARROW, {"rows": 24}, "rows=24: multiples of 16 up to 256"),
@@ -222,14 +222,14 @@ def test_an_fp8_sum_keeps_what_is_small_beside_it() -> None:
     inputs = (*(each.astype(ml_dtypes.float8_e4m3fn) for each in (a, b)), *np.ones((2, 1), np.float32))
     result = kernel.simulate(*inputs, checks="none", numerics="exact").outputs[0].astype(np.float64)
     expected = import_module(f"examples.hopper.{FP8}").reference(*inputs)
-    lost = 128 * 0.0625  # the first 128 may lose all small terms next to 448
+    lost = 128 * 0.0625  # the first 128 terms: 448 may absorb all small ones
     assert (np.abs(result - expected) <= lost + 2.0**-8 * expected).all()
 
 
 def test_the_width_of_a_scaled_product_s_tiles_leaves_few_multiprocessors_idle() -> None:
     fp8 = import_module(f"examples.hopper.{FP8}")
-    assert fp8.width_for(8192, 8192) == 192  # 21 waves of wide tiles, or 32 waves of narrow tiles
-    assert fp8.width_for(4096, 4096) == 128  # 6 waves, or 8
+    assert fp8.width_for(8192, 8192) == 192  # 21 waves of wide tiles beat 32 of narrow tiles
+    assert fp8.width_for(4096, 4096) == 128  # 8 waves of narrow tiles beat 6 of wide tiles
     assert fp8.width_for(100, 100) == 128  # one tile
 
 

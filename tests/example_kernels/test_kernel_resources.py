@@ -16,17 +16,17 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 def listing(*lines: str) -> str:
-    """Format instructions and labels like nvdisasm."""
+    """Return a listing of instructions and labels in nvdisasm's format."""
     return "\n".join(
         line if line.endswith(":") else f"        /*{16 * at:04x}*/    {line} ;" for at, line in enumerate(lines)
     )
 
 
 def test_every_example_with_a_kernel_is_in_the_table():
-    makes_one = re.compile(r"@kernel|\.kernel\(\)")  # a kernel of its own, or from another file's parts
+    makes_one = re.compile(r"@kernel|\.kernel\(\)")  # file with a kernel of its own, or built from another file's parts
     files = [path for path in EXAMPLES.rglob("*.py") if makes_one.search(path.read_text(encoding="utf-8"))]
     names = {path.relative_to(EXAMPLES).with_suffix("").as_posix() for path in files}
-    assert names <= {row.example for row in kernel_resources.ROWS}  # some examples use the kernel of another file
+    assert names <= {row.example for row in kernel_resources.ROWS}  # some example files only use another file's kernel
 
 
 def test_no_kernel_spills():

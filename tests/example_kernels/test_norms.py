@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.scaled, pytest.mark.hopper]
 
 NORMS = norms_of("hopper")
 
-# Short rows on every path; none is a multiple of a CTA's or cluster's step, and some rows do not fill the last step.
+# Short row lengths per path; none is a multiple of a CTA's or cluster's step; some do not fill the last step.
 PATHS = {
     "lanes": lambda dtype: (Plan.of(72, dtype), 7),
     "a warp": lambda dtype: (Plan.of(1000, dtype), 5),
@@ -91,7 +91,7 @@ def test_rows_that_begin_between_vectors_are_refused() -> None:
 def test_softmax_bears_large_numbers_and_masks() -> None:
     rng = np.random.default_rng(3)
     x = rng.uniform(-1e4, 1e4, (6, 1064)).astype(np.float32)
-    x[1] = -1e4 + rng.standard_normal(1064)  # all far below zero, and close together
+    x[1] = -1e4 + rng.standard_normal(1064)  # scores far below zero, close together
     x[2, 5:] = -np.inf  # whole warps and CTAs see only -inf
     x[3, ::2] = -np.inf
     x[4] = np.float32(3.4e38) * np.where(np.arange(1064) % 2, 1, -1)
@@ -118,7 +118,7 @@ def test_layer_norm_loses_nothing_far_from_zero() -> None:
     x = (x + np.float32(1000)).astype(np.float32)
     expected = layer_norm.reference(x, w, bias)
     result = np.asarray(layer_norm.layer_norm(x, w, bias), np.float64)
-    # The mean is rounded to 2**-14. The difference of two sums of squares would lose six digits.
+    # The mean is rounded to 2**-14. A variance as a difference of two sums would lose six digits.
     assert np.abs(result - expected).max() / np.abs(expected).max() < 2**-14
 
 
@@ -261,7 +261,7 @@ def test_nothing_spills_and_rows_move_by_sixteen_bytes(name: str) -> None:
             kernel = NORMS[name].make(columns, dtype)
             resources = kernel.resources(B=64)
             assert resources.spill_loads == resources.spill_stores == 0
-            assert resources.registers * kernel.block[0] <= 1 << 15  # two CTAs per SM
+            assert resources.registers * kernel.block[0] <= 1 << 15  # two CTAs fit an SM
             sass = [line for line in kernel.sass(B=64).splitlines() if "LDG" in line or "STG" in line]
             assert sass
             assert all(".128" in line for line in sass)
@@ -270,7 +270,7 @@ def test_nothing_spills_and_rows_move_by_sixteen_bytes(name: str) -> None:
 @pytest.mark.ptxas
 def test_softmax_takes_one_exponential_an_element_and_nothing_is_scaled_around_one() -> None:
     count = opcodes(softmax.softmax.sass(B=64, N=8192))
-    assert 64 <= count["MUFU.EX2"] <= 64 + 3  # 64 elements per thread, and differences of maxima
+    assert 64 <= count["MUFU.EX2"] <= 64 + 3  # 64 elements per thread, up to 3 differences of maxima
     assert "FSETP" not in count
     assert "FSETP" not in opcodes(swiglu.swiglu.sass(M=64, F=8192))
 

@@ -48,7 +48,7 @@ def fits(values: Array, limit: float) -> Array:
 
 
 def mxfp8(x: Array) -> tuple[Array, ...]:
-    """Return an OCP MX quantization with e4m3 elements and scale factors rounded up."""
+    """Return a matrix's OCP MX quantization with e4m3 elements and scale factors rounded up."""
     blocks = x.astype(np.float32).reshape(len(x), -1, 32)
     size = np.abs(blocks).max(2)
     sound = np.isfinite(size)
@@ -64,7 +64,7 @@ def mxfp8(x: Array) -> tuple[Array, ...]:
 
 
 def nvfp4(x: Array) -> tuple[Array, ...]:
-    """Return an nvfp4 quantization: two levels of scale factors, each chosen for the largest magnitude."""
+    """Return a matrix's nvfp4 quantization: scale factors per matrix and per block, from the largest magnitudes."""
     blocks = x.astype(np.float32).reshape(len(x), -1, 16)
     one, sizes = np.float32(1), np.abs(blocks)
     largest = np.where(np.isfinite(sizes), sizes, 0).max()

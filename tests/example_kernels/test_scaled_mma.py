@@ -31,7 +31,7 @@ SCHEDULES: tuple[Mapping[str, Any], ...] = (
     {"delay_async": True},
     {"seed": 3, "delay_async": True},
 )
-# M, N, K, and build options: edges in each dimension, less than a tile, several tiles per CTA pair, several waves.
+# M, N, K and build options: edges in each dimension, less than a tile, several tiles per CTA pair, or waves.
 RUNS = (
     ((300, 264, 416), {"blocks": 2}),
     ((1, 8, 32), {}),

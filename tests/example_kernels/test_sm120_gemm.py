@@ -24,7 +24,7 @@ SCHEDULES: tuple[Mapping[str, Any], ...] = (
     {"seed": 2},
     {"seed": 3, "delay_async": True},
 )
-# Edges in every dimension, less than a tile, whole tiles; more steps than stages, and K not a multiple of a step.
+# Sizes: edges in every dimension, less than a tile, whole tiles; more steps than stages; K with a partial step.
 SHAPES = ((136, 136, 264), (1, 8, 8), (128, 128, 64), (260, 264, 200))
 SCALED_SHAPES = ((136, 136, 1024), (1, 8, 256), (260, 264, 512))
 FORMATS = {"mxfp8": (scaled.MXFP8, scaled.gemm_mxfp8), "nvfp4": (scaled.NVFP4, scaled.gemm_nvfp4)}
@@ -103,5 +103,5 @@ def test_registers_suffice_and_its_loop_multiplies(name: str) -> None:
     found = loop.histogram
     assert sum(found[name] for name in ("HMMA", "QMMA", "OMMA")) == 64  # 4 x 4 fragments in each of 4 steps
     assert found["LDSM"] == 24
-    assert found["MOV"] < 16  # fragments are used in the registers that ldmatrix wrote
-    assert found["LDG"] <= 3  # the scale factors of the next stage
+    assert found["MOV"] < 16  # MMAs read the registers that ldmatrix wrote
+    assert found["LDG"] <= 3  # scale factors of the next stage only

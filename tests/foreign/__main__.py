@@ -38,7 +38,7 @@ def say(line: str) -> None:
 
 
 def run_all(folders: Sequence[Path], cache: Path, jobs: int) -> dict[str, Outcome]:
-    """Run kernels by their folders, and print each outcome; names are paths below `cache`."""
+    """Run the kernels in these folders, and print each outcome; a kernel's name is its path below `cache`."""
     names = [folder.relative_to(cache).as_posix() for folder in folders]
     outcomes: dict[str, Outcome] = {}
     with ProcessPoolExecutor(jobs) as pool:
@@ -69,7 +69,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; return the exit status."""
+    """Run the kernels of the command line; return the exit status."""
     options = _arguments(argv)
     asked = set(options.languages)
     chosen = [each for each in COMPILERS if not asked or asked & {each.language, each.name}]

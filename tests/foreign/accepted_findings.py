@@ -30,7 +30,7 @@ class AcceptedFinding:
 
 
 def known(verdict: Literal["letter", "lacks"], rules: str, kernels: str, reason: str) -> AcceptedFinding:
-    """Return a row; `rules` and `kernels` (patterns) are separated by blanks."""
+    """Return an `Accepted` row; `rules` and `kernels` (patterns) are separated by blanks."""
     return AcceptedFinding(tuple(kernels.split()), frozenset(rules.split()), verdict, reason)
 
 
@@ -226,7 +226,7 @@ def unlisted(kernel: str, outcome: Outcome) -> list[Fault]:
 
 
 def stale(outcomes: Mapping[str, Outcome]) -> list[AcceptedFinding]:
-    """Return the rows about kernels that ran in which the listed fault did not occur."""
+    """Return the rows whose kernels ran without the listed fault."""
     found = [fitting(kernel, fault) for kernel, outcome in outcomes.items() for fault in outcome.faults]
     about = (row for row in ACCEPTED if any(fnmatch(kernel, each) for kernel in outcomes for each in row.kernels))
     return [row for row in about if row not in found]

@@ -34,7 +34,7 @@ OLDER = "pyptx==0.1.1"
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """A CUTLASS source with values of its macros; `examples` are folders of CUTLASS's examples with its includes."""
+    """A CUTLASS source with values of its macros; `examples` are CUTLASS example folders that it includes from."""
 
     source: str
     macros: Mapping[str, object]
@@ -128,7 +128,7 @@ def of_the_older(into: Path) -> dict[str, str]:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Compile the kernels of all rows, and write `made_by.json`."""
+    """Compile all flagship kernels, and write `made_by.json`."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("into", type=Path, metavar="FOLDER")
     parser.add_argument("--environments", type=Path, default=ROOT / ".nox" / "corpus-environments", metavar="FOLDER")

@@ -22,7 +22,7 @@ COMPILING, SOURCES, REQUIREMENTS = HERE / "compiling", HERE / "sources", ROOT / 
 TARGETS = ("sm_80", "sm_90a", "sm_100a")
 BEFORE_BLACKWELL = TARGETS[:2]
 
-sys.path.insert(0, str(ROOT / "corpus"))  # environments are shared with the corpus
+sys.path.insert(0, str(ROOT / "corpus"))  # module of the corpus that installs environments
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Compiler:
 
     @property
     def name(self) -> str:
-        """Program and release, for example `triton-3.9`."""
+        """Name of the program with its release, for example `triton-3.9`."""
         return f"{self.program}-{'.'.join(self.version.split('.')[:2])}"
 
     @property
@@ -59,7 +59,7 @@ class Compiler:
         return sorted((SOURCES / self.language).glob("*.py"))
 
 
-# The newest release of each language, and of each program, comes first.
+# Compilers; the newest release of each language and program comes first.
 COMPILERS = (
     Compiler("triton", "Triton", "triton", "triton", "triton"),
     *(Compiler("triton", "Triton", "triton", "triton", f"triton-{release}") for release in ("3.6", "3.4")),
@@ -85,7 +85,7 @@ BUILT_ON = {
     "gluon": ("for_triton",),
     "nvrtc": ("for_nvcc",),
     "cutedsl": ("before_keep",),
-}  # further modules of `compiling` that a program imports
+}  # program: modules of `compiling` that it imports
 LANGUAGES = {each.language: each.title for each in COMPILERS}
 
 
@@ -95,7 +95,7 @@ def newest(language: str) -> Compiler:
 
 
 def compiled(compiler: Compiler, environments: Path, cache: Path) -> list[Path]:
-    """Compile the sources that have changed; return the folders of all kernels.
+    """Compile a compiler's sources that have changed; return the folders of all its kernels.
 
     Raises RuntimeError if the compiler cannot be installed or a source cannot be imported.
     """

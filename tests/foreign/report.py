@@ -23,15 +23,16 @@ _HEAD = """\
 
 `nox -s foreign` compiles the kernels of `tests/foreign/sources`, which are written in the languages of other compilers,
 without a GPU, and runs the PTX on the simulator, unedited, with all checks. Results are compared with references
-in double precision, under {schedules} schedules: seeds 0 to {last}, each with asynchronous work that completes at once,
-and as late as it may. Kernels of older releases run under {fewer} of these. *Clean* means that every result is
-right, and that no rule finds an error or a warning. The session writes this page; it last did on {date}.
+in double precision, under {schedules} schedules: seeds 0 to {last}, each with asynchronous operations that complete at
+once, and only when a thread waits. Kernels of older compiler releases run under {fewer} of these schedules. *Clean*
+means that every result is right, and that no rule reports an error or a warning. `nox -s foreign` writes this page; it
+last ran on {date}.
 """
 _BY = {"letter": "undefined by the manual", "lacks": "not compiled"}
 _OPERATORS = """\
 Forward operators of libraries, called with CPU tensors: a driver for `triton.runtime` (`tests/foreign/operators`)
 launches what Triton compiles for an H100 on the simulator, under the same schedules. torch computes the references in
-double precision. Of several configurations of an autotuner, the smallest runs.
+double precision. The driver runs only the smallest configuration of an autotuner.
 """
 _UNAVAILABLE = """\
 ## What is not here
@@ -62,7 +63,7 @@ def page(outcomes: Mapping[str, Outcome]) -> str:
 
 
 def _ran(language: str, outcomes: Mapping[str, Outcome]) -> list[Compiler]:
-    """Return the compilers of a language with outcomes, newest first."""
+    """Return the compilers of a language that have outcomes, newest first."""
     return [each for each in COMPILERS if each.language == language and _of(each, outcomes)]
 
 
@@ -71,7 +72,7 @@ def _of(compiler: Compiler, outcomes: Mapping[str, Outcome]) -> dict[str, Outcom
 
 
 def _counts(compiler: Compiler, outcomes: Mapping[str, Outcome]) -> tuple[int, int, int, int]:
-    """Return the number of modules of a compiler: all, compiled, right, and clean."""
+    """Return the numbers of a compiler's modules: all, compiled, with right outputs, and without findings."""
     mine = _of(compiler, outcomes).values()
     compiled = sum(not outcome.refused for outcome in mine)
     return len(mine), compiled, sum(each.right for each in mine), sum(each.clean for each in mine)
@@ -143,13 +144,13 @@ def _table(language: str, outcomes: Mapping[str, Outcome]) -> str:
 
 
 def _cell(begin: str, outcomes: Mapping[str, Outcome]) -> str:
-    """Return a table cell: the outcome of a kernel by one compiler for each target."""
+    """Return a table cell: the outcome of one compiler's kernel for each target."""
     of = {name: outcome for name, outcome in outcomes.items() if name.startswith(begin)}
     return "; ".join(_together([f"{name.removeprefix(begin)} {_said(name, outcome)}" for name, outcome in of.items()]))
 
 
 def _together(said: Sequence[str]) -> list[str]:
-    """Merge targets with equal outcomes."""
+    """Return the outcomes as text, with targets of equal outcomes merged."""
     targets: dict[str, list[str]] = {}
     for each in said:
         target, _, words = each.partition(" ")

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from pyptx_sim.operation import Array
 
-# Every seed with asynchronous operations that complete as early and as late as possible.
+# Schedules: each seed with asynchronous operations that complete as early and as late as possible.
 SCHEDULES = tuple({"seed": seed, "delay_async": late} for seed in range(4) for late in (False, True))
 # Kernels of older releases run under these schedules only.
 FEWER = tuple({"seed": seed, "delay_async": late} for seed, late in ((0, False), (1, True), (2, False)))
@@ -57,7 +57,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Triton's data about a kernel, as `from_triton` reads it."""
+    """Triton's compiled kernel object, rebuilt from its stored data for `from_triton`."""
 
     asm: dict[str, str]
     metadata: SimpleNamespace
@@ -66,7 +66,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The CuTe DSL's data about a function, as `from_cute` reads it."""
+    """The CuTe DSL's compiled function, rebuilt from its stored data for `from_cute`."""
 
     artifacts: SimpleNamespace
     ir_module: str
@@ -115,7 +115,7 @@ def _key(folder: Path) -> str:
 
 @cache
 def simulator() -> str:
-    """Return a hash of everything besides the kernel that an outcome depends on: our packages and this file."""
+    """Return a hash of our packages and this file, on which an outcome depends besides the kernel."""
     packages = (pyptx_ir, pyptx_sim, pyptx_arch_hopper, pyptx_arch_blackwell)
     sources = (path for each in packages for path in Path(str(each.__file__)).parent.rglob("*.py"))
     texts = (path.read_bytes() for path in sorted({Path(__file__), *sources}))
@@ -163,7 +163,7 @@ def _faults(
 
 
 def _rows(arguments: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield arguments, and members of structures among them."""
+    """Yield kernel arguments, and the members of structures among them."""
     for row in arguments:
         yield row
         yield from _rows(row.get("members", []))

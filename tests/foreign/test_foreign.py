@@ -78,7 +78,7 @@ def writing(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Any, Any]]:
 
 
 def written(writing: tuple[Any, Any], folder: Path, text: str, want: Any, **array: Any) -> Outcome:
-    """Write a kernel that doubles an array into another, and return its outcome."""
+    """Write a compiled kernel that doubles an array into another, run the kernel, and return its outcome."""
     cases, modules = writing
     case = cases.Case("doubled", None, {}, 1, 64)
     parameters = modules.Parameters()
@@ -103,7 +103,7 @@ def test_what_is_wrong_is_wrong_under_every_schedule(writing: tuple[Any, Any], t
 
 
 def test_a_kernel_may_be_right_and_accused(writing: tuple[Any, Any], tmp_path: Path) -> None:
-    """Every thread reads the word that the first thread writes."""
+    """A data race: every thread reads the word that thread 0 writes."""
     racy = HEAD + BODY.replace("ret;", "ld.param.u64 %rd4, [y];\nld.global.f32 %f3, [%rd4];\n.reg .pred %p1;\n"
                                 "setp.lt.f32 %p1, %f3, 0f00000000;\n@%p1 st.global.f32 [%rd2], %f3;\nret;")  # fmt: skip
     outcome = written(writing, tmp_path, racy, X.astype(np.float64) * 2)
@@ -306,7 +306,7 @@ def test_a_matrix_may_be_described_as_tiles() -> None:
 
 
 def test_values_of_narrow_types_are_those_of_their_codes(writing: tuple[Any, Any]) -> None:
-    """E2M1 has two values per byte, the first one in the low bits."""
+    """Arrays of E2M1 have two values per byte, the first one in the low bits."""
     cases, _ = writing
     values, stored = cases.narrow("e2m1", 4, 8)
     codes = np.stack([stored & 15, stored >> 4], -1).reshape(4, 8)

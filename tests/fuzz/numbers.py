@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from random import Random
 
 HEADER = ".version 8.5\n.target sm_80\n.address_size 64\n"
-# `@` is replaced by one number.
+# Texts around a number: `@` is replaced by the drawn number.
 INSTRUCTIONS = (
     "mov.u32 r, @;",
     "mov.u64 e, @;",
@@ -83,14 +83,14 @@ EDGES = (0, 1, 2, 3, 8, 31, 255, 1 << 16, 1_000_000_000, 1 << 31, 1 << 32, 1 << 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A module and its statement with the drawn number."""
+    """A PTX module, and its statement that contains the drawn number."""
 
     text: str
     statement: str
 
 
 def made(chance: Random) -> Made:
-    """Return a module with a number at a random position."""
+    """Return a PTX module with a random number at a random position."""
     places = chance.choice((INSTRUCTIONS, INSTRUCTIONS, DECLARATIONS, VARIABLES, DIRECTIVES))
     whole = chance.choice(places)
     number = expression(chance, 2) if places in (INSTRUCTIONS, VARIABLES) else literal(chance)
@@ -100,7 +100,7 @@ def made(chance: Random) -> Made:
 
 
 def module(instruction: str, declaration: str, variable: str, directive: str) -> str:
-    """Return a module with these parts; everything else in it is valid."""
+    """Return a PTX module with these parts, which may be invalid; the rest of the module is valid."""
     return f"""{HEADER}.global .b32 variable;
 .func (.reg .b32 more) next(.reg .b32 one) {{ add.u32 more, one, 1; ret; }}
 {variable}
@@ -128,7 +128,7 @@ def module(instruction: str, declaration: str, variable: str, directive: str) ->
 
 
 def expression(chance: Random, depth: int) -> str:
-    """Return a random literal, name, or expression of them."""
+    """Return a random literal, a name, or an expression of literals and names."""
     kind = chance.randrange(8) if depth else 0
     inner = [expression(chance, depth - 1) for _ in range(3)] if kind > 3 else []
     match kind:
@@ -145,7 +145,7 @@ def expression(chance: Random, depth: int) -> str:
 
 
 def literal(chance: Random) -> str:
-    """Return a random number in any base, often near the limit of a type, sometimes invalid."""
+    """Return a random literal in any base, often near the limit of a type, sometimes invalid."""
     value = abs(chance.choice(EDGES) + chance.randrange(-2, 3))
     spelt = chance.choice((f"{value}", f"{value}", f"{value:#x}", f"0{value:o}", f"{value:#b}"))
     match chance.randrange(12):

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.no_cover
 
 COUNT = int(os.environ.get("PYPTX_FUZZ", "300"))
-CHUNKS = 6  # test cases, which several processes can share
+CHUNKS = 6  # number of test cases: several processes can share the modules
 ASKED = 7  # ptxas assembles one of this many modules
 SECONDS = 2.0
 BYTES = 1 << 30
@@ -41,7 +41,7 @@ LINE = re.compile(r"\bline \d+")
 
 @pytest.fixture(autouse=True)
 def bounded_memory() -> Iterator[None]:
-    """Limit the growth of the process to BYTES, so that an allocation sized by the text fails."""
+    """Limit the growth of the process to BYTES, so that an allocation whose size the PTX determines fails."""
     before = resource.getrlimit(resource.RLIMIT_AS)
     pages = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[0])
     resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + BYTES, before[1]))
@@ -50,13 +50,13 @@ def bounded_memory() -> Iterator[None]:
 
 
 def run(text: str) -> None:
-    """Run a module; assert that an error is a pyptx error and names a line, except for a LaunchError."""
+    """Simulate a module; assert that errors are pyptx errors and, except for LaunchError, name a line."""
     try:
         pyptx_sim.run(text, grid=1, block=32, args=[np.zeros(64, np.uint32)], step_limit=1000)
     except SimulationError as error:
         stopped = error
     except PtxSyntaxError:
-        return  # its message always names a line
+        return  # this class always names a line
     else:
         return
     assert isinstance(stopped, LaunchError) or LINE.search(str(stopped)), stopped
@@ -64,7 +64,7 @@ def run(text: str) -> None:
 
 
 def check(text: str) -> None:
-    """Parse and check a module; assert a byte-identical round trip, and that findings are at its lines."""
+    """Parse and check a module; assert a byte-identical round trip, and that findings are at lines of the module."""
     with contextlib.suppress(PtxSyntaxError):
         assert emit(parse(text)) == text
     found = check_text(text)
@@ -85,7 +85,7 @@ def test_any_number_gives_a_result_a_finding_or_an_error_with_a_line_in_bounded_
         assert time.process_time() - started < SECONDS, (seed, drawn.statement)
 
 
-# Differences from ptxas 13.0, each with the statements and our messages that show it.
+# Known differences from ptxas 13.0: patterns of the statements and of our messages.
 DIFFERENCES = {
     "ptxas wraps most numbers that are too large for their type": ("", r"out of range|more than 64 bits|of 32 bits"),
     "ptxas wraps most sizes of more than 64 bits": (

@@ -21,13 +21,13 @@ from .texts import MARKS, mutant, words
 pytestmark = pytest.mark.no_cover
 
 COUNT = int(os.environ.get("PYPTX_FUZZ", "300"))
-CHUNKS = 20  # so that several processes share the texts
+CHUNKS = 20  # number of test cases: several processes share the texts
 SECONDS = 2.0
 PREFIX = ".version 9.0\n.target sm_90a\n.address_size 64\n"
 
 
 def seconds(text: str) -> float:
-    """Return the CPU time to parse, emit and check a text; assert the properties that hold for any text."""
+    """Return the CPU seconds to parse, emit and check a text; assert the properties that hold for any text."""
     started = time.process_time()
     tree, errors = parse_recovering(text)
     assert emit(tree) == text

@@ -22,18 +22,18 @@ TOKEN = re.compile(r"\s+|//[^\n]*|[%$\w]+|.", re.ASCII | re.DOTALL)
 MARKS = (*'[]{}(),;:<>+-|!@"=?', "/*", "*/", "//")
 CHARACTERS = "\0\t\r\n\f\x1b \\'#é\u2028\ud800😀"
 REPEATS = (2, 10, 300, 3000)
-MOST = 1_000_000  # characters that one change may add; nested repetitions could exceed the size of any program
+MOST = 1_000_000  # characters that one change may add; nested repetitions would grow exponentially
 
 
 @cache
 def modules() -> tuple[str, ...]:
-    """Return the texts of the corpus."""
+    """Return the PTX texts of the corpus."""
     return tuple(decode(path.read_bytes()) for path in sorted(CORPUS.glob("*/*.ptx")))
 
 
 @cache
 def words() -> tuple[str, ...]:
-    """Return words of the corpus: names, opcodes, numbers, types."""
+    """Return the distinct tokens of the corpus: names, opcodes, numbers, types."""
     found = {word for text in modules()[::7] for word in re.findall(r"[%$.\w]+", text)}
     return tuple(sorted(found))
 
@@ -72,7 +72,7 @@ def marked(tokens: list[str], at: int, chance: Random) -> None:
 
 
 def nested(tokens: list[str], at: int, chance: Random) -> None:
-    """Insert opening brackets, with or without the closing ones."""
+    """Insert opening brackets, with or without the matching closing brackets."""
     many = chance.choice(REPEATS)
     opening, closing = chance.choice((("[", "]"), ("{", "}"), ("(", ")"), ("- ", ""), ("1+", ""), ("/* ", "")))
     tokens[at] = opening * many + tokens[at] + closing * chance.choice((0, many))

@@ -21,13 +21,13 @@ pytestmark = pytest.mark.scaled
 
 TARGET, OF_WARPGROUPS = "sm_90", "sm_90a"
 TRUTH = read(Path(__file__).with_name("truth_sm_90.json"))
-# Instructions and MMAs that were added after the recording are compared once a recording contains them.
+# Results missing from the recording belong to instructions and MMAs added later; they are not compared.
 INSTRUCTIONS = [row for row in RECORDED if row.opcode in TRUTH]
 WARP_PRODUCTS = [each.of(TRUTH) for each in mma.warp_products(OF_WARPGROUPS) if each.name in TRUTH]
 EDGES = [each for each in edges.warp_products(OF_WARPGROUPS) if each.name in TRUTH]
 GROUP_EDGES = [each for name, each in edges.group_products().items() if name in TRUTH]
 RECORDED_COPIES = [case for case in COPIES.values() if case.name in TRUTH]
-# The recorder has a time limit: of each form, it runs the smallest and the largest number of columns first.
+# The recorder has a time limit: of each wgmma form, it runs the smallest and the largest N first.
 GROUP_PRODUCTS = {
     f"{form} {case}": case
     for form, cases in mma.group_products().items()

@@ -32,7 +32,7 @@ def gpu() -> Device:
 
 
 class Truth(dict[str, "np.ndarray"]):
-    """Hardware results by name, and the time they were last written to `$OUT/truth_<target>.json`."""
+    """Hardware results by name, and the time of their last write to `$OUT/truth_<target>.json`."""
 
     saved = time.monotonic()
 
@@ -51,7 +51,7 @@ class Truth(dict[str, "np.ndarray"]):
 
 @pytest.fixture(scope="session")
 def recorded() -> Iterator[Truth]:
-    """Collect hardware results for the whole run."""
+    """Collect hardware results of the whole test session."""
     found = Truth()
     yield found
     found.save()
@@ -59,21 +59,21 @@ def recorded() -> Iterator[Truth]:
 
 @pytest.fixture
 def truth(recorded: Truth) -> Iterator[Truth]:
-    """Collect hardware results; save them regularly, so that a later hang or crash does not lose them."""
+    """Collect hardware results of a test; save them regularly, so that a later hang or crash does not lose them."""
     yield recorded
     if time.monotonic() - recorded.saved > SAVED_EVERY:
         recorded.save()
 
 
 def note(event: str, test: str, **more: object) -> None:
-    """Append a line to `$OUT/outcomes.jsonl` immediately, so that a later hang or crash does not lose it."""
+    """Append a JSON line to `$OUT/outcomes.jsonl` immediately, so that a later hang or crash does not lose the line."""
     if "OUT" in os.environ:
         with (Path(os.environ["OUT"]) / "outcomes.jsonl").open("a", encoding="utf-8") as file:
             file.write(json.dumps({"event": event, "test": test, **more}) + "\n")
 
 
 def pytest_runtest_logstart(nodeid: str) -> None:
-    """Record which test starts."""
+    """Record the start of a test in `outcomes.jsonl`."""
     note("begun", nodeid)
 
 

@@ -18,7 +18,7 @@ KINDS = {
     "f16": "u2", "bf16": "u2", "f32": "u4", "f64": "u8",
 }  # fmt: skip
 CONVERTING = ("tf32", "f32.ftz", "tf32.ftz")
-# Subnormals, the smallest normal number, and numbers whose last bits decide a rounding to tf32.
+# f32 patterns: subnormals, the smallest normal number, numbers whose last bits decide the rounding to tf32.
 EDGES = (0x1, 0x7FFFFF, 0x80000001, 0x800000, 0x3F800FFF, 0x3F801000, 0x3F803000, 0)
 
 
@@ -39,21 +39,21 @@ class Copy:
         return -(-columns // width), -(-rows // height)
 
     def empty(self) -> np.ndarray:
-        """Return an array for the bytes of each box."""
+        """Return an uninitialized output array for the bytes of each box."""
         across, down = self.grid
         return np.full((across * down, self.box[0] * self.box[1] * self.array.itemsize), 0xEE, np.uint8)
 
 
 def noise(shape: tuple[int, ...], kind: str, seed: int = 0) -> np.ndarray:
-    """Return random bits, finite as floats."""
+    """Return a matrix of random bits, finite as floats."""
     rng = np.random.default_rng(seed)
     raw = rng.integers(0, 128, size=(*shape, np.dtype(kind).itemsize), dtype=np.uint8)
-    raw[..., -1] &= 0x3F  # exponent is not all ones
+    raw[..., -1] &= 0x3F  # clears an exponent bit: finite
     return raw.view(kind)[..., 0]
 
 
 def specials() -> np.ndarray:
-    """Return subnormals of every magnitude, infinities and NaNs, with both signs."""
+    """Return f32 subnormals of every magnitude, infinities and NaNs, with both signs."""
     subnormal = np.array([(1 << bits) + low for bits in range(23) for low in (0, 1 << max(bits - 1, 0))], np.uint32)
     endless = np.array([0x7F800000, 0x7F800001, 0x7F801000, 0x7FC00000, 0x7FFFFFFF, 0x7F7FFFFF], np.uint32)
     some = np.concatenate([subnormal, endless])
@@ -61,7 +61,7 @@ def specials() -> np.ndarray:
 
 
 def every_copy() -> Iterator[Copy]:
-    """Yield the recorded copies."""
+    """Yield the TMA copies that are recorded."""
     for swizzle, (row, _) in SWIZZLES.items():
         array = np.arange(64 * row // 4, dtype=np.uint32).reshape(64, row // 4)
         yield Copy(f"tensor_map.swizzle.{swizzle}", "u32", array, (32, row // 4), {"swizzle": swizzle})

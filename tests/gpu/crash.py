@@ -47,7 +47,7 @@ def wait(gpu: Device) -> str | None:
 
 
 def fault(gpu: Device, case: str) -> dict[str, object]:
-    """Run a kernel that faults, wait for it, and launch a good one."""
+    """Launch a kernel that faults, wait for its completion, and launch a correct kernel."""
     place = gpu.upload(np.zeros(8, np.uint32))
     good = plan_of(constant(1), Pointer(0))
     good.launch((place,), 0, 0)

@@ -77,7 +77,7 @@ class Device:
             raise DriverError(f"{name}: {(text.value or b'unknown error').decode()} ({status})")
 
     def function(self, ptx: str, entry: str) -> ctypes.c_void_p:
-        """Compile PTX with the driver and return an entry."""
+        """Compile a PTX module with the driver and return its entry `name`."""
         log = ctypes.create_string_buffer(LOG_BYTES)
         options = (ctypes.c_int * 2)(ERROR_LOG, ERROR_LOG_SIZE)
         values = (ctypes.c_void_p * 2)(ctypes.cast(log, ctypes.c_void_p), ctypes.c_void_p(LOG_BYTES))
@@ -100,7 +100,7 @@ class Device:
     # --- memory -------------------------------------------------------------------------------------
 
     def allocate(self, size: int) -> int:
-        """Return the address of new device memory."""
+        """Allocate device memory and return its address."""
         pointer = Pointer()
         self.call("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(max(size, 1)))
         return pointer.value
@@ -154,7 +154,7 @@ class Device:
 
     @contextmanager
     def capturing(self, stream: int) -> Iterator[Graph]:
-        """Capture the launches on a stream into a graph, which can be replayed after the body."""
+        """Capture the body's launches on a stream into a CUDA graph, which can be replayed after the body."""
         graph = Graph(self, Handle(), Handle())
         self.call("cuStreamBeginCapture_v2", Handle(stream), THREAD_LOCAL)
         try:
@@ -200,7 +200,7 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """A captured graph."""
+    """A captured CUDA graph."""
 
     device: Device
     graph: Handle
@@ -211,7 +211,7 @@ class Graph:
         self.device.call("cuGraphLaunch", self.executable, Handle(stream))
 
     def __len__(self) -> int:
-        """Return the number of nodes."""
+        """Return the number of nodes of the graph."""
         count = ctypes.c_size_t()
         self.device.call("cuGraphGetNodes", self.graph, None, ctypes.byref(count))
         return count.value

@@ -30,15 +30,15 @@ BITS = {
     "e4m3": (4, 3),
     "e5m2": (5, 2),
 }
-UNUSED = {"tf32": 13}  # low bits that tensor cores ignore
+UNUSED = {"tf32": 13}  # low operand bits that tensor cores ignore
 STORED = {"e4m3": "u1", "e5m2": "u1", "f16": "u2", "bf16": "u2", "tf32": "u4", "f32": "u4"}
 
 
 def patterns(random: np.random.Generator, element: str, shape: tuple[int, ...], kind: str) -> np.ndarray:
-    """Return bit patterns of a type, uint64."""
+    """Return edge-value bit patterns of a floating-point type, as uint64."""
     exponent_bits, mantissa_bits = BITS[element]
     one, low = 1 << mantissa_bits, (1 << mantissa_bits) - 1
-    endless = (one << exponent_bits) - one  # infinity; in e4m3 the smallest pattern with the largest exponent
+    endless = (one << exponent_bits) - one  # infinity; e4m3: first pattern of the largest exponent
     finite = endless - 1 if element != "e4m3" else endless + low - 1
     if kind == "extremes":
         edges = np.array([0, 1, low, one, one + 1, finite, finite - low, (endless >> 1) & -one], np.uint64)
@@ -55,7 +55,7 @@ def patterns(random: np.random.Generator, element: str, shape: tuple[int, ...], 
 
 
 def registers(random: np.random.Generator, fragment: Any, element: str, kind: str) -> np.ndarray:
-    """Return a warp's registers of a matrix with such elements, `[register, lane]`."""
+    """Return a warp's registers of a matrix with elements of these bit patterns, `[register, lane]`."""
     held = np.zeros((fragment.registers, mma.LANES), np.uint64)
     bits = patterns(random, element, (fragment.products, fragment.rows, fragment.columns), kind)
     for lane, register, shift, place in mma.reference.layout(fragment):
@@ -71,7 +71,7 @@ def warp_products(target: str) -> tuple[WarpProduct, ...]:
 
 
 def of_edges(product: WarpProduct, kind: str) -> WarpProduct:
-    """Return an MMA with operands of a kind."""
+    """Return a warp-level MMA with operands of a kind: only extremes, or mixed with ordinary numbers."""
     random = np.random.default_rng(SEED)
     pairs = zip(product.fragments[1:], product.types[1:], strict=True)
     operands = tuple(registers(random, fragment, element, kind) for fragment, element in pairs)
@@ -80,7 +80,7 @@ def of_edges(product: WarpProduct, kind: str) -> WarpProduct:
 
 @dataclass(frozen=True)
 class GroupProduct:
-    """A wgmma: its case, and the arrays that its kernel takes."""
+    """A wgmma to run: its case, and the arrays that its kernel takes."""
 
     name: str
     case: Any
@@ -102,7 +102,7 @@ def group_products() -> dict[str, GroupProduct]:
 
 
 def group_of_edges(name: str, case: Any, kind: str) -> GroupProduct:
-    """Return a wgmma with operands of a kind."""
+    """Return a wgmma with operands of a kind: only extremes, or mixed with ordinary numbers."""
     tests, random = mma.group_tests, np.random.default_rng(SEED)
 
     def draw(element: str, rows: int, columns: int) -> np.ndarray:

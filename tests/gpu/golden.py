@@ -21,7 +21,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-WHOLE = 1024  # words; larger arrays are recorded as a digest
+WHOLE = 1024  # maximum elements; larger arrays are recorded as a digest
 OF_THE_RUN = ("(hardware)", "(simulator)", "(cases)")  # suffixes of names that only concern the run itself
 
 
@@ -45,13 +45,13 @@ def unpacked(entry: Mapping[str, Any]) -> np.ndarray:
 
 
 def read(path: Path) -> dict[str, np.ndarray]:
-    """Return the results of a file, by name."""
+    """Return the recorded arrays of a file, by name."""
     results = json.loads(path.read_text(encoding="utf-8"))["results"]
     return {name: unpacked(entry) for name, entry in results.items()}
 
 
 def add(path: Path, where: Mapping[str, object], results: Mapping[str, np.ndarray]) -> None:
-    """Write results to a file, in addition to the results that it contains."""
+    """Write results to a file, in addition to the results that the file contains."""
     held = json.loads(path.read_text(encoding="utf-8"))["results"] if path.exists() else {}
     held.update({name: packed(array) for name, array in results.items()})
     text = json.dumps({**where, "results": held}, indent=0, sort_keys=True)

@@ -33,12 +33,12 @@ CASES = (
 
 
 def case(title: str) -> Any:
-    """Return an injected fault by its title."""
+    """Return the injected fault with this title."""
     return next(each for each in bugs.INJECTED if each.title == title)
 
 
 def text(injected: Any, body: str, target: str) -> str:
-    """Return the module for a target."""
+    """Return the PTX module of the case for a target."""
     module: str = injected.text(body)
     return module.replace(".target sm_90a", f".target {target}", 1)
 
@@ -58,7 +58,7 @@ def simulated(title: str, which: str) -> tuple[str, ...]:
 
 
 def main() -> None:
-    """Launch the case named by the command line."""
+    """Launch the case that the command line names, and wait for its kernel."""
     injected, which = case(CASES[int(sys.argv[1])]), sys.argv[2]
     target = device().target + "a" * (device().capability >= (9, 0))
     with suppress(DriverError):

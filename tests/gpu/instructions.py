@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-SAMPLE = 4096  # limit on combinations
+SAMPLE = 4096  # maximum number of operand combinations
 
 
 def patterns(kind: str, words: str) -> np.ndarray:
@@ -26,7 +26,7 @@ def integers(width: int) -> np.ndarray:
     return np.unique(np.array([value % (1 << width) for value in (*small, *ends)], dtype=f"u{width // 8}"))
 
 
-# Zeros, ones, subnormals, smallest and largest normals, infinities, NaNs, and values that roundings distinguish.
+# f32 edges: zeros, ones, subnormals, smallest and largest normals, infinities, NaNs, values that roundings distinguish.
 INTEGERS = {width: integers(width) for width in (16, 32, 64)}
 F32 = patterns(
     "u4",
@@ -44,7 +44,7 @@ F64 = patterns(
     47efffffe0000000 36a0000000000000
     """,
 )
-HALF = patterns(  # as f16, then as bf16
+HALF = patterns(  # 16-bit edge values: as f16, then as bf16
     "u2",
     """
     0000 8000 3c00 bc00 0001 03ff 0400 7bff 7c00 fc00 7e00 3c01 3555 4248
@@ -75,7 +75,7 @@ class Recorded:
     ulps: int = 0
 
     def inputs(self) -> list[np.ndarray]:
-        """Return one column per operand: every combination of edges, or a seeded sample."""
+        """Return one array per operand: every combination of edge values, or a seeded sample."""
         columns = [edges(kind) for kind in self.operands]
         total = int(np.prod([len(column) for column in columns]))
         if total <= SAMPLE:
@@ -89,7 +89,7 @@ class Recorded:
 
 
 def same(opcode: str, kind: str, count: int, ulps: int = 0) -> Recorded:
-    """Return a row whose result and operands have one type, which is the opcode's last modifier."""
+    """Return a row of an instruction whose result and operands have one type, which is the opcode's last modifier."""
     return Recorded(f"{opcode}.{kind}", kind, (kind,) * count, ulps)
 
 

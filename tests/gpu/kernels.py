@@ -18,7 +18,7 @@ mad.lo.u32 i, block, size, i;
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry: name, parameter declarations, body, directives, and module-level text before it (`head`)."""
+    """A PTX entry: name, parameter declarations, body, directives, and module-level text before it (`head`)."""
 
     name: str
     parameters: tuple[str, ...]
@@ -66,7 +66,7 @@ def scale(kind: str) -> Entry:
 
 
 def constant(number: int) -> Entry:
-    """out[0] = number. Each number gives a different kernel."""
+    """Kernel out[0] = number. Each number gives a different kernel."""
     return Entry(
         "constant",
         (".u64 out",),
@@ -93,7 +93,7 @@ red.global.add.u32 [p], amount_;
 """,
 )
 
-SPIN = Entry(  # wait, then out[0] = value
+SPIN = Entry(  # spins, then out[0] = value
     "spin",
     (".u64 out", ".u32 value", ".u64 nanoseconds"),
     """
@@ -166,8 +166,8 @@ CLUSTER = Entry(
     """,
 )
 
-# Grid barrier: no CTA continues before all CTAs have arrived. Without a cooperative launch, a grid that is too large
-# hangs.
+# Kernel with a grid barrier: no CTA continues before all CTAs have arrived. Without a cooperative launch, a grid that
+# is too large hangs.
 COOPERATIVE = Entry(
     "meet",
     (".u64 counter", ".u64 out"),

@@ -46,7 +46,7 @@ class WarpProduct:
     columns: dict[int, list[int]] | None = None  # sparse A: columns of its stored elements, for each row
 
     def probe(self, target: str) -> str:
-        """Return the module; its entry takes a pointer for each operand, then a pointer for D."""
+        """Return the PTX module of the MMA; its entry takes a pointer for each operand, then a pointer for D."""
         sizes = [(each.shape[0], each.itemsize) for each in self.operands]
         sizes.append((self.fragments[0].registers, self.fragments[0].width // 8))
         body = ["mov.u32 lane, %tid.x;"]
@@ -61,13 +61,13 @@ class WarpProduct:
         return module(len(sizes), [*declared, *body, "ret;"], target)
 
     def _spelt(self, counts: Sequence[int]) -> str:
-        """Return the operands of the instruction: D first, metadata and selector last."""
+        """Return the operands of the MMA instruction as PTX: D first, metadata and selector last."""
         lists = [f"{{{', '.join(f'v{i}_{r}' for r in range(count))}}}" for i, count in enumerate(counts)]
         metadata = [f"v3_0, {self.tail}"] if self.tail else []
         return ", ".join([lists[-1], *lists[:3], *metadata])
 
     def empty(self) -> np.ndarray:
-        """Return an array for the registers of D."""
+        """Return an uninitialized array for the registers of D."""
         held = self.fragments[0]
         return np.zeros((held.registers, LANES), np.uint64 if held.width == 64 else np.uint32)
 
@@ -79,7 +79,7 @@ class WarpProduct:
         return {f"{self.name} (operand {i})": registers for i, registers in enumerate(self.operands)}
 
     def of(self, recorded: Mapping[str, np.ndarray]) -> WarpProduct:
-        """Return the MMA with its recorded operands, if there are any."""
+        """Return the MMA with the operands that `recorded` contains, if any."""
         return replace(self, operands=tuple(recorded[name] for name in self.recorded_operands) or self.operands)
 
     def check(self, d: np.ndarray) -> None:
@@ -124,7 +124,7 @@ def module(parameters: int, body: Sequence[str], target: str) -> str:
 
 @cache
 def every_product() -> tuple[WarpProduct, ...]:
-    """Return every form of mma.sync, wmma.mma and mma.sp."""
+    """Return every form of mma.sync, wmma.mma and mma.sp as an MMA with random matrices."""
     return (*dense_products(), *sparse_products())
 
 
@@ -184,11 +184,11 @@ def group_products() -> dict[str, list[Any]]:
 
 
 def columns_of(cases: Sequence[Any]) -> set[int]:
-    """Return the values of N that occur in cases."""
+    """Return the values of N that occur in wgmma cases."""
     return {case.columns for case in cases}
 
 
 def group_name(case: Any) -> str:
-    """Return the types of a wgmma: `wgmma f32 bf16 bf16`, or `wgmma.sp f32 bf16 bf16`."""
+    """Return the name and types of a wgmma case: `wgmma f32 bf16 bf16`, or `wgmma.sp f32 bf16 bf16`."""
     kind = "wgmma" if case.selector is None else "wgmma.sp"
     return f"{kind} {case.form.d} {case.form.a} {case.form.b}"

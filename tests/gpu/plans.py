@@ -31,7 +31,7 @@ def plan_of(
     shared_bytes: int = 0,
     attributes: tuple[tuple[int, bytes], ...] = (),
 ) -> Plan:
-    """Return a plan with `blocks` CTAs of `threads` threads."""
+    """Return a launch plan with `blocks` CTAs of `threads` threads."""
     return Plan(
         module_of(entry),
         entry.name,

@@ -49,11 +49,11 @@ class Question:
     once: bool = False
 
     def empty(self) -> np.ndarray:
-        """Return an array for the output."""
+        """Return an output array whose words are `UNWRITTEN`."""
         return np.full(self.expected.shape, UNWRITTEN, np.uint32)
 
     def recorded(self, results: list[np.ndarray]) -> np.ndarray:
-        """Return the record of several runs."""
+        """Return the record of the outputs of several runs."""
         if not self.once:
             return results[0]
         right = np.array([(result == self.expected).reshape(self.grid, -1).all(axis=1) for result in results])
@@ -146,7 +146,7 @@ def _products() -> Iterator[Question]:
     a = rng.integers(-8, 8, (TURNS, 128, 8)).astype(ml_dtypes.bfloat16)
     starts = rng.integers(1, 99, (TURNS, 128, 4)).astype(np.float32)
     columns = np.repeat(np.arange(1, 9).astype(ml_dtypes.bfloat16), 8).view(np.uint32).reshape(8, 4)
-    right = np.tile(columns, (2 * N // 8, 1))  # core matrices of 8 rows of B; row i has the number i + 1
+    right = np.tile(columns, (2 * N // 8, 1))  # core matrices of 8 rows of B; row i consists of i + 1
     given = a.view(np.uint32), right, starts.view(np.uint32)
     dealt = np.array([_dealt(each) for each in a])
     total, last = dealt.sum(axis=0), dealt[-1]
@@ -185,7 +185,7 @@ def _product_text(body: tuple[str, ...]) -> str:
 
 def _dealt(fragments: np.ndarray) -> np.ndarray:
     """Return the accumulators of each thread, `[128, N / 2]`; all elements of a row of B are equal."""
-    sums = fragments.astype(np.float64).reshape(LANES, 4, 4, 2).sum(axis=(1, 3))  # four threads share two rows of A
+    sums = fragments.astype(np.float64).reshape(LANES, 4, 4, 2).sum(axis=(1, 3))  # a quad shares two rows of A
     rows = sums[:, :2] + sums[:, 2:]
     columns = np.arange(1, 9).reshape(4, 1, 2)
     return np.tile((rows[:, None, :, None] * columns).reshape(128, 4), (1, N // 8))

@@ -32,7 +32,7 @@ def instruction(row: Recorded, target: str) -> np.ndarray:
 
 
 def warp_product(product: WarpProduct, target: str) -> np.ndarray:
-    """Return the registers of D, with exact numerics."""
+    """Return the registers of D of a warp-level MMA, simulated with exact numerics."""
     d = product.empty()
     args = [*product.operands, d]
     text = product.probe(target)
@@ -48,7 +48,7 @@ def group_product(case: Any, given: tuple[np.ndarray, ...] | None = None) -> np.
 
 
 def copy(case: Copy, target: str) -> np.ndarray:
-    """Return the bytes of each box in the layout of shared memory."""
+    """Return the bytes of each TMA box in shared memory, as the simulator copies them."""
     array, (height, width_) = case.array, case.box
     described = TensorMap(case.kind, array.shape, array.strides, case.box, (1, 1), **case.options)
     out, grid = case.empty(), case.grid
@@ -90,13 +90,13 @@ def agree(row: Recorded, hardware: np.ndarray, simulated: np.ndarray) -> None:
 
 
 def alike(kind: str, hardware: np.ndarray, simulated: np.ndarray) -> bool:
-    """Return whether registers of D are equal; f64 NaNs are equal whatever their payloads."""
+    """Return whether two results have equal registers of D; f64 NaNs are equal whatever their payloads."""
     same = hardware == simulated
     return bool((same | is_nan(hardware, kind) & is_nan(simulated, kind) if kind == PAYLOADS else same).all())
 
 
 def off(hardware: np.ndarray, simulated: np.ndarray) -> str:
-    """Return the number of different words of D, with examples."""
+    """Return as text how many words of D differ, with examples."""
     wrong = np.argwhere(hardware != simulated)
     shown = [(*map(int, at), hex(hardware[tuple(at)]), hex(simulated[tuple(at)])) for at in wrong[:6]]
     return f"{len(wrong)} of {hardware.size} words differ; place, hardware, simulator: {shown}"

@@ -33,7 +33,7 @@ SIZE, THREADS = 1000, 128
     raw_params=[("f32", "alpha"), ("u32", "count")],
     grid=lambda N: -(-N // THREADS),
     block=(THREADS, 1, 1),
-    smem=64 * 1024,  # exceeds the default limit: the launcher must raise it
+    smem=64 * 1024,  # exceeds 48 KiB: the launcher must raise the limit
     arch="sm_80",
 )
 def scaled(X, Y):
@@ -97,7 +97,7 @@ def expected(x: np.ndarray, count: int = 700) -> np.ndarray:
 
 
 def compiled(bundle: Path) -> Any:
-    """Return the loader of a bundle, loaded into this process."""
+    """Return a bundle's compiled C loader, loaded into this process."""
     library = bundle.parent / "libscaled.so"
     command = ["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", str(bundle / "scaled.c")]
     subprocess.run([*command, "-o", str(library), "-ldl", "-pthread"], check=True)
@@ -164,7 +164,7 @@ def test_a_loader_in_c_loads_and_launches_while_its_stream_is_captured(gpu: Devi
 def test_a_loader_in_c_launches_in_the_context_of_the_stream(gpu: Device, bundle: Path) -> None:
     loader, other = compiled(bundle), ctypes.c_void_p()
     assert loader.scaled_load() == 0
-    gpu.call("cuCtxCreate_v2", ctypes.byref(other), 0, 0)  # becomes current, so uploads go to its memory
+    gpu.call("cuCtxCreate_v2", ctypes.byref(other), 0, 0)  # the new context is current: uploads use its memory
     x = np.random.default_rng(3).standard_normal(SIZE, dtype=np.float32)
     px, py, stream = gpu.upload(x), gpu.upload(np.full_like(x, np.nan)), gpu.stream()
     try:
@@ -200,5 +200,5 @@ def test_tensors_run_the_bundled_code(gpu: Device, bundle: Path) -> None:  # noq
 
     loaded: Any = pyptx.load(bundle)["scaled"]
     x = torch.randn(SIZE, device="cuda")
-    for _ in range(2):  # through the full path, then through the launcher
+    for _ in range(2):  # call 0 takes the full path, call 1 the launcher
         assert np.array_equal(loaded(x, alpha=1.5).cpu().numpy(), expected(x.cpu().numpy()))

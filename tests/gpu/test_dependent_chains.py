@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.gpu
 
 TRIES = 20
-NANOSECONDS = 2_000_000  # time that the first launch spins, while the others are resident
+NANOSECONDS = 2_000_000  # time that the first launch spins while the other two are resident
 WRITTEN = 7
 PROGRAMMATIC = ((6, struct.pack("<i", 1)),)  # CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
 BETWEEN = {

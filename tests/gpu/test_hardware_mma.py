@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.gpu
 
 SECONDS = float(os.environ.get("GPU_CHECK_PRODUCT_SECONDS", "40"))
-KEPT = 2  # number of recorded differing cases per form
+KEPT = 2  # maximum number of recorded cases per form in which GPU and simulator differ
 TARGET = device().target + "a" * (device().capability >= (9, 0))
-GROUPS = mma.group_products() if device().capability[0] == 9 else {}  # only these devices have wgmma
+GROUPS = mma.group_products() if device().capability[0] == 9 else {}  # only devices of capability 9.x have wgmma
 
 
 def record(

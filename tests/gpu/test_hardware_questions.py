@@ -15,7 +15,7 @@ from .questions import CHAINS, QUESTIONS, Chain, Question
 pytestmark = [pytest.mark.gpu, pytest.mark.hardware]
 
 RUNS = 8
-NATIVE = device().capability == (9, 0)  # supports the architecture-specific targets of the questions
+NATIVE = device().capability == (9, 0)  # the device runs sm_90a, the target of the questions
 ASKED = [each for each in QUESTIONS.values() if NATIVE or not each.target.endswith("a")]
 
 

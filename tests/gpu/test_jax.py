@@ -246,7 +246,7 @@ def run(program: str, **environment: str) -> str:
 
 @pytest.mark.parametrize("commands", ["FUSION,CUSTOM_CALL", ""])
 def test_calls_are_part_of_command_buffers_where_there_are_any(commands: str, tmp_path: Path) -> None:
-    """XLA makes command buffers from its thunks; the dump of the thunks shows whether there are any."""
+    """XLA builds command buffers from thunks; XLA's dump of its thunks shows whether there are any."""
     flags = f"--xla_gpu_enable_command_buffer={commands} --xla_gpu_graph_min_graph_size=1"
     said = run(GRAPHS, XLA_FLAGS=f"{flags} --xla_dump_to={tmp_path} --xla_dump_hlo_as_text")
     assert "right" in said, said
@@ -262,5 +262,5 @@ def test_a_trap_is_an_error_and_no_crash() -> None:
 
 
 def test_code_is_compiled_for_this_device() -> None:
-    assert product.arch == "sm_80"  # the tests above ran it on this device
+    assert product.arch == "sm_80"  # other tests ran this sm_80 kernel on this device
     assert device().capability >= (8, 0)

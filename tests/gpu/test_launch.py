@@ -35,7 +35,7 @@ def floats(count: int, kind: str = "f32", seed: int = 0) -> np.ndarray:
 
 
 def results(gpu: Device, plan: Plan, x: np.ndarray, stream: int = 0, **scalars: float) -> np.ndarray:
-    """Run y = x * factor and return y, whose memory contained NaN before."""
+    """Run the kernel y = x * factor and return y, whose memory is NaN before the launch."""
     px, py = gpu.upload(x), gpu.upload(np.full_like(x, np.nan))
     plan.launch((px, py), stream, 0, scalars)
     gpu.synchronize()
@@ -231,7 +231,7 @@ def test_launches_of_every_priority_run(gpu: Device) -> None:
 
 def test_all_the_shared_memory_that_a_block_may_have_can_be_used(gpu: Device) -> None:
     most = driver.devices()[0].shared_optin
-    for size in (1, 48 * 1024, 48 * 1024 + 1, most, 1024):  # at last less: the limit is not lowered
+    for size in (1, 48 * 1024, 48 * 1024 + 1, most, 1024):  # 1024 at last: launching must not lower the limit
         out = gpu.upload(np.zeros(2, np.uint32))
         plan = plan_of(SHARED, Pointer(0), Scalar("u32", "bytes", size), shared_bytes=size)
         plan.launch((out,), 0, 0)
@@ -327,7 +327,7 @@ def test_specialisations_that_are_dropped_leave_nothing_behind(gpu: Device, slot
         else:
             plan = tile_plan(TensorMap.dense("f32", (8, 8), (8, 8)), slot)
         plan.launch(pointers, 0, 0)
-        gpu.synchronize()  # code must not be unloaded while it runs
+        gpu.synchronize()  # kernels end before their code may be unloaded
         del plan
         if number in (rounds // 5, rounds - 1):
             held.append((gpu.free_bytes(), resident()))

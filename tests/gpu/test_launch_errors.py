@@ -54,7 +54,7 @@ def launched(plan: Plan, *pointers: int) -> None:
 
 
 def prepared(image: bytes, entry: str) -> Plan:
-    """Return a plan; the driver may examine the image only when a plan first looks up its entry."""
+    """Return a plan for an image's entry; the driver may examine the image only when the plan looks up the entry."""
     return Plan(Module(image), entry, grid=(1, 1, 1), block=(1, 1, 1), parameters=(Pointer(0),))
 
 
@@ -176,7 +176,7 @@ def test_an_address_off_the_alignment_of_a_tensor_map_is_refused(gpu: Device, sl
 
 
 def outcome(case: str) -> dict[str, Any]:
-    """Run a case of crash.py in its own process."""
+    """Run a case of crash.py in its own process; return its output."""
     command = [sys.executable, "-m", "tests.gpu.crash", case]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr[-2000:]

@@ -23,7 +23,7 @@ MILLISECOND = 1_000_000
 
 
 def own_plan(gpu: Device, *, nanoseconds: int) -> Plan:
-    """Return a plan with its own module: spin, then out[0] = value."""
+    """Return a plan whose kernel, with a module of its own, spins and then stores out[0] = value."""
     parameters = (Pointer(0), Scalar("u32", "value"), Scalar("u64", "nanoseconds", nanoseconds))
     return Plan(Module(SPIN.ptx(gpu.target).encode()), SPIN.name, grid=ONE, block=ONE, parameters=parameters)
 
@@ -39,7 +39,7 @@ def nothing_retired(gpu: Device) -> None:
 def test_kernels_of_dead_plans_run_to_their_end_and_nobody_waits(gpu: Device) -> None:
     stream, places = gpu.stream(), [gpu.upload(np.zeros(1, np.uint32)) for _ in range(MANY)]
     plans = [own_plan(gpu, nanoseconds=20 * MILLISECOND) for _ in places]
-    for value, (plan, place) in enumerate(zip(plans, places, strict=True), 1):  # the first launch may wait for loading
+    for value, (plan, place) in enumerate(zip(plans, places, strict=True), 1):  # loading may wait for running kernels
         plan.launch((place,), stream, 0, {"value": 100 + value, "nanoseconds": 1})
     gpu.synchronize()
     for value, (plan, place) in enumerate(zip(plans, places, strict=True), 1):
@@ -47,7 +47,7 @@ def test_kernels_of_dead_plans_run_to_their_end_and_nobody_waits(gpu: Device) ->
     del plan, plans
     gc.collect()
     code = constant(1).ptx(gpu.target).encode()
-    keep = Module(code)  # records an event after all launches
+    keep = Module(code)  # the module records an event after all launches
     assert not gpu.idle(stream), "Module() waited for the launches"
     assert len(RETIRED) == MANY
     gpu.synchronize()

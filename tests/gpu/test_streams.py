@@ -48,7 +48,7 @@ def core(gpu: Device) -> Any:
 
 
 def done(result: tuple[Any, ...]) -> Any:
-    """Return the result of a cuda.bindings function; raise AssertionError if it failed."""
+    """Return the result of a cuda.bindings function; raise AssertionError if the function failed."""
     assert int(result[0]) == 0, cuda.cuGetErrorName(result[0])
     return result[1] if len(result) == 2 else result[1:]
 
@@ -167,7 +167,7 @@ def test_launches_of_one_plan_go_to_streams_of_every_context_in_turn(gpu: Device
 
 
 def test_a_function_of_one_context_is_refused_on_a_stream_of_another_and_a_kernel_is_not(gpu: Device) -> None:
-    # The launcher relies on this: a CUkernel is accepted in place of a CUfunction, and runs in the stream's context.
+    # The launcher relies on the driver: it accepts a CUkernel as a CUfunction, and runs it in the stream's context.
     module = module_of(constant(9))
     kernel = Handle(module.kernel("constant"))
     function = Handle()
@@ -265,7 +265,7 @@ def test_the_first_launch_of_code_breaks_no_capture_of_its_own_stream_or_of_anot
     source, target, place = gpu.upload(array), gpu.upload(out), gpu.upload(ZERO)
     image = constant(1000 + 10 * mode + len(slot)).ptx(gpu.target).encode()
 
-    def work() -> None:  # loads and launches in a thread without a capture, while another thread captures
+    def work() -> None:  # loads and launches while another thread captures
         gpu.current()
         shape: Any = {"grid": (1, 1, 1), "block": (1, 1, 1)}
         Plan(Module(image), "constant", **shape, parameters=(Pointer(0),)).launch((place,), elsewhere, 0)

@@ -33,7 +33,7 @@ def boxes(array: np.ndarray, box: tuple[int, int], fill: int = 0) -> np.ndarray:
 
 
 def swizzled(tiles: np.ndarray, bits: int) -> np.ndarray:
-    """Return the bytes of each box in the layout of shared memory. PTX manual, "Swizzling modes"."""
+    """Return the bytes of each TMA box in the swizzled layout of shared memory. PTX manual, "Swizzling modes"."""
     raw = tiles.reshape(len(tiles), -1).view(np.uint8)
     at = np.arange(raw.shape[1])
     moved = np.empty_like(raw)
@@ -42,7 +42,7 @@ def swizzled(tiles: np.ndarray, bits: int) -> np.ndarray:
 
 
 def copied(gpu: Device, case: Copy, slot: str = "value") -> np.ndarray:
-    """Copy a matrix box by box; return the bytes of each box."""
+    """Copy a matrix by TMA, box by box; return the bytes of each box in shared memory."""
     out, array = case.empty(), case.array
     map_ = TensorMap.dense(case.kind, array.shape, case.box, **case.options)
     source, target = gpu.upload(array), gpu.upload(out)

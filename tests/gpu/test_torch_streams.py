@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.gpu, pytest.mark.torch]
 
 ENOUGH = 100_000_000  # cycles (about 50 ms): longer than any launch
-LONG = 20 * ENOUGH  # longer than it takes to trace, compile and load a kernel
+LONG = 20 * ENOUGH  # cycles (about 1 s): longer than tracing, compiling and loading a kernel
 SIZE = 1 << 20
-MANY = 40  # scalars; an earlier version cached at most 16
+MANY = 40  # number of scalars; an earlier version cached at most 16
 
 
 def numbers(size: int = SIZE) -> torch.Tensor:
@@ -92,7 +92,7 @@ def test_an_output_belongs_to_the_stream_that_it_was_made_on(double: Kernel[Any]
         torch.cuda._sleep(LONG)
         y = double(x)
     address = y.data_ptr()
-    del y  # the kernel that writes it has not started
+    del y  # the kernel that writes `y` has not started
     other = torch.full_like(x, 7)
     assert not side.query(), "the other stream was done already: nothing was tested"
     assert other.data_ptr() != address
@@ -174,7 +174,7 @@ def test_a_first_call_in_another_thread_breaks_no_capture() -> None:
 
     stream = torch.cuda.Stream()
 
-    def work() -> None:  # in place: torch must not allocate memory during a capture
+    def work() -> None:  # in place: torch must not allocate during a capture
         with torch.cuda.stream(stream):
             elsewhere(other, alpha=3.0, out=other)
 

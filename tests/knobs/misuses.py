@@ -18,7 +18,7 @@ MODULE = 'm = module(version=(8, 7), target="sm_90a")\n'
 
 @dataclass(frozen=True, slots=True)
 class Misuse:
-    """A program, with the error that it must raise."""
+    """A program with a misuse, and the error that it must raise."""
 
     source: str
     told: str
@@ -26,24 +26,24 @@ class Misuse:
 
 
 def outside(source: str, told: str, *words: str) -> Misuse:
-    """A mistake outside any trace."""
+    """Return a misuse outside any trace."""
     return Misuse(dedent(source).strip() + "\n", told, words)
 
 
 def of_module(source: str, told: str, *words: str) -> Misuse:
-    """A mistake while a module is built."""
+    """Return a misuse while a module is built."""
     return Misuse(MODULE + dedent(source).strip() + "\nm.ptx()\n", told, words)
 
 
 def in_body(source: str, told: str, *words: str) -> Misuse:
-    """A mistake in the body of a module's function, which has register groups `p`, `r` and `rd`."""
+    """Return a misuse in the body of a module's function, which has register groups `p`, `r` and `rd`."""
     banks = 'p, r, rd = reg.bank("%p", pred, 4), reg.bank("%r", b32, 4), reg.bank("%rd", b64, 4)\n'
     body = indent(banks + dedent(source).strip(), "    ")
     return Misuse(f'{MODULE}@m.func("f")\ndef f():\n{body}\n', told, words)
 
 
 def in_kernel(source: str, told: str, *words: str) -> Misuse:
-    """A mistake in a kernel, which has registers `p` and `r`, and an mbarrier `full`."""
+    """Return a misuse in a kernel, which has registers `p` and `r`, and an mbarrier `full`."""
     registers = "p, r, full = reg.array(pred, 4), reg.array(u32, 4), smem.mbarrier(1)\n"
     body = indent(registers + dedent(source).strip(), "    ")
     return Misuse(f"@kernel\ndef k():\n{body}\n    ptx.ret()\nk.ptx()\n", told, words)
@@ -191,7 +191,7 @@ DIRECTIVES = (
         'with m.section(".debug_str"):\n    m.data(u8, 1)  # <-', "OperandError", "cannot have data of type u8", "b8"
     ),
     of_module('with m.section(".debug_str"):\n    m.data(b8)  # <-', "OperandError", "at least one value"),
-    of_module('with m.section(".debug_str"):\n    m.lines(b8, 1, b32)  # <-', "OperandError", "no value follows b32"),
+    of_module('with m.section(".debug_str"):\n    m.lines(b8, 1, b32)  # <-', "OperandError", "value follows type b32"),
     of_module('with m.section(".debug_str"):\n    m.lines(b8, 1, 256)  # <-', "DirectiveError", "out of range for .b8"),
     of_module(
         'with m.section(".debug_str"):\n    m.lines(b8, 1.5)  # <-', "OperandError", "expected a constant, got 1.5"

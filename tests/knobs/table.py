@@ -84,7 +84,7 @@ SHARED: dict[frozenset[str], tuple[str, ...]] = {
     frozenset(["label", "uniform", "define_label"]): ("ptx.if_", "ptx.elif_"),
     frozenset(["pred", "uniform"]): ("ptx.break_", "ptx.continue_"),
 }
-"""Parameters with the same meaning in several functions; the pages show them with one of these."""
+"""Parameters with the same meaning in several functions; the pages show each with one of the functions."""
 
 
 def words_of(function: Callable[..., object]) -> list[str]:
@@ -94,7 +94,7 @@ def words_of(function: Callable[..., object]) -> list[str]:
 
 
 def alternatives() -> list[tuple[str, tuple[str, ...]]]:
-    """Return each word with the knobs of which one must show it; the word "" stands for a call with any arguments."""
+    """Return each word (parameter) with the knobs of which one must show it; "" stands for a call of the knob."""
     asked = {(word, knobs) for words, knobs in SHARED.items() for word in words if word != "name"}
     for knob, function in KNOBS.items():
         asked.add(("", (knob,)))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 Values: TypeAlias = NDArray[Any]
 Arguments: TypeAlias = "tuple[Sequence[Values], Sequence[Values]]"
-"""Arguments of a call, and the expected values of its last arrays and outputs."""
+"""Arguments of a kernel call, and the expected values of its last arrays and outputs."""
 
 AROUND = 2  # neighboring instructions, before and after a mutated one, that distinguish mutants
 _NUMBER = re.compile(r"\d+")
@@ -56,7 +56,7 @@ class Case:
 
     @cached_property
     def file(self) -> Any:
-        """Module of the example's file."""
+        """Python module of the example's file."""
         return import_module(f"examples.{self.name.partition(' ')[0].replace('/', '.')}")
 
     @cached_property
@@ -66,7 +66,7 @@ class Case:
 
     @cached_property
     def module(self) -> Module:
-        """Syntax tree of the kernel, traced for its arrays."""
+        """Syntax tree of the kernel's PTX, traced for the arrays of its case."""
         arrays, _ = self.case(self.file)
         return self.launched.specialize([argument_of(array) for array in arrays], self.keywords).module
 
@@ -82,14 +82,14 @@ class Case:
 
     @staticmethod
     def _away(got: Values, wanted: Values) -> float:
-        """Return the largest difference, relative to the largest magnitude; infinite if it is not finite."""
+        """Return the largest error relative to the largest expected magnitude; infinity if it is not finite."""
         with np.errstate(invalid="ignore"):  # casting a signaling NaN warns
             away = np.abs(got.astype(np.float64) - wanted).max() / np.abs(wanted).max()
         return float(away) if np.isfinite(away) else np.inf
 
 
 def tried(subject: Case) -> Iterator[Mutant]:
-    """Yield the mutants to test, at most `subject.most` per operator, evenly distributed."""
+    """Yield the mutants of a kernel to test: at most `subject.most` per mutation operator, evenly distributed."""
     by_operator: dict[str, list[Mutant]] = {}
     for mutant in unlike(subject):
         by_operator.setdefault(mutant.operator.name, []).append(mutant)
@@ -111,7 +111,7 @@ def unlike(subject: Case) -> Iterator[Mutant]:
 
 
 def drawn(*shapes: tuple[int, ...], dtype: Any = ml_dtypes.bfloat16, seed: int = 0) -> list[Values]:
-    """Return normally distributed arrays."""
+    """Return normally distributed arrays of these shapes."""
     rng = np.random.default_rng(seed)
     return [rng.standard_normal(shape).astype(dtype) for shape in shapes]
 
@@ -132,12 +132,12 @@ def product(m: int, n: int, k: int) -> Callable[[Any], Arguments]:
 
 
 def called(name: str) -> Callable[[Any], Launchable]:
-    """Return a function that returns a kernel of a file's module by name."""
+    """Return a function that returns the kernel `name` of an example's module."""
     return lambda file: getattr(file, name)
 
 
 def built(maker: str, *arguments: Any, **sizes: Any) -> Callable[[Any], Launchable]:
-    """Return a function that makes a kernel with function `maker` of a file's module."""
+    """Return a function that builds a kernel with function `maker` of an example's module."""
     return lambda file: getattr(file, maker)(*arguments, **sizes)
 
 
@@ -212,7 +212,7 @@ def _column_sums(_: Any) -> Arguments:
 
 
 def _scales_of_rows(file: Any) -> Arguments:
-    m, n, k = 136, 272, 336  # three tiles of three steps, for two accumulators and two stages
+    m, n, k = 136, 272, 336  # three tiles of three steps: reuses both accumulators and stages
     a, b = drawn((m, k), (n, k), dtype=ml_dtypes.float8_e4m3fn)
     scales = (np.abs(each) + 0.5 for each in drawn((m,), (n,), dtype=np.float32, seed=1))
     arrays = [a, b, *scales]
@@ -243,13 +243,13 @@ def _block_scaled(form: str, k: int) -> Callable[[Any], Arguments]:
 
 def _ragged(file: Any) -> Arguments:
     x, w = drawn((147, 136), (3, 136, 136))
-    ends = np.array([31, 36, 147], np.int32)  # 31 rows: one less than the lanes of a warp
+    ends = np.array([31, 36, 147], np.int32)  # ends of groups; 31: one row less than a warp's lanes
     return [x, w, ends], [file.reference(x, w, ends)]
 
 
 def _largest(_: Any) -> Arguments:
     (x,) = drawn((9003,))
-    x[8980] = -99  # after the elements that the threads read first
+    x[8980] = -99  # largest magnitude: past the elements that threads read first
     return [x], [np.array([99.0])]
 
 
@@ -265,7 +265,7 @@ def _quantisable_below(file: Any) -> Arguments:
     return [x, np.abs(x).max().astype(np.float32)[None]], outputs
 
 
-FEW = {"blocks": 2, "stages": 2}  # a CTA has several tiles, a stage several steps
+FEW = {"blocks": 2, "stages": 2}  # few CTAs: several tiles per CTA, stages are reused
 NARROW = FEW | {"block_n": 128}
 SINGLE = {"dtype": np.float32}
 KERNELS = {

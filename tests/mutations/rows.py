@@ -17,7 +17,7 @@ class Injected:
     number: int = 0
 
     def __str__(self) -> str:
-        """Return the row as text."""
+        """Return the fault as a test id."""
         which = f" ({self.number + 1})" if self.number else ""
         return f"{self.subject}: {self.operator}{which} at {self.at}"
 

@@ -33,7 +33,7 @@ Case: TypeAlias = "tuple[list[Any], list[tuple[Values, Values]]]"
 
 @dataclass(frozen=True)
 class Subject:
-    """A kernel; `name` is the name of its entry and of its file, `case` makes new arguments."""
+    """A kernel for fault injection; `name` is the name of its entry and file, `case` makes new arguments."""
 
     name: str
     case: Callable[[], Case]
@@ -43,17 +43,17 @@ class Subject:
 
     @cached_property
     def text(self) -> str:
-        """The PTX text."""
+        """PTX text of the kernel."""
         return (FOLDER / f"{self.name}.ptx").read_text(encoding="utf-8")
 
     @cached_property
     def module(self) -> Module:
-        """The syntax tree."""
+        """Syntax tree of the kernel's module."""
         return parse(self.text)
 
     @cached_property
     def marks(self) -> dict[str, int]:
-        """Line numbers of the marks, from 1, by name."""
+        """Line numbers (from 1) of the marks `// @name`, by name."""
         return {name: i for i, line in enumerate(self.text.splitlines(), 1) for name in _MARK.findall(line)}
 
     def run(self, module: Module | None = None, **options: Any) -> Result:
@@ -69,7 +69,7 @@ class Subject:
 
 
 def words(*shape: int) -> NDArray[np.uint32]:
-    """Return random words; the same in every call."""
+    """Return an array of random words, equal in every call."""
     return np.random.default_rng(7).integers(0, 1 << 16, shape).astype(np.uint32)
 
 
@@ -87,7 +87,7 @@ def _output(array: Values) -> Uninitialized:
 
 
 def _factor(*shape: int) -> tuple[NDArray[np.uint16], NDArray[np.float64]]:
-    """Return small whole numbers as bf16 bits, and as float64."""
+    """Return a matrix of small whole numbers, as bf16 bits and as float64."""
     values = np.random.default_rng(len(shape) + shape[-1]).integers(-4, 5, shape).astype(np.float32)
     return (values.view(np.uint32) >> np.uint32(16)).astype(np.uint16), values.astype(np.float64)
 
@@ -101,7 +101,7 @@ def _of_warpgroup(product: NDArray[np.float64]) -> NDArray[np.float32]:
 
 
 def _folded(rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return the result of `sum = 3 * sum + row` over the rows."""
+    """Return the result of `sum = 3 * sum + row` over the rows of a matrix."""
     total: NDArray[np.uint32] = np.zeros_like(rows[0])
     for row in rows:
         total = total * np.uint32(3) + row
@@ -111,7 +111,7 @@ def _folded(rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
 def _tile_pipeline() -> Case:
     x = words(8, 320).astype(np.float32)
     out = np.zeros(64, np.float32)
-    boxes = x.reshape(2, 4, 5, 16, 4)  # upper and lower half, rows, steps, threads of a row, words of a thread
+    boxes = x.reshape(2, 4, 5, 16, 4)  # [half, row, step, thread of the row, word of the thread]
     return [out, _described(x, (8, 64))], [(out, boxes.sum((0, 2, 4)).reshape(64))]
 
 
@@ -192,7 +192,7 @@ def _matrices() -> Case:
     out, rows = np.zeros((2, 32, 4), np.float32), np.zeros((4, 8, 8), np.float16)
     dense = np.concatenate([tile[0], tile[1]]).astype(np.float64)  # operand A: 16 rows, 8 stored columns
     columns = [0, 1, 4, 5, 8, 9, 12, 13]
-    factor = np.concatenate([tile[0], tile[1]]).astype(np.float64)  # 16 x 8: loaded with .trans
+    factor = np.concatenate([tile[0], tile[1]]).astype(np.float64)  # operand B, 16 x 8, loaded with .trans
     product = dense @ factor[columns]
     lane = np.arange(32)
     row, column = lane // 4, lane % 4 * 2
@@ -233,7 +233,7 @@ def _warpgroup_pipeline() -> Case:
     (a, left), (b, right) = _factor(64, 256), _factor(8, 256)
     out = np.zeros((128, 4), np.float32)
     expected = _of_warpgroup(left @ right.T)
-    expected[:, 0] += 1  # initial value of each thread's first accumulator
+    expected[:, 0] += 1  # each thread's first accumulator starts at 1
     return [_described(a, (64, 64), "128B"), _described(b, (8, 64), "128B"), out], [(out, expected)]
 
 
@@ -252,7 +252,7 @@ def _tensor_pair() -> Case:
 
 
 def _cores(rows: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return rows of bytes as core matrices (8 rows x 16 bytes); those of the same rows are consecutive."""
+    """Return rows of bytes as core matrices (8 rows x 16 bytes); core matrices of the same rows are consecutive."""
     return rows.reshape(len(rows) // 8, 8, -1, 16).swapaxes(1, 2).reshape(-1)
 
 
@@ -266,7 +266,7 @@ def _scaled_factor(rows: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDA
 
 
 def _scale_words(scales: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return four scale factors per row, of up to 128 rows, as 32 lines of 16 bytes; rows 32 apart share a line."""
+    """Return scale factors, four per row of up to 128 rows, as 32 lines of 16 bytes; rows 32 apart share a line."""
     words = np.zeros((128, 4), np.uint8)
     words[: len(scales)] = scales
     return words.reshape(4, 32, 4).swapaxes(0, 1).reshape(32, 16)
@@ -306,7 +306,7 @@ def _tensor_turns() -> Case:
 
 
 def _tensor_stationary() -> Case:
-    """Each warp's lanes hold a quarter of the columns; two of every three columns are nonzero."""
+    """Inputs: each warp's lanes hold a quarter of the columns; two of every three columns are nonzero."""
     (a, left), (b, right) = _factor(64, 16), (each[::-1] for each in _factor(64, 16))
     image = np.concatenate([_cores(each.view(np.uint8)) for each in (a, b)])
     right = right.reshape(4, 16, 16) * (np.arange(64).reshape(4, 16, 1) % 16 % 3 < 2)

@@ -17,7 +17,7 @@ Kind: TypeAlias = Literal["equivalent", "lenient", "gap"]
 
 @dataclass(frozen=True, slots=True)
 class Survivor:
-    """A kind of surviving mutant; without `subjects`, of every subject."""
+    """A row of surviving mutants: of `subjects`, or of every subject if empty."""
 
     kind: Kind
     operator: str
@@ -26,7 +26,7 @@ class Survivor:
     subjects: tuple[str, ...] = ()
 
     def speaks_of(self, subject: str, mutant: Mutant) -> bool:
-        """Return whether this row matches a mutant of a subject."""
+        """Return whether this row lists the surviving mutant of a subject."""
         here = not self.subjects or subject in self.subjects
         return here and mutant.operator.name == self.operator and mutant.before.startswith(self.code)
 
@@ -60,13 +60,13 @@ FEWER = "there are fewer clusters than iterations that a cluster may run"
 INITIALIZED = "fence.mbarrier_init precedes it"
 
 SURVIVORS = (
-    same("take another barrier", "bar.sync 0", "all threads use the other barrier"),
+    same("change a barrier number", "bar.sync 0", "all threads use the other barrier"),
     same("move a bound", "setp.eq.u32 %p0, %r1, 0", ANOTHER),
     same("move a bound", "setp.ne.u32 %p0, %r1, 0", ANOTHER, "tile_pipeline"),
     same("move a bound", "setp.eq.u32 %p6, %r4, 0", ANOTHER, "tile_pipeline"),
     same("move a bound", "setp.eq.u32 %p4, %r2, 0", ANOTHER, "copy_signal"),
     same("drop a group wait", "cp.async.wait_all", "the wait on the mbarrier covers all copies", "copy_signal"),
-    same("read without coherence", "ld.global", "the launch does not write the loaded memory"),
+    same("add .nc to a global load", "ld.global", "the launch does not write the loaded memory"),
     same("move a bound", "setp.ne.u32 %p2, %r3, 0", ANOTHER, "multicast"),
     same("move a bound", "setp.eq.u32 %p1, %r12, 0", ANOTHER, "cluster_words"),
     same("move a bound", "setp.ne.u32 %p1, %r1, 0", "thread 1 has the sum too", "last_block"),
@@ -83,18 +83,19 @@ SURVIVORS = (
     same("invert a guard", "@%p0 bra RECEIVE", TRADED, "flags"),
     same("invert a guard", "@%p1 bra SKIP", TRADED, "matrices"),
     same("drop a guard", "@%p0 cp.async.bulk.commit_group", "the groups of the other threads are empty"),
-    same("fence too late", "fence.proxy.async", "the thread that issues the copy has its own fence after the barrier"),
-    same("fence too late", "@%p0 fence.mbarrier_init", "still before the copy", "tile_transpose"),
-    same("fence too late", "@%p1 fence.proxy", "still before the copy", "edited_map"),
+    same("delay a fence", "fence.proxy.async", "the thread that issues the copy has its own fence after the barrier"),
+    same("delay a fence", "@%p0 fence.mbarrier_init", "still before the copy", "tile_transpose"),
+    same("delay a fence", "@%p1 fence.proxy", "still before the copy", "edited_map"),
     same("drop a barrier", "bar.sync 0", "thread 0 has all that it needs in a register", "last_block"),
     same("drop a cluster barrier", "barrier.cluster.arrive", "the last phase follows all uses", "cluster_messages"),
     same("relax a cluster arrival", "barrier.cluster.arrive", "as above", "cluster_messages"),
     same("drop a cluster wait", "barrier.cluster.wait", "as above", "cluster_messages"),
     same("relax a release", "barrier.cluster.arrive.release", INITIALIZED, "multicast", "taken_over"),
-    same("wait for reads only", "@%p0 cp.async.bulk.wait_group 0", "the end of the kernel waits for the rest"),
+    same("wait for source reads only", "@%p0 cp.async.bulk.wait_group 0", "the end of the kernel waits for the rest"),
     same("narrow a device scope", "@%p0 fence.proxy.tensormap", "both threads are in one CTA", "edited_map"),
     same("narrow a device scope", "@%p1 fence.proxy.tensormap", "both threads are in one CTA", "edited_map"),
-    same("stride otherwise", "wgmma.mma_async", "eight columns are one core matrix: the stride is unused"),
+    same("add 16 to the stride byte offset of a wgmma descriptor", "wgmma.mma_async",
+         "eight columns are one core matrix: the stride is unused"),
     same("drop a move", "mov.u32 %r20, %r5", "the first iteration does not use it", "warpgroup_pipeline"),
     same("narrow a cluster scope", "mbarrier.arrive.release.cluster", OVER, "cluster_messages"),
     same("narrow a cluster scope", "@%p5 mbarrier.arrive.release.cluster", OVER, "multicast"),
@@ -114,10 +115,10 @@ SURVIVORS = (
     same("move a bound", "setp.lt.u32 %p3, %r4, 13", "no CTA takes over so many", "launches"),
     same("flip a constant", "mov.u32 %r4, 0", "no CTA takes over so many", "launches"),
     same("invert a guard", "@!%p1 bra MULTIPLY", TRADED, "tensor_pipeline", "tensor_pair"),
-    same("fence too late", "@%p0 fence.mbarrier_init", "still before the barrier", "tensor_pipeline",
+    same("delay a fence", "@%p0 fence.mbarrier_init", "still before the barrier", "tensor_pipeline",
          "tensor_turns"),
-    same("fence too late", "@%p0 fence.mbarrier_init", "still before the request", "launches"),
-    same("fence too late", "@%p0 fence.proxy.async", "still before the barrier", "tensor_probabilities"),
+    same("delay a fence", "@%p0 fence.mbarrier_init", "still before the request", "launches"),
+    same("delay a fence", "@%p0 fence.proxy.async", "still before the barrier", "tensor_probabilities"),
     same("relax a release", "barrier.cluster.arrive.release", "fence.mbarrier_init, or all MMAs, precede it",
          "tensor_pair"),
     lenient("drop a tcgen05 fence", "tcgen05.fence::before", "preceding operations have been waited for", *TOGETHER),

@@ -19,15 +19,15 @@ PAGE = ROOT / "docs" / "injected-faults.md"
 COMMAND = "python -m tests.mutations"
 ABOUT = """\
 Each row is a fault that [`pyptx_sim.mutations`](mutations.md) injects into a correct kernel: the change, the changed
-line, the rule of the finding, and the lines that the finding must name. Every schedule finds the fault. A seeded
-schedule may find another effect of the fault first; then another seed gives the finding of the row. The kernels are in
-`tests/mutations/subjects/`, and their first lines are the descriptions below. The rules are explained in
-[findings](findings.md).
+line, the rule of the finding, and the lines that the finding must name. The checks find the fault under every
+schedule. Under some seeds they find another effect of the fault first; then another seed gives the listed finding. The
+kernels are in `tests/mutations/subjects/`, and their first lines are the descriptions below. [Findings](findings.md)
+explains the rules.
 """
 
 
 def page() -> str:
-    """Return the text of the page."""
+    """Return the text of `docs/injected-faults.md`."""
     return "\n".join(_lines()) + "\n"
 
 

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.scaled, pytest.mark.hopper, pytest.mark.blackwell]
 
 RACES = {"shared-race", "global-race", "lane-race"}
-NAMED = 8  # last seed that may name a fault
+NAMED = 8  # last schedule seed that is tried for the row's finding
 SCHEDULES: tuple[dict[str, Any], ...] = ({}, {"delay_async": True}, {"seed": 1}, {"seed": 2})
 ROWS = full(INJECTED, default=tuple({row.rule: row for row in INJECTED}.values()))  # by default one fault per rule
 
 
 def runs(things: Iterable[object]) -> list[ParameterSet]:
-    """Return each item with every schedule; by default with one schedule, in rotation."""
+    """Return each subject or fault with every schedule; by default with one schedule each, in rotation."""
     return [
         pytest.param(thing, schedule, id=f"{thing}-{schedule or 'in order'}")
         for number, thing in enumerate(things)
@@ -42,7 +42,7 @@ def runs(things: Iterable[object]) -> list[ParameterSet]:
 
 
 def injected(row: Injected) -> Mutant:
-    """Return the mutant of a row."""
+    """Return the mutant that a row describes."""
     subject = SUBJECTS[row.subject]
     (operator,) = (operator for operator in mutations() if operator.name == row.operator)
     found = [mutant for mutant in mutants(subject.module, (operator,)) if mutant.line == subject.marks[row.at]]
@@ -64,7 +64,7 @@ def test_a_subject_assembles(name: str) -> None:
 
 @pytest.mark.parametrize(("row", "schedule"), runs(ROWS))
 def test_a_injected_fault_is_found_and_named(row: Injected, schedule: dict[str, Any]) -> None:
-    """A schedule must report a finding; with a seed, the row's finding must occur with that seed or a later one."""
+    """Each schedule gives some finding; with seeds, the row's finding occurs with the seed or a later one."""
     subject, module = SUBJECTS[row.subject], injected(row).module
     found = subject.run(module, **schedule).findings
     assert found

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.scaled, pytest.mark.hopper, pytest.mark.blackwell, pytest.mark.no_cover]
 
 TRIED = full(list(KERNELS), default=["ampere/transpose"])
-STEPS = 60_000  # basic blocks per run; endless loops exceed this limit
+STEPS = 60_000  # limit of basic blocks per run, which endless loops exceed
 ENDLESS = "step limit of"
 SCHEDULES: tuple[dict[str, Any], ...] = ({}, {"delay_async": True}, {"seed": 1}, {"seed": 2})
 
 
 def trial(subject: Case, module: Module) -> SimulationResult:
-    """Run a module under each schedule, up to the first finding."""
+    """Run a mutant under each schedule, up to the first finding; return the outcome."""
     for schedule in SCHEDULES[:-1]:
         result = subject.run(module, step_limit=STEPS, **schedule)
         if result.findings:
@@ -61,7 +61,7 @@ def mutants_of(name: str) -> list[Mutant]:
 
 
 def kernels_of(pattern: str) -> list[str]:
-    """Return the kernel names that match a pattern."""
+    """Return the names of the kernels that match a pattern."""
     return [name for name in KERNELS if fnmatchcase(name, pattern)]
 
 

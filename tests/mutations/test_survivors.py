@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.scaled, pytest.mark.hopper, pytest.mark.blackwell]
 
 TRIED = full(list(SUBJECTS), default=["cluster_exchange"])
-STEPS = 60_000  # basic blocks per run; endless loops exceed this limit
+STEPS = 60_000  # limit of basic blocks per run, which endless loops exceed
 
 
 def tried(subject: Subject, module: Module) -> Result:
-    """Run a module under each schedule, up to the first finding."""
+    """Run a mutant under each schedule, up to the first finding; return the outcome."""
     schedules: tuple[dict[str, Any], ...] = ({}, {"delay_async": True}, {"seed": 1}, {"seed": 2})
     for schedule in schedules[:-1]:
         result = subject.run(module, step_limit=STEPS, **schedule)

@@ -36,14 +36,14 @@ VERSIONS = (
 
 @dataclass(frozen=True, slots=True)
 class HandWritten:
-    """Instruction, its first version (None if ptxas rejects it), and targets that cover all that accept it."""
+    """Instruction, its first PTX version (None if ptxas rejects it), and targets that cover all accepting targets."""
 
     text: str
     since: tuple[int, int] | None = None
     targets: tuple[str, ...] = ()
 
     def is_for(self, target: str, version: tuple[int, int]) -> bool:
-        """Return whether ptxas accepts the instruction for a target and version."""
+        """Return whether ptxas accepts the instruction for a target and PTX version."""
         if self.since is None or version < self.since:
             return False
         return any(includes(target, need) for need in self.targets)
@@ -68,7 +68,7 @@ def read(path: Path) -> tuple[HandWritten, ...]:
 
 
 def ask(tool: Tool, texts: Sequence[str]) -> tuple[HandWritten, ...]:
-    """Check each instruction for every target, and for every version on the oldest target that accepts it."""
+    """Check each instruction with ptxas for every target, and for every PTX version on the oldest accepting target."""
     homes: dict[str, list[str]] = {text: [] for text in texts}
     for target in targets_of(tool.newest_ptx):
         for text in taken(Assembler(tool, target.name, tool.newest_ptx), texts):
@@ -78,13 +78,13 @@ def ask(tool: Tool, texts: Sequence[str]) -> tuple[HandWritten, ...]:
 
 
 def taken(assembler: Assembler, texts: Sequence[str]) -> list[str]:
-    """Return the instructions that ptxas accepts; it performs some checks only if a file has no other errors."""
+    """Return the instructions that ptxas accepts; ptxas performs some checks only if a file has no other errors."""
     found: list[str] = []
     pending = [text for text, complaint in assembler.verdicts(texts).items() if complaint is None]
     while pending:
         verdicts = assembler.verdicts(pending)
         first = next((index for index, text in enumerate(pending) if verdicts[text] is not None), len(pending))
-        found += pending[:first]  # ptxas stops at the first fault, which may be that of another line
+        found += pending[:first]  # ptxas stops at the first fault, maybe in another line
         found += [text for text in pending[first : first + 1] if assembler.alone(text) is None]
         pending = pending[first + 1 :]
     return found
@@ -103,7 +103,7 @@ def _first_versions(tool: Tool, homes: dict[str, list[str]]) -> dict[str, tuple[
 
 
 def _cover(tool: Tool, names: list[str]) -> tuple[str, ...]:
-    """Return the fewest targets that cover exactly these."""
+    """Return the fewest targets that cover exactly the targets in `found`."""
     every = [target.name for target in targets_of(tool.newest_ptx)]
     covered = {name: {other for other in every if includes(other, name)} for name in names}
     whole = {name: others for name, others in covered.items() if others <= set(names)}

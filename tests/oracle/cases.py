@@ -40,7 +40,7 @@ SELECTORS = ("x", "w", "r", "b0", "h1", "q")
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """Valid form of a row, to be broken by random choices from `chance`."""
+    """Valid form of a table row, and the random generator that chooses how to break it."""
 
     row: InstructionRow
     node: Instruction
@@ -49,7 +49,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Instruction to check, the row that it was made from, and its class of fault."""
+    """Instruction to check, its row of the instruction table, and its class of fault."""
 
     text: str
     row: InstructionRow
@@ -57,7 +57,7 @@ class Case:
 
 
 def broken(row: InstructionRow, form: str, chance: random.Random) -> Iterator[Case]:
-    """Yield `form` with one change, for every kind of change; ptxas and table must agree on each."""
+    """Yield `form` with one change, for every kind of change; ptxas and table must agree on every result."""
     node = parse_instruction(form)
     for fault, change in CHANGES.items():
         for text in dict.fromkeys(change(Form(row, node, chance))):
@@ -75,7 +75,7 @@ def _operands(node: Instruction) -> list[str]:
 
 
 def _modifiers(form: Form) -> Iterator[str]:
-    """Add a modifier of the opcode's other forms, or replace one by it."""
+    """Add a modifier of the opcode's other forms, or replace a modifier by it."""
     known = sorted({word for pattern in _siblings(form.row) for item in pattern.items for word in item.words} - TYPES)
     first, *others = form.node.opcode
     for word in form.chance.sample(known, min(6, len(known))):
@@ -139,7 +139,7 @@ def _operand_kinds(form: Form) -> Iterator[str]:
 
 
 def _addresses(form: Form) -> Iterator[str]:
-    """Use a constant or a 32-bit register as an address."""
+    """Replace an address operand by a constant address or one in another register."""
     operands = _operands(form.node)
     for i, operand in enumerate(form.node.operands):
         if isinstance(operand, Address):
@@ -168,7 +168,7 @@ def _vector_lengths(form: Form) -> Iterator[str]:
 
 
 def _immediates(form: Form) -> Iterator[str]:
-    """Use constants just outside their range, and far outside."""
+    """Replace constant operands by constants just outside their range, and far outside."""
     pattern = compile_row(form.row)
     filled = match_modifiers(pattern, form.node.opcode[1:]) or {}
     places = [place for place in pattern.places if place.stands(filled)][: len(form.node.operands)]

@@ -27,30 +27,30 @@ BASES = ("[0]", "[4096]", "[%r1]", "[%rd1]", "[%f1]", "[1.5]", "[%r1+4]")
 
 
 def deleted(lines: list[str], chance: random.Random, places: list[int]) -> None:
-    """Remove a line."""
+    """Remove a random line."""
     del lines[chance.choice(places)]
 
 
 def doubled(lines: list[str], chance: random.Random, places: list[int]) -> None:
-    """Repeat a line."""
+    """Repeat a random line."""
     i = chance.choice(places)
     lines.insert(i, lines[i])
 
 
 def moved(lines: list[str], chance: random.Random, places: list[int]) -> None:
-    """Move a line."""
+    """Move a random line to another position."""
     line = lines.pop(chance.choice(places))
     lines.insert(chance.choice(places[:-1]), line)
 
 
 def exchanged(lines: list[str], chance: random.Random, places: list[int]) -> None:
-    """Exchange two lines."""
+    """Exchange two random lines."""
     i, k = chance.choice(places), chance.choice(places)
     lines[i], lines[k] = lines[k], lines[i]
 
 
 def renamed(lines: list[str], chance: random.Random, places: list[int]) -> None:
-    """Replace a name in a line by a name of another line."""
+    """Replace a name in a random line by a name of another line."""
     i, k = chance.choice(places), chance.choice(places)
     mine, others = NAME.findall(lines[i]), NAME.findall(lines[k])
     if mine and others:
@@ -58,7 +58,7 @@ def renamed(lines: list[str], chance: random.Random, places: list[int]) -> None:
 
 
 def less(lines: list[str], chance: random.Random, places: list[int]) -> None:
-    """Drop the last operand of an instruction."""
+    """Drop the last operand of a random instruction."""
     i = chance.choice(places)
     lines[i] = re.sub(r",[^,;{}\[\]()]*;", ";", lines[i], count=1)
 

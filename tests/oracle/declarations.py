@@ -53,7 +53,7 @@ MODULES: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """Snippet of one kind, and whether each release accepts its module; line breaks are escaped."""
+    """Snippet of one kind, and whether each ptxas release accepts the module around it; line breaks are escaped."""
 
     kind: str
     snippet: str
@@ -65,12 +65,12 @@ class Declared:
         return MODULES[self.kind].replace("@", self.snippet.replace("\\n", "\n"), 1)
 
     def __str__(self) -> str:
-        """Return the line for the file: verdicts and snippet."""
+        """Return the snippet's line in the file: verdicts and snippet."""
         return f"{''.join('+' if taken else '-' for taken in self.taken)}\t{self.snippet}"
 
 
 def read(path: Path) -> tuple[Declared, ...]:
-    """Return the snippets of a file."""
+    """Return the snippets of a file of `declared/`, with their verdicts."""
     found: list[Declared] = []
     for line in path.read_text(encoding="utf-8").splitlines():
         signs, tab, snippet = line.partition("\t")
@@ -81,7 +81,7 @@ def read(path: Path) -> tuple[Declared, ...]:
 
 
 def complaint(text: str) -> str | None:
-    """Return the first error of the check, or None."""
+    """Return the first error of `pyptx check` about a module, or None."""
     return next((f"{one.code}: {one.message}" for one in check_text(text) if one.is_error), None)
 
 
@@ -93,7 +93,7 @@ def is_taken(tool: Tool, text: str, target: str = "sm_90a") -> bool:
 
 
 def ask(tools: Iterable[Tool], cases: Iterable[Declared]) -> list[Declared]:
-    """Return the cases with the verdict of each ptxas."""
+    """Return the cases with the verdict of each ptxas in place of the old verdicts."""
     tools = tuple(tools)
 
     def asked(case: Declared) -> Declared:

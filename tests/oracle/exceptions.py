@@ -41,7 +41,7 @@ def _reasons(name: str) -> list[str]:
 
 
 def written(page: str) -> str:
-    """Return the page with an up-to-date section."""
+    """Return the page with up-to-date lists between its two markers."""
     before, _, rest = page.partition(BEGIN)
     return before + section() + rest.partition(END)[2].removeprefix("\n")
 

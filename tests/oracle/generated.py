@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 TARGET, VERSION = "sm_90a", (9, 0)
 STATEMENTS, SECTIONS = 2000, 600
-AT_ONCE = 200  # statements per file: ptxas stops at a syntax error, and the remaining statements are checked again
+AT_ONCE = 200  # statements per file; ptxas stops at a syntax error, then the rest is checked in another file
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +52,12 @@ class Case:
 
     @property
     def differs(self) -> bool:
-        """Whether only one of the check and ptxas accepts it."""
+        """Whether only one of `pyptx check` and ptxas accepts the case."""
         return (self.ours is None) != (self.theirs is None)
 
     @property
     def listed(self) -> bool:
-        """Whether a reviewed list has the difference."""
+        """Whether a reviewed list explains the difference."""
         line = f"{self.text} | {self.ours or ''} | {self.theirs or ''}"
         own = known_generated.LAXER if self.ours is None else known_generated.STRICTER
         of_statements = laxer() if self.ours is None else stricter()
@@ -65,7 +65,7 @@ class Case:
         return any(re.search(pattern, line) for pattern in patterns)
 
     def __str__(self) -> str:
-        """Show the text and both verdicts."""
+        """Return the text of the case and both verdicts."""
         return f"{self.kind}: {self.text}\n  check: {self.ours}\n  ptxas: {self.theirs}"
 
 
@@ -95,7 +95,7 @@ def of_modules(tool: Tool, kind: str, texts: Sequence[str]) -> list[Case]:
 
 
 def refusal(tool: Tool, text: str) -> str | None:
-    """Return the error of ptxas about a module, or None."""
+    """Return the first error of ptxas about a module, or None."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "m.ptx").write_text(text, encoding="utf-8")
         outcome = run(tool, [f"-arch={TARGET}", "-O0", "m.ptx", "-o", "m.o"], Path(folder))
@@ -117,7 +117,7 @@ def judged(tool: Tool, seed: int, *, share: int = 1) -> list[Case]:
 
 
 def table(cases: Iterable[Case]) -> str:
-    """Return the counts by kind as text."""
+    """Return the counts of cases by kind as text."""
     counts = Counter((case.kind, _outcome(case)) for case in cases)
     columns = ("accepted", "refused", "listed", "open")
     lines = [f"{'kind':10} " + " ".join(f"{name:>9}" for name in columns)]
@@ -135,7 +135,7 @@ def _outcome(case: Case) -> str:
 
 
 def main() -> int:
-    """Run the comparison, print the table and the differences, and return the exit status."""
+    """Compare check and ptxas, print the counts and the differences, and return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--ptxas", nargs="*", type=Path, default=[])
     parser.add_argument("--seed", type=int, default=0)

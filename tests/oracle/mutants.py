@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 CORPUS = Path(__file__).resolve().parents[2] / "corpus"
-MOST_BYTES = 12_000  # size limit of a module to be changed
+MOST_BYTES = 12_000  # maximum bytes of a module to be changed
 FEWEST_LINES = 6
 PROCESSES = 2
 AGREE, MISS, ALONE, LISTED = "agree", "miss", "stricter", "listed"
@@ -56,7 +56,7 @@ class Mutant:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Results of check and ptxas for a mutant: `outcome` is one of four words, `said` the first message of either."""
+    """Results of check and ptxas for a mutant: `outcome` is one of four words, `said` the first error message."""
 
     mutant: Mutant
     tool: Tool
@@ -115,7 +115,7 @@ def complaints(tool: Tool, mutant: Mutant) -> list[str]:
 
 
 def judge(tool: Tool, mutant: Mutant) -> Verdict:
-    """Compare check and ptxas on one mutant."""
+    """Return the results of check and ptxas for one mutant."""
     ours = [f"{one.code}: {one.message} (line {one.line})" for one in check_text(mutant.text) if one.is_error]
     theirs = complaints(tool, mutant)
     if bool(ours) == bool(theirs):
@@ -135,7 +135,7 @@ def judge_all(tools: Sequence[Tool], seed: int, count: int) -> list[Verdict]:
 
 
 def table(verdicts: Sequence[Verdict]) -> str:
-    """Return the counts by kind as text."""
+    """Return the counts of mutants by kind of change as text."""
     counts = Counter((verdict.mutant.kind, verdict.outcome) for verdict in verdicts)
     lines = [f"{'change':24} {AGREE:>8} {LISTED:>8} {MISS:>8} {ALONE:>8}"]
     for kind in (*CHANGES, "all"):
@@ -148,7 +148,7 @@ def table(verdicts: Sequence[Verdict]) -> str:
 
 
 def main() -> int:
-    """Run the comparison, print the table and the differences, and return the exit status."""
+    """Compare check and ptxas, print the counts and the differences, and return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--ptxas", nargs="*", type=Path, default=[])
     parser.add_argument("--count", type=int, default=2000)

@@ -34,7 +34,7 @@ _BINARY = ("+", "-", "*", "/", "%", "<<", ">>", "<", "==", "!=", "&", "|", "^", 
 
 
 def statements(seed: int, count: int) -> tuple[str, ...]:
-    """Return `count` distinct statements."""
+    """Return `count` distinct random statements."""
     return tuple(_different(random.Random(seed), count))
 
 

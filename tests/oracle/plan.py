@@ -1,4 +1,4 @@
-"""Choice of the cases that are checked for each target and version."""
+"""Choice of the oracle's cases that ptxas checks for each target and PTX version."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def plan(
         if not homes:
             continue
         cases = list(cases_of(row, chance, valid=valid, broken_each=broken))
-        # The last target that has the row gets all cases; the first and a random one get a third each, because
+        # The last target that has the row gets all cases; the first target and a random one get a third each, because
         # modifiers have their own requirements.
         for home, share in zip(dict.fromkeys((homes[0], homes[-1], chance.choice(homes))), (0, 1, 2), strict=False):
             at_home.setdefault(home, []).extend(cases if share == 1 or len(homes) == 1 else cases[share::3])

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyptx_ir.toolchain.finder import Tool
     from pyptx_ir.toolchain.runner import Outcome
 
-AT_ONCE = 3000  # instructions per file
+AT_ONCE = 3000  # maximum number of instructions per file
 PROCESSES = 2
 
 # Symbols that instructions may use besides registers. Every form of `pyptx_ir.isa.forms` uses only these.
@@ -49,7 +49,7 @@ LISTS = "branches: .branchtargets done; prototype: .callprototype _ (); callees:
 
 @dataclass(frozen=True, slots=True)
 class Assembler:
-    """A ptxas for modules of one target and version; with `code`, it also generates (unoptimized) code.
+    """A ptxas for modules of one target and PTX version; with `code`, it also generates (unoptimized) code.
 
     With `independent`, textures and samplers are separate variables (`.target …, texmode_independent`).
     """
@@ -96,14 +96,14 @@ class Assembler:
         found |= {pending[line]: message for line, message in errors.items() if line < len(pending)}
         if len(pending) in lines:
             return found
-        if errors:  # errors that stop ptxas before it checks addresses
+        if errors:  # these errors stop ptxas before it checks address widths
             return found | self._narrow([text for line, text in enumerate(pending) if line not in errors])
         middle = len(pending) // 2
         return self._narrow(pending[:middle]) | self._narrow(pending[middle:]) if len(pending) > 1 else found
 
     def _part(self, pending: list[str]) -> dict[str, str | None]:
         verdicts: dict[str, str | None] = {}
-        parsed: list[str] = []  # before a syntax error: parsed, but not resolved
+        parsed: list[str] = []  # before a syntax error: parsed, not checked further
         while pending:
             outcome = self._ask(pending)
             if outcome.signal:
@@ -125,7 +125,7 @@ class Assembler:
         return verdicts | self._part(parsed) if parsed else verdicts
 
     def _guilty(self, pending: list[str], fatal: int) -> int:
-        """Return the index of the instruction with the syntax error; an open brace is reported on the next line."""
+        """Return the index of the instruction with a syntax error; ptxas reports an open brace on the next line."""
         if fatal >= len(pending):
             return len(pending) - 1
         return fatal - 1 if fatal and self.alone(pending[fatal]) is None else fatal

@@ -43,7 +43,7 @@ SYMBOLS: dict[str, str] = {
 
 
 def declared(name: str) -> str | None:
-    """Return the type or state space of a name in a form."""
+    """Return the type or state space of a symbol in a form, with its meaning."""
     return None if name in special_registers() else SYMBOLS.get(name) or register_type(name)
 
 
@@ -52,7 +52,7 @@ parsed = functools.lru_cache(maxsize=20_000)(parse_instruction)
 
 
 def opinion(text: str, target: str, version: tuple[int, int]) -> str | None:
-    """Return the table's complaint about an instruction, or None."""
+    """Return the instruction table's error message about an instruction, or None."""
     verdict = verdict_on(parsed(text), declared, target, version)
     return None if verdict is None else f"{verdict.code}: {verdict.message}"
 
@@ -75,7 +75,7 @@ class Difference:
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of one cell: accepted by both, rejected by both, and the differences."""
+    """Counts of one cell of the confusion matrix: accepted by both, rejected by both, and the differences."""
 
     accepted: int = 0
     refused: int = 0
@@ -88,7 +88,7 @@ class Tally:
 
     @property
     def total(self) -> int:
-        """Return the number of cases, without cases that a list explains."""
+        """Return the number of cases, without differences that a list explains."""
         return self.accepted + self.refused + len(self.unexplained)
 
 
@@ -146,7 +146,7 @@ class Report:
         return "\n".join(lines)
 
     def agreement(self, fault: str | None = None) -> float:
-        """Return the share of agreeing cases of a class (or of all classes), without cases that a list explains."""
+        """Return the share of agreeing cases in a class (or all classes), without differences that a list explains."""
         cells = [cell for (_, name), cell in self.cells.items() if fault in (None, name)]
         return 1 - sum(len(cell.unexplained) for cell in cells) / max(1, sum(cell.total for cell in cells))
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.no_cover
 
 EVERYTHING = os.environ.get("PYPTX_ORACLE") == "all"
-SHARE, TARGETS_SHARE = (1, 1) if EVERYTHING else (6, 3)  # one of this many forms, one of this many targets
+SHARE, TARGETS_SHARE = (1, 1) if EVERYTHING else (6, 3)  # tested: one of this many forms, one of this many targets
 PATHS = sorted(FOLDER.glob("*.tsv"))
 ASKED = ("sm_80", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_120a")
 RICHEST = ("sm_90a", "sm_100a", "sm_107a", "sm_120a")
@@ -37,14 +37,14 @@ forms_of = cache(read)
 
 
 def differences(form: HandWritten, turn: int) -> list[str]:
-    """Return the differences between the table and the file, without reviewed ones.
+    """Return the unreviewed differences between the table and a form's recorded results.
 
     `turn` selects the share of the targets.
     """
     targets = [target.name for target in targets_of(NEWEST)] if form.since else RICHEST
     places = [(target, NEWEST) for target in targets[turn % TARGETS_SHARE :: TARGETS_SHARE]]
     if form.since is not None:
-        # Versions around the first one, on a target that is old enough.
+        # PTX versions around the form's first one, on a target that those versions know.
         before = max((version for version in VERSIONS if version < form.since), default=form.since)
         old = [target for target in targets if find_target(target).since <= before and form.is_for(target, NEWEST)]
         places += [(target, version) for target in old[:1] for version in (before, form.since)]
@@ -57,7 +57,7 @@ def differences(form: HandWritten, turn: int) -> list[str]:
 
 
 def listed(line: str, patterns: Iterable[str]) -> bool:
-    """Return whether a reviewed list has a difference."""
+    """Return whether a reviewed list explains a difference."""
     return any(re.search(pattern, line) for pattern in patterns)
 
 

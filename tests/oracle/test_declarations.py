@@ -40,7 +40,7 @@ def differences(path: Path) -> tuple[str, ...]:
 
 
 def reasons(line: str) -> dict[str, str]:
-    """Return the list that may contain a difference."""
+    """Return the reviewed list that may explain a difference: `STRICTER` or `LAXER`."""
     return LAXER if line.endswith("| ") else STRICTER
 
 
@@ -70,7 +70,7 @@ def test_the_cases_are_many_and_of_every_kind() -> None:
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 def test_what_stands_in_the_files_is_what_ptxas_says(path: Path) -> None:
     ptxas = find_tool("ptxas")
-    # A ptxas that is neither of the two releases is run on the cases on which they agree.
+    # A third ptxas release is run on the cases on which the two releases agree.
     release = RELEASES.index(ptxas.release) if ptxas.release in RELEASES else None
     share = [case for case in cases_of(path)[::SHARE] if release is not None or len(set(case.taken)) == 1]
     wrong = [

@@ -15,7 +15,7 @@ from .report import opinion
 
 pytestmark = [pytest.mark.no_cover, pytest.mark.ptxas]
 
-# A texture with its own sampler, or a register for the texture.
+# Operand list of a form: a texture (or a register), which gets a separate sampler.
 TEXTURES = re.compile(r"\[(?:tex0|%u64_1), ")
 QUERIES = (
     *(f"txq.{query}.b32 %b32_1, [smp0];" for query in ("filter_mode", "addr_mode_0", "force_unnormalized_coords")),
@@ -26,7 +26,7 @@ QUERIES = (
 
 
 def sampled() -> list[str]:
-    """Return the handwritten texture fetches and gathers, with a separate sampler."""
+    """Return the handwritten texture fetches and gathers, with a separate sampler operand."""
     texts = [form.text for form in read(FOLDER / "textures.tsv") if form.text.startswith(("tex.", "tld4."))]
     return [TEXTURES.sub("[tex0, smp0, ", text) for text in texts]
 

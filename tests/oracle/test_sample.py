@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.no_cover, pytest.mark.ptxas]
 def test_table_and_ptxas_agree_but_for_the_reviewed_list() -> None:
     report = Report()
     known = chapters()
-    share = set(sorted(known)[::20])  # rows of every chapter
+    share = set(sorted(known)[::20])  # every 20th row of the table
     for assembler, cases in plan(find_tool("ptxas"), share, random.Random(1), valid=6, broken=1):
         report.ask(assembler, known, cases)
     assert sum(cell.accepted for cell in report.cells.values()) > 1200
@@ -48,7 +48,7 @@ def test_ptxas_takes_every_target_with_its_default_version() -> None:
 
 
 def test_ptxas_knows_no_target_before_its_version() -> None:
-    # sm_88: since PTX 9.0 in the manual, since PTX 7.4 in ptxas 13.0.
+    # sm_88 exists since PTX 9.0 in the manual, since PTX 7.4 in ptxas 13.0.
     for target in TARGETS:
         if target.number < 75 or target.until or target.since > (9, 0) or target.name == "sm_88":
             continue

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.no_cover, pytest.mark.ptxas]
 
 WRITTEN = row("written", manual="examples and wrappers")
-SHARE = 1 if os.environ.get("PYPTX_ORACLE") == "all" else 8  # one of this many targets
+SHARE = 1 if os.environ.get("PYPTX_ORACLE") == "all" else 8  # one of this many targets is tested
 SIZES = {"B": 64, "N": 4096, "M": 4096, "F": 4096}
 
 

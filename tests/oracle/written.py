@@ -30,7 +30,7 @@ _NAME = re.compile(r"[%$_A-Za-z][\w$%]*")
 
 
 def forms_in(text: str) -> Iterator[str]:
-    """Yield every instruction of a module, without its guard, and with the names of forms."""
+    """Yield every instruction of a module without its guard, with registers and symbols named as in forms."""
     module = parse(text)
     shared = _variables(module.body)
     for function in module.body:
@@ -40,7 +40,7 @@ def forms_in(text: str) -> Iterator[str]:
 
 
 def _names(function: Function) -> dict[str, str]:
-    """Return the name in forms for each register and symbol; registers are named by their types."""
+    """Return each register's and symbol's name in forms; registers are named by their types."""
     names = {parameter.name: "pp" for parameter in function.parameters or ()}
     for node in walk(function.body) if function.body else ():
         match node:
@@ -99,7 +99,7 @@ def written_by_wrappers(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def loaded(path: Path) -> ModuleType:
-    """Import a file of another test folder, which may import its neighbors."""
+    """Import a file of another test folder, which may import other files of the folder."""
     folder = ModuleType(f"written_{path.parent.parent.name}".replace("-", "_"))
     folder.__path__ = [str(path.parent)]
     sys.modules[folder.__name__] = folder
@@ -107,7 +107,7 @@ def loaded(path: Path) -> ModuleType:
     assert specification is not None
     assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)
-    sys.modules[specification.name] = module  # dataclasses look the module up there
+    sys.modules[specification.name] = module  # dataclasses look the module up in `sys.modules`
     specification.loader.exec_module(module)
     return module
 

@@ -1,4 +1,4 @@
-"""Scripts run in a fresh interpreter with acme_arch."""
+"""Fixtures that run scripts in a new interpreter with acme_arch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Run(Protocol):
     """Runner of a script in a fresh interpreter with acme_arch; returns its standard output."""
 
     def __call__(self, script: str, **environment: str) -> str:
-        """Add `environment` to the current variables; raise AssertionError with the error output if it fails."""
+        """Run `script` with `environment` added to the variables; raise AssertionError with stderr if it fails."""
         ...
 
 
@@ -34,7 +34,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run(site: Path, tmp_path: Path) -> Run:
-    """Return the runner; a test may add modules to `tmp_path`."""
+    """Return a runner of scripts, which may import modules that a test writes to `tmp_path`."""
     return runner(site, tmp_path)
 
 

@@ -308,7 +308,7 @@ def test_a_rule_of_check_whose_code_has_no_row_is_refused(run: Run, tmp_path: Pa
         PYPTX_PLUGINS="other",
     )
     assert "PluginError unknown code 'nonesuch' in the pyptx check rule 'other.rule'" in printed
-    assert "help: provide its row with the hook pyptx_check_codes" in printed
+    assert "help: provide a row for the code with the hook pyptx_check_codes" in printed
 
 
 SLICES = """
@@ -403,7 +403,7 @@ entry = BundleEntry("lengthen", "lengthen", {"N": 32}, special, b"", None)
 print(launch_functions(interface_of("lengthen", signature_of(lengthen.declaration, special), [entry]), [0]))
 """
     printed = run(f"SLOTS = 'value'{SLICES}{script}")
-    assert "parameters[2].descriptor.acme_slice.length is 0: it must be 1 to 4294967296" in printed
+    assert "parameters[2].descriptor.acme_slice.length is 0: expected 1 to 4294967296" in printed
     assert "check_address(0, values.X, 16)" in printed
     lines = [line.strip() for line in printed.splitlines()]
     assert lines.index("X_slice_words[0] = values.X;") + 1 == lines.index("X_slice_words[1] = 128;")
@@ -437,7 +437,7 @@ for remark in ("acme.frob is deprecated and blends nothing, line 3", "acme.grok 
 """
     first, second = run(script).splitlines()
     assert first == "write acme.blend, and wait for it"
-    assert second == "use the form named by the advisory or the reference page"
+    assert second == "use the replacement named by ptxas or by the instruction's reference page"
 
 
 def test_its_launch_attribute_reaches_the_driver(run: Run) -> None:

@@ -109,7 +109,7 @@ DONE:
 FREE = "acme.free.b32 %r2;\nacme.free.b32 %r3;\nacme.free.b32 %r4;\n"
 END = "ret;\n}\n"
 KERNEL = HEAD + PUT + FENCE + MEET + BLEND + WAIT + MEET + GET + FREE + END
-# The same, with completion signaled to an mbarrier.
+# The same multiplication, with completion signaled to an mbarrier.
 TOLD = KERNEL.replace(
     WAIT,
     """@%p2 mbarrier.init.shared.b64 [bar], 1;
@@ -200,7 +200,7 @@ ALONE = [
 
 @pytest.fixture(scope="module")
 def found(run_once: Run) -> FindingsOfKernels:
-    """Return the rules of the findings in kernels, by kernel text and options of the run."""
+    """Return the rules of the findings in each kernel, given kernel texts with options of the run."""
     asked = [(kernel, schedule) for kernel, _ in ORDERS for schedule in SCHEDULES[::2]]
     asked += [(kernel, "delay_async=True") for kernel, _ in FAULTS]
     asked += [(kernel, f"checks={rule!r}") for kernel, rule in ALONE]
@@ -274,7 +274,7 @@ def test_who_finds_no_line_waits_until_there_is_one(run: Run) -> None:
         for options in SCHEDULES
     )
     text = HEAD + "acme.alloc.b32 %r13;\n" + PUT + FENCE + MEET + BLEND + WAIT + MEET + GET + FREE
-    run(f"{SCRIPT}TEXT = {KERNEL!r}\n{calls}")  # 90 lines are requested, 64 exist
+    run(f"{SCRIPT}TEXT = {KERNEL!r}\n{calls}")  # 90 lines are allocated, a vault has 64
     printed = run(
         f"{SCRIPT}text = {text + 'bar.sync 0;' + chr(10) + 'acme.free.b32 %r13;' + chr(10) + END!r}\n"
         "print(*go(text.replace('acme.free.b32 %r2;', 'bar.sync 0;'), warps=30)[1], sep='\\n')"

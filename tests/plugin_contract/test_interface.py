@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 FOLDERS = [*ROOT.glob("packages/pyptx-arch-*/src/*/sim"), *ROOT.glob("tests/plugin_contract/*/src/*/sim")]
 FILES = [path for folder in FOLDERS for path in folder.rglob("*.py")]
-# Modules allowed besides the interface: the race checker, numerics, PTX types as dtypes, errors. Also for annotations.
+# Modules that extensions may import besides the interface: race checker, numerics, PTX types as dtypes, errors.
 OFFERED = ("extension", "checks.RaceChecker", "numerics", "types", "errors")
 # Attributes of `Wave`, `ExecutionContext` and arenas that lead to internal objects and arrays of the machine.
 INTERNAL = frozenset(

@@ -48,7 +48,7 @@ def swap(X, Y):
 
 x = np.arange(32, dtype=np.uint32) * np.uint32(0x01020304)
 """
-# Forms with slots, with operands of several kinds and in unusual positions; and their results for words a and b.
+# Forms with slots, several operand kinds, unusual operand positions; and their results for words a and b.
 FORMS = {
     'row("foo.wide.type d, a", type=("b32", "u32"), operands={"d": "wide(type)"})': (
         "def foo(a):\n    return a.astype('u8') << np.uint64(32)\n",
@@ -87,12 +87,12 @@ def plugin(tmp_path: Path) -> Path:
 
 
 def kernel(call: str, more: str = "") -> str:
-    """Return the module of a kernel with this call, followed by `more`."""
+    """Return the Python source of a kernel with this call, followed by `more`."""
     return KERNEL.replace("CALL", call) + more
 
 
 def refused(ask: str) -> str:
-    """Return a script that prints the error of a call."""
+    """Return a script that prints the error that a call raises."""
     return f"from pyptx_ir.errors import PyptxError\ntry:\n    {ask}\nexcept PyptxError as error:\n    print(error)"
 
 
@@ -196,7 +196,7 @@ def test_forms_of_an_opcode_that_others_have_are_told_apart_by_their_section(run
         (
             'row("foo.b32 d, a", operands={"a": "any"})',
             "def foo(a):\n    return a\n",
-            "no type for operand a (any) in table row 'foo.b32 d, a'",
+            "no type for operand a (any) in instruction-table row 'foo.b32 d, a'",
         ),
         (
             ROW,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 QUOTED = re.compile(r"``.+?``|`[^`]*`")
-TARGET = re.compile(r"\]\([^()\s]*\)")  # address of a Markdown link
+TARGET = re.compile(r"\]\([^()\s]*\)")  # target of a Markdown link, which is not prose
 _CHAPTERS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 _DIRECTIVE = re.compile(r"#\s*(noqa|type:|pragma|pyright|mypy|fmt|!)")
 _SENTENCE = re.compile(r"[a-z]{2,} [a-z]{2,} [a-z]{2,}")
@@ -23,7 +23,7 @@ _GENERATED = re.compile(r"(Generated|Transpiled|Written) by ")
 
 
 class Piece(NamedTuple):
-    """A docstring, comment, message or paragraph on one line, as `prose` returns it."""
+    """A docstring, comment, message or paragraph, on one line, with its file and line number."""
 
     path: str
     line: int
@@ -51,7 +51,7 @@ def pieces() -> Iterator[Piece]:
 
 
 def prose(text: str) -> str:
-    """Return the text on one line, with empty backticks for quoted code and without the addresses of links."""
+    """Return a text on one line, with empty backticks for quoted code and without link targets."""
     return TARGET.sub("]()", QUOTED.sub("``", " ".join(text.split())))
 
 

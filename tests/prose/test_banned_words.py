@@ -11,13 +11,13 @@ from pathlib import Path
 from .extract import Piece, pieces, prose
 
 HERE = Path(__file__).parent
-CHECKS = "packages/pyptx-sim/src/pyptx_sim/checks/"  # prose still to be rewritten
+CHECKS = "packages/pyptx-sim/src/pyptx_sim/checks/"  # prose with banned words left
 CHECKS_HITS = 599
 MOST_EXCEPTIONS = 10
 
 
 def rows(name: str) -> list[list[str]]:
-    """Return the rows of a table of this folder, without its head."""
+    """Return the rows of a TSV table of this folder, without the table's head."""
     with (HERE / name).open(encoding="utf-8", newline="") as file:
         return list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))[1:]
 
@@ -27,7 +27,7 @@ EXCEPTIONS = [(path, words) for path, words, _ in rows("exceptions.tsv")]
 
 
 def excepted(piece: Piece, start: int, end: int) -> bool:
-    """Return whether an exception covers these characters of a piece."""
+    """Return whether an exception covers these characters of a piece of prose."""
     for path, words in EXCEPTIONS:
         if path == piece.path and any(
             found.start() <= start and end <= found.end() for found in re.finditer(re.escape(words), piece.text)

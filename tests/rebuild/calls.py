@@ -24,14 +24,14 @@ class Code(str):
 
 
 def call(function: str, *arguments: object, **keywords: object) -> Code:
-    """Return a call; keywords that are None are omitted."""
+    """Return a Python call; keywords whose value is None are omitted."""
     given = [repr(each) for each in arguments]
     given += [f"{name}={value!r}" for name, value in keywords.items() if value is not None]
     return Code(f"{function}({', '.join(given)})")
 
 
 def expression(operand: tree.Operand, names: Mapping[str, Code], opcode: tuple[str, ...] = ()) -> object:
-    """Return an operand of an instruction; `names` maps registers to Python expressions."""
+    """Return an instruction's operand as Python; `names` maps registers to Python expressions."""
     match operand:
         case tree.Register(name) | tree.Symbol(name):
             return names.get(name, name)
@@ -57,7 +57,7 @@ def expression(operand: tree.Operand, names: Mapping[str, Code], opcode: tuple[s
 
 
 def constant(operand: tree.Operand | str | None) -> object:
-    """Return a constant of a declaration; strings get quotes, and an open dimension is 0."""
+    """Return a declaration's constant as Python; strings get quotes, and an open dimension is 0."""
     match operand:
         case None:
             return 0
@@ -70,12 +70,12 @@ def constant(operand: tree.Operand | str | None) -> object:
 
 
 def dtype(name: str) -> object:
-    """Return a type; a type without a Python name is a string."""
+    """Return a PTX type as Python; a type without a Python name is a string."""
     return Code(name) if hasattr(types, name) else name
 
 
 def variable(node: nodes.Variable) -> Code:
-    """Return the declaration of a variable."""
+    """Return the call that declares a variable."""
     first, *others = node.declarators
     also = [call("ptx.declarator", each.name, **_declared(each)) for each in others]
     options = _options(node) | {"linking": node.linking, "also": also or None}
@@ -83,7 +83,7 @@ def variable(node: nodes.Variable) -> Code:
 
 
 def parameter(node: nodes.Parameter) -> Code:
-    """Return a parameter of a header."""
+    """Return the call for a parameter of a function header."""
     pointer = node.pointer
     options = _options(node)
     if pointer is not None:

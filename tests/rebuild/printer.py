@@ -23,7 +23,7 @@ DEEPEST = 12  # nested `with` blocks; CPython compiles at most 20
 PART = 500  # statements of a body per part: a part is compiled as one function
 HEAD = "from pyptx import module, ptx, reg\nfrom pyptx.types import *\n"
 
-# Call for a statement: a method of `m` or of `ptx`.
+# Callable for each kind of statement: a method of `m` or of `ptx`.
 CALLS: dict[type, Callable[[Any], Code]] = {
     nodes.Version: lambda node: call("version", node.major, node.minor),
     nodes.Target: lambda node: call("target", *node.names),
@@ -47,7 +47,7 @@ CALLS: dict[type, Callable[[Any], Code]] = {
 
 
 def printed(module: nodes.Module, *, unchecked: bool = False) -> Iterator[str]:
-    """Yield the Python source, in parts that may be compiled separately."""
+    """Yield a module's Python source, in parts that may be compiled separately."""
     yield f"{HEAD}m = {call('module', unchecked=unchecked, tail=module.tail)}\n"
     for node in module.body:
         match node:
@@ -60,7 +60,7 @@ def printed(module: nodes.Module, *, unchecked: bool = False) -> Iterator[str]:
 
 
 def lines(*given: str) -> str:
-    """Return lines of Python as one text."""
+    """Return lines of Python joined to one text."""
     return "".join([f"{line}\n" for line in given])
 
 
@@ -72,7 +72,7 @@ def said(owner: str, leading_trivia: str | None, spelling: str | None = None) ->
 
 
 def section(node: nodes.Section) -> Iterator[str]:
-    """Yield a debugging section."""
+    """Yield the Python of a debugging section."""
     opening = said("m", node.leading_trivia, None if node.head is None else f".section{node.head}")
     body = [
         line
@@ -102,7 +102,7 @@ class Body:
     """The statements of a function as Python: `parts`, which become functions, and the remaining `lines`."""
 
     def __init__(self, block: nodes.Block) -> None:
-        """Print a body."""
+        """Print the statements of a body."""
         self.names: ChainMap[str, Code] = ChainMap()
         self.parts: list[list[str]] = []
         self.lines: list[str] = []
@@ -120,7 +120,7 @@ class Body:
         self.lines += ["    " * self.indent + line for line in given]
 
     def statement(self, node: nodes.Statement) -> None:
-        """Print a statement."""
+        """Print a statement as one line of Python, or as a `with` block."""
         self.add(*said("ptx", node.leading_trivia, node.raw))
         match node:
             case nodes.Block():
@@ -133,7 +133,7 @@ class Body:
                 self.add(f"ptx.{CALLS[type(node)](node)}")
 
     def block(self, node: nodes.Block) -> None:
-        """Print a scope; deeply nested scopes are not indented."""
+        """Print a scope (`{ }`); deeply nested scopes are not indented."""
         nested = self.indent < DEEPEST
         self.add("with ptx.scope():" if nested else "ptx.open_scope()")
         self.names = self.names.new_child()
@@ -145,7 +145,7 @@ class Body:
         self.names = self.names.parents
 
     def instruction(self, node: nodes.Instruction) -> None:
-        """Print an instruction."""
+        """Print an instruction as a call of its `ptx.inst` function."""
         operands = [expression(each, self.names, node.opcode) for each in node.operands]
         predicate = None
         if node.guard is not None:

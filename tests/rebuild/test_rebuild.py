@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.scaled
 
-PER_PRODUCER = 3  # default number of modules per producer
+PER_PRODUCER = 3  # default number of rebuilt modules per producer
 MOST = 5.0  # limit for statements with explicit formatting in compiled modules, in percent
 
 

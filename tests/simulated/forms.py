@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.rows import InstructionRow
 
 FOREIGN: Final = frozenset({"acme"})  # instructions of the tests' own plugin
-# Names other than registers in forms, and their kinds.
+# Symbols (names other than registers) in forms, and their kinds.
 NAMES: Final = {
     **dict.fromkeys(("gmem", "table"), ".global"),
     **dict.fromkeys(("pp", "tmap", "fp"), ".param"),
@@ -68,7 +68,7 @@ ret;
 }}
 """
 LISTS: Final = "branches: .branchtargets done; prototype: .callprototype _ (); callees: .calltargets function;"
-STRIDE: Final = 16  # bytes between the data of adjacent lanes
+STRIDE: Final = 16  # bytes between the memory operands of adjacent lanes
 THREADS: Final = 128
 _REGISTER: Final = re.compile(r"%([a-z]\w*?)_(\d+)\b")
 _ADDRESS: Final = re.compile(r"\[(%u\d+_\d+)")
@@ -76,7 +76,7 @@ _RANK: Final = re.compile(r"\.(\d)d\.")
 
 
 def rows_of(target: str, version: tuple[int, int]) -> list[InstructionRow]:
-    """Return the rows that a target supports in a version of PTX."""
+    """Return the table rows that a target supports in a PTX version."""
     every = (row for row in manager().instructions() if row.opcode not in FOREIGN)
     return [row for row in every if unavailable(row, (row.opcode,), target, version) is None]
 
@@ -128,7 +128,7 @@ def _load(name: str, position: int, form: str) -> str:
 
 
 def arguments_of(form: str, chance: random.Random) -> list[NDArray[np.uint8] | WithDescriptor]:
-    """Return the arguments of `kernel_of(form)`: register values, with edge cases among them, and a tensor map."""
+    """Return the arguments of `kernel_of(form)`: register values, edge cases included, and a tensor map."""
     count = len(dict.fromkeys(_REGISTER.findall(form))) + 1
     values = np.frombuffer(chance.randbytes(count * 32 * STRIDE), np.uint8).copy()
     corners = np.array([0, 1, 0x80000000, 0xFFFFFFFF, 0x7FC00000, 0x3F800000], np.uint32)

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.scaled
 
 TARGET = "sm_90a"
 MOST = full(None, default=2)
-RUN_VERSION = (9, 0)  # supported by the oldest ptxas that runs these tests
+RUN_VERSION = (9, 0)  # PTX version of the oldest ptxas that runs these tests
 STEPS = 3000
 RUNS = full(400, default=120)
 ROOT = Path(__file__).parents[2]
@@ -38,7 +38,7 @@ SAMPLES = "textures of several samples, which no interface of CUDA makes"
 FABRIC = "other nodes of a fabric, of which there are none here"
 PACKED = "arithmetic of PTX 9.4 on four floats of 8 bits and fewer, whose rounding is not known here"
 WIDENED = "ldmatrix of PTX 9.4 that widens s4 to s8: how its rows lie in memory is not known here"
-HALO = "im2col::w with a halo"  # the manual has only figures of it; whether there is a halo depends on values
+HALO = "im2col::w with a halo"  # not specified: the manual has only figures
 SWIZZLE = "a swizzle of 96 bytes, of which the manual does not show how rows lie"
 # Instructions that Hopper supports and the simulator does not: an opcode or modifier, and the reason.
 NOT_SIMULATED = {
@@ -48,7 +48,7 @@ NOT_SIMULATED = {
     "phase_type::conditional": "phases of these mbarriers",
     "m8n16": WIDENED,
 }
-# Likewise for Blackwell, in addition: a pattern that matches the start of an instruction.
+# Further ones that Blackwell supports and the simulator does not: pattern of the instruction's start, reason.
 NOT_SIMULATED_NEWER = {
     r"fabric\.": FABRIC,
     r"(add|sub|mul|fma)\.\S*\be[45]m[23]x4\b": PACKED,
@@ -59,7 +59,7 @@ OF_FOUR, OF_96_BYTES = (
     r"(add|sub|mul|fma)\.\S*\be[45]m[23]x4\b",
     r"tensormap\.replace\.tile\.swizzle_mode\S* \[\S+\], 4;",
 )
-# Listed entries without an instruction on a target.
+# Listed entries that match no instruction of a target.
 LACKING: dict[str, set[str]] = {
     TARGET: set(),
     "sm_100a": {"m8n16", OF_96_BYTES},
@@ -70,7 +70,7 @@ LACKING: dict[str, set[str]] = {
 
 
 def reasons_for(form: str, target: str) -> set[str]:
-    """Return the entries that list a form as not simulated."""
+    """Return the entries of the lists that name a form as not simulated."""
     words = NOT_SIMULATED.keys() & set(parse_instruction(form).opcode)
     newer = {each for each in NOT_SIMULATED_NEWER if re.match(each, form)}
     return words if target == TARGET else (words - {"m8n16"}) | newer
@@ -87,7 +87,7 @@ def missing(form: str, target: str) -> str | None:
 
 @pytest.mark.parametrize("target", share(LACKING, 2))
 def test_every_form_of_a_target_compiles_but_for_those_that_are_listed(target: str) -> None:
-    chance = random.Random(3)  # with this seed, every listed entry has a form
+    chance = random.Random(3)  # seed with which each listed entry matches a form
     unlisted, listed, asked = {}, set(), 0
     for row in rows_of(target, TABLE_VERSION):
         for form in legal_forms(row, target, TABLE_VERSION, chance, MOST):

@@ -20,10 +20,10 @@ N = Tile("N", f32)
 
 
 class Tensor:
-    """An array of another framework."""
+    """Stand-in for an array of another framework."""
 
     def cumsum(self, dim: int) -> Tensor:
-        """Return an array of the same framework."""
+        """Return the array, of the same type."""
         raise NotImplementedError(dim)
 
 
@@ -63,7 +63,7 @@ def raw() -> None:
 
 @kernel(in_specs=[N], out_specs=[N])
 def listed(X: object, Y: object) -> None:
-    """Kernel whose number of outputs is unknown to type checkers."""
+    """Kernel whose number of outputs type checkers cannot know."""
 
 
 @kernel

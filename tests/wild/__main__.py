@@ -95,7 +95,7 @@ def examine(requirement: str, options: argparse.Namespace) -> int:
 
 
 def described(wheel: Path, sample: Sample) -> str:
-    """Return a summary line for a wheel; it states if only a sample of the modules was taken."""
+    """Return a summary line for a wheel, which states if only a sample of its modules was taken."""
     size = wheel.stat().st_size / 1e6
     line = f"{wheel.name} ({size:.0f} MB): {sample.distinct} distinct modules in {sample.files} files"
     if len(sample.modules) < sample.distinct:
@@ -179,7 +179,7 @@ def checks(checked: list[Checked], size: float) -> str:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command line; return the exit status."""
+    """Check the wheels of the command line; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("wheels", nargs="*", default=WHEELS, metavar="REQUIREMENT")
     parser.add_argument("--all", action="store_true")

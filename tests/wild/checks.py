@@ -14,7 +14,7 @@ from pyptx_ir.toolchain.finder import find_tool
 from pyptx_ir.toolchain.runner import run
 
 _TARGET = re.compile(rb"\.target[ \t]+sm_(\d+)([af]?)")
-_OLDEST = 75  # the oldest target of a current ptxas, which reads PTX for older devices too
+_OLDEST = 75  # oldest target of current ptxas, which reads PTX for older devices
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Checked:
 
     @property
     def fault(self) -> str:
-        """The first error of a module that ptxas accepts, or an empty string."""
+        """The check's first error about a module that ptxas accepts, or an empty string."""
         return "" if self.refused else self.first
 
 

@@ -10,7 +10,7 @@ from pyptx_ir.syntax import PtxSyntaxError, decode, emit, parse, spell
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Result of a module: the fault (`""` if none), and the seconds of parsing and emitting."""
+    """Round-trip result of a module: the fault (`""` if none), and the seconds of parsing and emitting."""
 
     fault: str
     parsing: float

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """Result of a module: the fault (`""` if none), its statements, how many are not in that style, and seconds."""
+    """Rebuilding result of a module: the fault (`""` if none), statements, statements not in the style, and seconds."""
 
     fault: str
     statements: int
@@ -39,7 +39,7 @@ class Rebuilt:
 
 
 def rebuild(work: PrintTask) -> Rebuilt:
-    """Check both properties of one module."""
+    """Check that one module is rebuilt as the same tree and as the same bytes."""
     started = time.perf_counter()
     text, name = decode(work.text), work.name
     try:
@@ -54,7 +54,7 @@ def rebuild(work: PrintTask) -> Rebuilt:
 
 
 def _fault(python: Iterable[str], name: str, text: str, tree: nodes.Module, style: Style) -> str:
-    """Return the first difference of the module that the Python builds, or an empty string."""
+    """Return the first difference between the module that the Python builds and the parsed one, or an empty string."""
     try:
         module = run(python, name)
         if module.module() != tree:

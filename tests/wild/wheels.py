@@ -28,7 +28,7 @@ TEXT_SUFFIXES = (".ptx", ".cubin.ptx", ".fatbin", ".o", ".a", ".bc")
 
 
 class FetchError(Exception):
-    """A wheel could not be downloaded."""
+    """Error: pip could not download a wheel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class WheelModule:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Modules taken from a wheel, out of `distinct` ones; `files` is the number of files with PTX."""
+    """PTX modules taken from a wheel, out of `distinct` modules; `files` is the wheel's number of files with PTX."""
 
     modules: tuple[WheelModule, ...]
     distinct: int
@@ -125,7 +125,7 @@ def bare_texts(data: Bytes, found: Sequence[Image]) -> Iterator[bytes]:
 
 
 def _is_new(data: mmap.mmap, image: Image, payloads: set[bytes]) -> bool:
-    """Return whether a payload is new: libraries repeat payloads, and unpacking is the most expensive step."""
+    """Return whether a compressed payload is new: libraries repeat payloads, and unpacking is the slowest step."""
     digest = hashlib.sha256(data[image.start : image.end]).digest()
     if digest in payloads:
         return False

@@ -29,14 +29,14 @@ class PrintTask:
 
     @classmethod
     def of(cls, module: WheelModule) -> Self:
-        """Return the work for a module, after checking it."""
+        """Return the `Work` for a module, after `pyptx check` of the module."""
         name = f"{module.file}#{module.digest[:12]}"
         verdict = check(module.text, name)
         return cls(module.text, name, verdict.refused or verdict.retired)
 
 
 def chosen(modules: Sequence[WheelModule]) -> list[WheelModule]:
-    """Return the modules to print: all with at most `LARGEST` bytes; of more than `MOST`, that many, spread by size."""
+    """Return the modules to print: those of at most `LARGEST` bytes, `MOST` at most, spread evenly over sizes."""
     small = sorted((one for one in modules if len(one.text) <= LARGEST), key=lambda one: (len(one.text), one.digest))
     count = min(len(small), MOST)
     return [small[at * len(small) // count] for at in range(count)]

@@ -19,7 +19,7 @@ def install() -> None:
     """Load the driver, with the simulator as its backend; without the simulator on the path it is a null driver."""
     driver = ctypes.CDLL(os.environ["PYPTX_LIBCUDA"], mode=ctypes.RTLD_GLOBAL)
     driver.null_driver_record(0)
-    if util.find_spec("pyptx_sim") is None:  # a process of the build, or one started before the paths are set
+    if util.find_spec("pyptx_sim") is None:  # a build process, or a process started before PYTHONPATH is set
         return
     spec = util.spec_from_file_location("host_driver_simulated", SIMULATED)
     if spec is None or spec.loader is None:

@@ -12,17 +12,17 @@ from benchmarks.kernels.case import Case, built, late, matmul_bytes, normal
 if TYPE_CHECKING:
     from torch import Tensor
 
-# The largest element is rounded to bf16, which has 8 bits; f32 accumulators differ by much less.
+# Bound: the largest element is rounded to bf16's 8 significant bits; f32 accumulators differ by much less.
 TOLERANCE = 2.0**-8
 
 
 def reference(a: Tensor, b: Tensor) -> Tensor:
-    """Return A · B in float64."""
+    """Return A · B, computed by torch in float64."""
     return a.double() @ b.double()
 
 
 def square(step: str, kernel: Any, size: int) -> Case:  # noqa: ANN401 - late, or built
-    """Return the case of a step of the ladder for square bf16 matrices."""
+    """Return the case of one GEMM of the ladder for square bf16 matrices."""
     return Case(
         name=f"ampere {step} bf16 {size}³",
         kernel=kernel,
@@ -37,7 +37,7 @@ def square(step: str, kernel: Any, size: int) -> Case:  # noqa: ANN401 - late, o
 
 
 HIGHPERF = late("examples.ampere.gemm_highperf_ampere:gemm_highperf")
-# More shared memory than sm_86 and sm_89 have, and half as many waits of all warps.
+# These tiles need more shared memory than sm_86 and sm_89 have, and halve the number of CTA barriers.
 DEEP = built("examples.ampere.gemm_highperf_ampere:build_gemm_highperf", k=64, stages=3)
 
 CASES = (

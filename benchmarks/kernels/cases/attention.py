@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 FORWARD = late("examples.hopper.flash_attention:flash_attention")
 KERNELS = late("examples.hopper.flash_attention_backward:ATTENTION.get")
-# Results are rounded to bf16, which has 8 bits, and so are the operands from which they are accumulated.
+# Bounds: results and MMA operands are rounded to bf16's 8 significant bits.
 TOLERANCE = 2.0**-7
 GRADIENT_TOLERANCE = 2.0**-6
 BACKENDS = {"FlashAttention": "FLASH_ATTENTION", "cuDNN": "CUDNN_ATTENTION"}
@@ -22,14 +22,14 @@ BACKENDS = {"FlashAttention": "FLASH_ATTENTION", "cuDNN": "CUDNN_ATTENTION"}
 
 @dataclass(frozen=True, slots=True)
 class Attend:
-    """Function of Q, K and V, [B, S, H, D]: ours, which is `forward`, or torch's with one backend."""
+    """Attention function of Q, K and V, [B, S, H, D]: our kernel if it is `forward`, else torch's with one backend."""
 
     causal: bool
     backend: str | None = None
     forward: Callable[..., Any] = FORWARD
 
     def __call__(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, ...]:
-        """Return O; ours also returns LSE."""
+        """Return O; our kernel also returns LSE."""
         if self.backend is None:
             result: tuple[Tensor, ...] = self.forward(q, k, v, causal=self.causal)
             return result
@@ -51,7 +51,7 @@ class Differentiate:
     kernels: Callable[[int], Any] = KERNELS
 
     def __call__(self, q: Tensor, k: Tensor, v: Tensor, gradient: Tensor) -> tuple[Tensor, ...]:
-        """Return dQ, dK and dV."""
+        """Run both passes and return dQ, dK and dV."""
         import torch
 
         leaves = [each.detach().requires_grad_() for each in (q, k, v)]
@@ -81,7 +81,7 @@ class Exact:
     causal: bool
 
     def __call__(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, ...]:
-        """Return O and LSE."""
+        """Return O and LSE in float64."""
         import torch
 
         shared, found = q.shape[2] // k.shape[2], list[tuple[torch.Tensor, torch.Tensor]]()
@@ -99,7 +99,7 @@ class ExactGradients:
     causal: bool
 
     def __call__(self, q: Tensor, k: Tensor, v: Tensor, gradient: Tensor) -> tuple[Tensor, ...]:
-        """Return dQ, dK and dV."""
+        """Return dQ, dK and dV in float64."""
         import torch
 
         found = list[tuple[torch.Tensor, ...]]()
@@ -111,7 +111,7 @@ class ExactGradients:
 
 
 def sizes(shape: Sequence[int], heads_of_keys: int, inputs: int) -> list[tuple[int, ...]]:
-    """Return the shapes of the first `inputs` of Q, K, V, and the gradient of O."""
+    """Return the shapes of the first `inputs` arrays of Q, K, V and dO."""
     batch, length, heads, head_dim = shape
     own: tuple[int, ...] = (batch, length, heads, head_dim)
     other: tuple[int, ...] = (batch, length, heads_of_keys, head_dim)
@@ -126,7 +126,7 @@ def attention(
     heads_of_keys: int | None = None,
     small: tuple[int, int] = (70, 2),
 ) -> Case:
-    """Return the case of the forward pass for [B, S, H, D]; `small` has the S and H of the small inputs."""
+    """Return the case of the forward pass for [B, S, H, D]; `small` has S and H of the dry run's inputs."""
     batch, length, heads, head_dim = shape
     shared = heads if heads_of_keys is None else heads_of_keys
     elements = 2 * batch * length * (heads + shared) * head_dim
@@ -156,7 +156,7 @@ def training(shape: tuple[int, int, int, int], *, causal: bool) -> Case:
         rivals={name: Differentiate(Attend(causal, backend)) for name, backend in BACKENDS.items()},
         reference=ExactGradients(causal),
         tolerance=GRADIENT_TOLERANCE,
-        bytes=2 * (4 + 5 + 3) * elements,  # Q, K, V, O; those and dO again; dQ, dK, dV
+        bytes=2 * (4 + 5 + 3) * elements,  # forward: Q, K, V, O; backward: these and dO, then dQ, dK, dV
         flops=14 * batch * heads * length * length * head_dim // (1 + causal),
         small=normal(*sizes((1, 70, 2, head_dim), 1, 4), dtype="bfloat16"),
         capability=HOPPER,

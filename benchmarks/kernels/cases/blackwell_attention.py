@@ -16,7 +16,7 @@ KERNELS = late("examples.blackwell.flash_attention_backward_blackwell:ATTENTION.
 
 
 def _on_blackwell(case: Case) -> Case:
-    """Return a case of Hopper's with the Blackwell kernel."""
+    """Return a Hopper case with the Blackwell kernel in place of Hopper's."""
     kernel = case.kernel
     if isinstance(kernel, Differentiate):
         kernel = replace(kernel, kernels=KERNELS)

@@ -15,7 +15,7 @@ FOLDER = "examples.blackwell"
 
 
 def step(name: str, kernel: Callable[..., object], size: int) -> Case:
-    """Return the case of one step of the ladder for square bf16 matrices."""
+    """Return the case of one GEMM of the ladder for square bf16 matrices."""
     case = product(name, kernel, (size, size, size))
     return replace(
         case,

@@ -25,7 +25,7 @@ def halves(codes: Tensor) -> Tensor:
 
 
 def rows_of(scales: Tensor, rows: int, blocks: int) -> Tensor:
-    """Return the bytes of scale factors as a matrix, row by row."""
+    """Return scale factors (bytes in the layout of `scales.py`) as a row-major matrix."""
     import torch
 
     R, C, _ = scales.shape
@@ -34,7 +34,7 @@ def rows_of(scales: Tensor, rows: int, blocks: int) -> Tensor:
 
 
 def times(values: Tensor, scales: Tensor, block: int) -> Tensor:
-    """Return a matrix with each block of its rows multiplied by the block's scale factor."""
+    """Return a matrix whose elements are multiplied by the scale factor of their block along the row."""
     return values * scales.double().repeat_interleave(block, 1)
 
 
@@ -73,12 +73,12 @@ class Quantised:
 
 
 def by_row(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor) -> Tensor:
-    """Return C in float64."""
+    """Return C = scale_a · scale_b · A · Bᵀ in float64."""
     return a.double() @ b.double().T * scale_a.double()[:, None] * scale_b.double()
 
 
 def mxfp8(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor) -> Tensor:
-    """Return C in float64."""
+    """Return the mxfp8 GEMM's C in float64."""
     pairs = ((a, scale_a), (b, scale_b))
     left, right = (
         times(each.double(), (rows_of(of, len(each), each.shape[1] // 32).double() - 127).exp2(), 32)
@@ -88,7 +88,7 @@ def mxfp8(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor) -> Tensor:
 
 
 def nvfp4(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor, whole_a: Tensor, whole_b: Tensor) -> Tensor:
-    """Return C in float64."""
+    """Return the nvfp4 GEMM's C in float64."""
     import torch
 
     pairs = ((a, scale_a), (b, scale_b))
@@ -100,7 +100,7 @@ def nvfp4(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor, whole_a: Tenso
 
 
 def scaled_mm(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor) -> Any:  # noqa: ANN401 - a private function of torch's
-    """Multiply with cuBLAS, with a scale for each row."""
+    """Multiply e4m3 matrices with cuBLAS, with a scale for each row of A and of B."""
     import torch
 
     return late("torch:_scaled_mm")(a, b.T, scale_a[:, None], scale_b[None], out_dtype=torch.bfloat16)
@@ -124,7 +124,7 @@ def scaled_nvfp4(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor, whole_a
 
 
 def product(name: str, make: Any, small: Any, rival: Any, reference: Any, bits: float) -> Case:  # noqa: ANN401 - callables
-    """Return the case of square matrices with this number of bits per element, scale factors included."""
+    """Return the GEMM case of square matrices with `bits` per element, scale factors included."""
     size = make.m
     return Case(
         name=f"blackwell {name} {size}³",
@@ -169,7 +169,7 @@ def to_nvfp4(x: Tensor) -> tuple[Tensor, ...]:
     whole = blocks.abs().max() * (1 / largest)
     scales = (blocks.abs().amax(2) * (1 / (whole * 6))).to(torch.float8_e4m3fn)
     sizes = blocks * (1 / (scales.float() * whole))[..., None]
-    middles = (0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0)  # midpoints of adjacent values; ties go to the even code
+    middles = (0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0)  # midpoints of adjacent e2m1 values; ties round to the even code
     codes = torch.zeros_like(sizes, dtype=torch.uint8)
     for code, middle in enumerate(middles):
         codes += sizes.abs() >= middle if code % 2 else sizes.abs() > middle
@@ -178,7 +178,7 @@ def to_nvfp4(x: Tensor) -> tuple[Tensor, ...]:
 
 
 def quantiser(name: str, bits: float, reference: Any, reads: int) -> Case:  # noqa: ANN401 - a callable
-    """Return the case of quantizing a square bf16 matrix, read `reads` times; results must be bit-identical."""
+    """Return the case of quantizing a square bf16 matrix, which the kernel reads `reads` times, bit-identically."""
     size = 8192
     return Case(
         name=f"blackwell quantise {name} {size}²",
@@ -195,7 +195,7 @@ def quantiser(name: str, bits: float, reference: Any, reads: int) -> Case:  # no
 
 
 def of_groups(case: Case) -> Case:
-    """Return a case of Hopper's grouped GEMMs with the Blackwell kernel."""
+    """Return a case of Hopper's grouped GEMMs with the Blackwell kernel in place of Hopper's."""
     kernel = late(f"{FOLDER}.grouped_gemm_blackwell:grouped_gemm")
     return replace(case, name=f"blackwell {case.name}", kernel=kernel, goal_us=None, capability=BLACKWELL)
 

@@ -1,4 +1,4 @@
-"""Grouped GEMMs, compared with torch's."""
+"""Grouped GEMMs on Hopper, compared with torch's grouped GEMM."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Groups:
     n: int
 
     def __call__(self, generator: Generator) -> tuple[Tensor, ...]:
-        """Draw X and W from N(0, 1)."""
+        """Draw X and W from N(0, 1); return them with the ends of the groups."""
         import torch
 
         device, shapes = generator.device, ((sum(self.rows), self.k), (len(self.rows), self.k, self.n))
@@ -42,12 +42,12 @@ def reference(x: Tensor, w: Tensor, ends: Tensor) -> Tensor:
 
 
 def grouped_mm(x: Tensor, w: Tensor, ends: Tensor) -> Any:  # noqa: ANN401 - a private function of torch's
-    """Multiply with torch."""
+    """Multiply with torch's grouped GEMM."""
     return late("torch:_grouped_mm")(x, w, offs=ends)
 
 
 def case(name: str, kernel: Any, groups: Groups, goal_us: float | None = None) -> Case:  # noqa: ANN401 - late, or built
-    """Return the case of a kernel for these groups."""
+    """Return the case of a grouped GEMM for groups with these numbers of rows."""
     rows, count = sum(groups.rows), len(groups.rows)
     return Case(
         name=name,
@@ -64,7 +64,7 @@ def case(name: str, kernel: Any, groups: Groups, goal_us: float | None = None) -
     )
 
 
-# Sixteen experts; their numbers of rows are as uneven as those of a router, and follow no tile size.
+# Sixteen experts; their row counts are as uneven as a router's, and not multiples of a tile size.
 UNEVEN = (1900, 310, 77, 2048, 1, 640, 1333, 0, 905, 1511, 420, 2600, 128, 1777, 999, 1736)
 CASES = (
     case("grouped 16 uneven groups, 4096 x 4096", late(f"{KERNEL}:grouped_gemm"), Groups(UNEVEN, 4096, 4096)),

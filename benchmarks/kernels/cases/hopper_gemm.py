@@ -10,14 +10,14 @@ from benchmarks.kernels.case import HOPPER, Case, late, matmul_bytes, normal
 if TYPE_CHECKING:
     from torch import Generator, Tensor
 
-# The largest element is rounded to bf16, which has 8 bits; f32 accumulators differ by much less.
+# Bound: the largest element is rounded to bf16's 8 significant bits; f32 accumulators differ by much less.
 TOLERANCE = 2.0**-8
 HIGHPERF = "examples.hopper.gemm_highperf_hopper"
 NARROW = "examples.hopper.gemm_narrow_hopper"
 
 
 def reference(a: Tensor, b: Tensor) -> Tensor:
-    """Return A · B in float64."""
+    """Return A · B, computed by torch in float64."""
     return a.double() @ b.double()
 
 
@@ -42,14 +42,14 @@ def product(name: str, kernel: Any, shape: tuple[int, int, int], goal_us: float 
 
 @dataclass(frozen=True, slots=True)
 class Scaled:
-    """Function that draws e4m3 operands, M x K and N x K, and the scales that undo their scaling."""
+    """Function that draws e4m3 operands, M x K and N x K, and scales that undo the operands' scaling."""
 
     m: int
     n: int
     k: int
 
     def __call__(self, generator: Generator) -> tuple[Tensor, ...]:
-        """Draw the operands from N(0, 1), sixteen times as large."""
+        """Draw operands from N(0, 1), multiplied by 16, and return them with scales of 1/16."""
         import torch
 
         device = generator.device
@@ -66,21 +66,21 @@ def scaled_reference(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor) -> 
 
 
 def scaled_mm(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor) -> Any:  # noqa: ANN401 - a private function of torch's
-    """Multiply with cuBLAS, with accumulators as exact as ours."""
+    """Multiply with cuBLAS, without its fast accumulation, as our kernel."""
     import torch
 
     return late("torch:_scaled_mm")(a, b.T, scale_a, scale_b, out_dtype=torch.bfloat16, use_fast_accum=False)
 
 
 def fp8(size: int) -> Case:
-    """Return the case of square fp8 matrices."""
+    """Return the GEMM case of square fp8 matrices."""
     return Case(
         name=f"hopper fp8 e4m3 {size}³",
         kernel=late("examples.hopper.gemm_fp8_hopper:scaled_product"),
         make=Scaled(size, size, size),
         rivals={"cuBLAS": scaled_mm},
         reference=scaled_reference,
-        tolerance=2.0**-7,  # includes the truncation in tensor cores over 128 terms
+        tolerance=2.0**-7,  # includes the tensor cores' truncation over 128 terms
         bytes=matmul_bytes(size, size, size, 1, 2),
         flops=2 * size**3,
         small=Scaled(70, 72, 144),

@@ -20,24 +20,24 @@ FUSED = late("examples.hopper.flash_attention_backward_fused:ATTENTION.get")
 
 @dataclass(frozen=True, slots=True)
 class Overlapping:
-    """Attention that begins before the prerequisite grid has completed."""
+    """Attention kernel that starts before its prerequisite grid has completed."""
 
     causal: bool
 
     def __call__(self, q: Tensor, k: Tensor, v: Tensor) -> Any:  # noqa: ANN401 - whatever the kernel returns
-        """Return O and LSE."""
+        """Compute attention; return O and LSE."""
         kernel = late("examples.hopper.flash_attention:variant")(q.shape[3], overlaps=True)
         return kernel(q, k, v, causal=self.causal)
 
 
 def overlapping_norm(x: Tensor, w: Tensor) -> Any:  # noqa: ANN401 - whatever the kernel returns
-    """Normalize rows with the plan for their length, before the prerequisite grid has completed."""
+    """Normalize rows with a kernel that starts before its prerequisite grid has completed."""
     plan = late("examples.rows.plans:Plan.of")(x.shape[1])
     return late("examples.hopper.rms_norm:rms_norm_for")(x.shape[1], plan.dtype, replace(plan, overlaps=True))(x, w)
 
 
 def beside(name: str, how: str, kernel: Any) -> Case:  # noqa: ANN401 - late, built, or a function
-    """Return the case `name` for a variant of its kernel, with the present kernel as the baseline."""
+    """Return the case `name` for a variant of its kernel, with the default kernel as the baseline."""
     case: Case = KNOWN[name]
     return replace(case, name=f"{how}: {name}", kernel=kernel, rivals={"so far": case.kernel}, goal_us=None)
 

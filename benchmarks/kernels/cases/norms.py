@@ -1,4 +1,4 @@
-"""Norms, softmax and SwiGLU, compared with torch's own and with torch.compile; the copy is the upper bound."""
+"""Norms, softmax and SwiGLU, compared with torch's own functions and torch.compile; a copy is the upper bound."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 EPS = 1e-6
 BYTES = {"float32": 4, "bfloat16": 2}
-TOLERANCE = {"float32": 2e-6, "bfloat16": 2**-8}  # bf16: the rounding of the result
+TOLERANCE = {"float32": 2e-6, "bfloat16": 2**-8}  # bf16: the result's rounding to 8 significant bits
 TYPES = {"float32": "f32", "bfloat16": "bf16"}
 
 
@@ -72,7 +72,7 @@ def rms_norm_gradients(x: Tensor, w: Tensor, dy: Tensor) -> tuple[Tensor, Tensor
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """Function of torch, evaluated in float64."""
+    """Reference: a torch function, evaluated in float64."""
 
     function: Callable[..., Any]
 
@@ -123,7 +123,7 @@ class Subject:
 
 
 def _ordered(matrices: tuple[tuple[int, ...], ...], vectors: tuple[tuple[int, ...], ...]) -> tuple[Any, ...]:
-    """Return the shapes of arguments: a matrix, the vectors, the other matrices."""
+    """Return the shapes of a kernel's arguments: a matrix, the vectors, the other matrices."""
     return (matrices[0], *vectors, *matrices[1:])
 
 
@@ -139,7 +139,7 @@ CASES = (
     LAYER.case(2048, 8192, goal_us=35),
     SOFTMAX.case(2048, 8192, goal_us=35),
     SWIGLU.case(2048, 8192, goal_us=50.5),
-    # At least a gigabyte: the goal is 0.97 of the copy.
+    # Traffic of at least a gigabyte; the goal is 0.97 of the copy's speed.
     RMS.case(32768, 8192),
     LAYER.case(32768, 8192),
     SOFTMAX.case(32768, 8192),
@@ -147,7 +147,7 @@ CASES = (
     RMS.case(65536, 8192, "bfloat16"),
     SOFTMAX.case(65536, 8192, "bfloat16"),
     SWIGLU_BF16.case(32768, 8192, "bfloat16"),
-    # Short rows; rows in shared memory; rows of a cluster, in registers and in shared memory.
+    # Short rows; rows in shared memory; rows split over a cluster, in registers and in shared memory.
     RMS.case(262144, 512, "bfloat16"),
     RMS.case(8192, 24576),
     SOFTMAX.case(4096, 65536),

@@ -10,20 +10,20 @@ from benchmarks.kernels.case import Case, late, matmul_bytes, normal
 if TYPE_CHECKING:
     from torch import Generator, Tensor
 
-# The largest element is rounded to bf16, which has 8 bits; f32 accumulators differ by much less.
+# Bound: the largest element is rounded to bf16's 8 significant bits; f32 accumulators differ by much less.
 TOLERANCE = 2.0**-8
 CAPABILITY = (12, 0)
 SCALED = "examples.blackwell.gemm_blockscaled_sm120"
-E2M1 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)  # values of the codes 0 to 7; bit 3 is the sign
+E2M1 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)  # values of the e2m1 codes 0 to 7; bit 3 is the sign
 
 
 def reference(a: Tensor, b: Tensor) -> Tensor:
-    """Return C in float64."""
+    """Return C = A · B in float64."""
     return a.double() @ b.double()
 
 
 def dense(size: int) -> Case:
-    """Return the case of square bf16 matrices."""
+    """Return the GEMM case of square bf16 matrices."""
     return Case(
         name=f"sm120 bf16 {size}³",
         kernel=late("examples.blackwell.gemm_sm120:gemm"),
@@ -74,7 +74,7 @@ def numbers(values: Tensor, scales: Tensor) -> Tensor:
 
 
 def scaled_reference(a: Tensor, b: Tensor, of_a: Tensor, of_b: Tensor) -> Tensor:
-    """Return C in float64."""
+    """Return the block-scaled GEMM's C in float64."""
     return numbers(a, of_a) @ numbers(b, of_b).T
 
 

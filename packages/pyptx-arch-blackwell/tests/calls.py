@@ -1,4 +1,4 @@
-"""Calls of every `ptx.tcgen05` and `ptx.tmem` function with every option: the call, its instruction count, its targets.
+"""Calls of every `ptx.tcgen05` and `ptx.tmem` function with every option, their instruction counts and targets.
 
 Each call is a line of user code, and an error for it must name that line. The targets are copied from the manual's
 target notes, not from the instruction table.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # Targets of each instruction. Manual: its target notes.
 EVERYWHERE = ("sm_100a", "sm_103a", "sm_110a")
 INTEGERS = ("sm_100a", "sm_110a")
-SHIFTS_OF_SUMS = ("sm_100a", "sm_103a")  # arch-specific targets of family sm_100f
+SHIFTS_OF_SUMS = ("sm_100a", "sm_103a")  # targets with scale_input_d: arch-specific targets of family sm_100f
 REDUCTIONS = ("sm_103a", "sm_110a")
 DEEP = ("sm_103a",)
 ANYWHERE = (*EVERYWHERE, "sm_90a", "sm_120a")
@@ -32,7 +32,7 @@ SUMS = {"i8": s32}
 
 
 class Bench:
-    """Registers, tiles and tensor memory to call with; made inside a trace."""
+    """Registers, tiles and tensor memory for arguments of calls, created inside a trace."""
 
     def __init__(self, group: int) -> None:
         self.group = group
@@ -45,7 +45,7 @@ class Bench:
         self.tiles: dict[str, Any] = {}
 
     def tile(self, kind: str) -> Any:
-        """Return a tile of 256 rows, large enough for a sparse MMA; kind `across` is MN-major."""
+        """Return a tile of 256 rows, large enough for a sparse MMA of `kind`; MN-major if `across`."""
         kind = "f8f6f4" if kind in BYTES else "mxf4" if kind == "mxf4nvf4" else kind
         if kind not in self.tiles:
             dtype = TYPES.get(kind, bf16)
@@ -57,7 +57,7 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call: name, function, number of emitted instructions, and the targets, PTX version, CTA groups it needs."""
+    """One call: name, function, number of emitted instructions, required targets and PTX version, and cta_groups."""
 
     name: str
     run: Callable[[Bench], object]
@@ -78,7 +78,7 @@ def function(row: MmaTypes) -> Callable[..., None]:
 
 
 def given(row: MmaTypes, bench: Bench) -> dict[str, Any]:
-    """Return the keyword arguments of an MMA besides A, B and the instruction descriptor."""
+    """Return an MMA's keyword arguments other than A, B and the instruction descriptor."""
     words: dict[str, Any] = {} if row.ws else {"cta_group": row.cta_group}
     if row.sparse:
         words["metadata"] = bench.t[:, 400:408]
@@ -93,12 +93,12 @@ def where(row: MmaTypes) -> tuple[str, ...]:
 
 
 def since(row: MmaTypes) -> tuple[int, int]:
-    """Return the first PTX version of a row's MMA: 8.8 for block16 and block32."""
+    """Return the first PTX version of an MMA: 8.8 with block16 or block32."""
     return (8, 8) if row.kind == "mxf4nvf4" else (8, 6)
 
 
 def products() -> Iterator[Call]:
-    """Yield every kind and size, dense and sparse, with A alternately as a descriptor and in tensor memory."""
+    """Yield MMA calls of every kind and size, dense and sparse, with A alternately in shared and tensor memory."""
     for row in PRODUCTS:
         for number, (m, n) in enumerate(product(row.rows, row.columns)):
             held = number % 2
@@ -111,7 +111,7 @@ def products() -> Iterator[Call]:
 
 
 def _options(row: MmaTypes) -> Iterator[tuple[str, dict[str, Any], tuple[str, ...], tuple[int, int], int]]:
-    """Yield every value of every option: name, keyword arguments, targets, PTX version, number of instructions."""
+    """Yield every value of every MMA option: name, keyword arguments, targets, PTX version, instruction count."""
     place, first = where(row), since(row)
     for value in (True, False, 1, 0, "p", "~p"):
         yield f"accumulate={value}", {"accumulate": value}, place, first, 1
@@ -146,7 +146,7 @@ def _shifts(place: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def options() -> Iterator[Call]:
-    """Yield a call for every option of each row of the MMA table."""
+    """Yield a call for every option of each valid combination of kind, cta_group, .ws and sparsity."""
     for row in PRODUCTS:
         for name, words, targets, version, count in _options(row):
 
@@ -182,7 +182,7 @@ def deep() -> Iterator[Call]:
 
 
 def tiles() -> Iterator[Call]:
-    """Yield MMA calls on tiles, whose descriptors are computed before the MMA, and calls that compute descriptors."""
+    """Yield MMA calls with tiles, whose descriptors are computed before the MMA, and calls that compute descriptors."""
     for row in PRODUCTS:
 
         def run(bench: Bench, row: MmaTypes = row) -> None:
@@ -221,7 +221,7 @@ def tiles() -> Iterator[Call]:
 
 
 def descriptors() -> Iterator[Call]:
-    """Yield calls that compute descriptors with ordinary arithmetic."""
+    """Yield calls that compute descriptors with integer instructions on addresses."""
     any_target: dict[str, Any] = {"on": ANYWHERE, "since": (8, 0)}
     tcgen05 = ptx.tcgen05
     yield Call("a descriptor of a stage", lambda b: tcgen05.descriptor(b.tile("f16")[1], k=16), 4, **any_target)
@@ -243,7 +243,7 @@ def descriptors() -> Iterator[Call]:
 
 
 def moves() -> Iterator[Call]:
-    """Yield loads and stores of every shape and size, and copies and shifts."""
+    """Yield calls of tcgen05.ld and st with every shape and size, and of tcgen05.cp and shift."""
     tcgen05 = ptx.tcgen05
     for shape, per in (("32x32b", 1), ("16x64b", 1), ("16x128b", 2), ("16x256b", 4), ("16x32bx2", 1)):
         split = {"offset": 16} if shape == "16x32bx2" else {}
@@ -323,7 +323,7 @@ def allocations() -> Iterator[Call]:
     yield Call("commit to several", lambda b: tcgen05.commit(b.bar[1], cta_group=b.group, multicast_mask=b.u16))
     yield Call("commit to two", lambda b: tcgen05.commit(b.bar[1], cta_group=b.group, multicast_mask=0b11), 2)
     yield Call("held", held, 3, groups=(1,))
-    for group in (1, 2):  # a CTA pair synchronizes with two instructions
+    for group in (1, 2):  # a CTA pair needs one more instruction, to synchronize its two CTAs
         yield Call("held by a warp", lambda b: held(b, when=b.p), 6 + group, groups=(group,))
         yield Call("held and given up", lambda b: held(b, when=b.p, relinquish=True), 7 + group, groups=(group,))
     yield Call("a quarter", lambda b: b.t.quarter(b.u32), 2, ANYWHERE, (8, 0))
@@ -337,7 +337,7 @@ def held(bench: Bench, **words: Any) -> None:
 
 
 def calls() -> list[Call]:
-    """Return the calls of all groups."""
+    """Return all calls of this module."""
     return [*products(), *options(), *deep(), *tiles(), *moves(), *allocations()]
 
 

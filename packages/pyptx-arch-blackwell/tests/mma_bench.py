@@ -1,4 +1,4 @@
-"""Test bench for `tcgen05.mma`: draw and lay out matrices, issue all MMAs in one kernel, compare all of tensor memory.
+"""Test bench for `tcgen05.mma`: random matrices, all MMAs in one kernel, comparison of all of tensor memory.
 
     bench = Bench(seed=1)
     bench.add(Product("f16", "f32", "bf16", "bf16", m=128, n=64))
@@ -34,7 +34,7 @@ WHENEVER: tuple[dict[str, int], ...] = ({"seed": 3}, {"seed": 4, "delay_async": 
 class Expected:
     """Operands A and B of an MMA, scale factors, initial D, expected D in float64, and error bound of each element.
 
-    Lanes in `hidden` are not written.
+    The MMA does not write the lanes in `hidden`.
     """
 
     product: Product
@@ -52,7 +52,7 @@ class Expected:
         return words.astype(np.uint16).view(np.float16) if d == "f16" else words.view(DTYPES[d])
 
     def check(self, memory: Array) -> None:
-        """Compare D with its expected value."""
+        """Assert that D in tensor memory is within the error bound of its expected value."""
         block, lane, _ = places(self.product)
         off = np.abs(self.found(memory).astype(np.float64) - self.sums) - self.bound
         off[self.hidden[block, lane]] = -1
@@ -67,10 +67,10 @@ def places(it: Product) -> tuple[Array, Array, Array]:
 
 
 class Bench:
-    """Memories of one CTA or a CTA pair, filled at random, with the operands of MMAs."""
+    """Shared and tensor memory of one CTA or a CTA pair: random bits, and the operands of MMAs."""
 
     def __init__(self, blocks: int = 1, seed: int = 1, spread: int = 0) -> None:
-        """Fill tensor memory with random bits, leave shared memory empty; element exponents vary by up to ±`spread`."""
+        """Fill tensor memory with random bits; exponents of matrix elements will vary by up to ±`spread`."""
         self.blocks, self.rng, self.spread = blocks, np.random.default_rng(seed), spread
         self.issue = Issue(blocks)
         self.tiles = [Tiles() for _ in range(blocks)]
@@ -80,17 +80,17 @@ class Bench:
 
     @property
     def memory(self) -> Array:
-        """Tensor memory before the MMAs: as many columns as are allocated."""
+        """Tensor memory before the MMAs, with the allocated columns only."""
         return self._memory[..., : max(32, 1 << (self._used - 1).bit_length())].copy()
 
     @property
     def shared(self) -> Array:
-        """Shared memory of each CTA."""
+        """Shared memory image of each CTA."""
         size = max(len(each.data) for each in self.tiles)
         return np.stack([np.pad(each.data, (0, size - len(each.data))) for each in self.tiles])
 
     def add(self, product: Product, onto: Expected | None = None) -> Expected:
-        """Issue one more MMA. With `onto`, it accumulates onto that D, which is then not compared itself."""
+        """Add an MMA to the kernel. With `onto`, it accumulates onto the D of `onto`, which is not compared itself."""
         it, issue = product, self.issue
         self._used = max(self._used, it.d_at + it.n)
         a, operands = self._put_a(it)
@@ -118,7 +118,7 @@ class Bench:
         return outcome(self.issue, memory=self.memory, shared=self.shared, target=target, **options)
 
     def check(self, after: Array) -> None:
-        """Compare all of tensor memory: every D has its expected value, all other cells are unchanged."""
+        """Compare all of tensor memory: every D has its expected value, and all other words are unchanged."""
         untouched = np.ones(after.shape, bool)
         for each in self.expected:
             each.check(after)
@@ -131,14 +131,14 @@ class Bench:
     # --- matrices -----------------------------------------------------------------------------------
 
     def take(self, count: int) -> int:
-        """Return the first of `count` free columns, a multiple of 4."""
+        """Reserve `count` free columns of tensor memory; return the first, a multiple of 4."""
         first = -(-self._used // 4) * 4
         self._used = first + count
         assert self._used <= COLUMNS
         return first
 
     def _put_a(self, it: Product) -> tuple[Array, list[str]]:
-        """Place A; return its values (zeros included, if sparse) and its operands: A, and metadata if sparse."""
+        """Put A into memory; return its values (with zeros, if sparse) and the operands: A and, if sparse, metadata."""
         codes = codes_of(self.rng, it.a, (it.m, it.stored), self.spread)
         values = numbers(codes, it.a)
         operand = (
@@ -160,7 +160,7 @@ class Bench:
         return self.issue.at(first, it.lane)
 
     def _put_b(self, it: Product) -> tuple[Array, str]:
-        """Place B; return its values, `[n, k]`, and its operand."""
+        """Put B into shared memory; return its values, `[n, k]`, and its operand."""
         shift = it.mask.shift if it.mask else 0
         codes = codes_of(self.rng, it.b, (it.n + -(-shift // 16) * 16, it.k), self.spread)
         values = numbers(codes, it.b)[shift : shift + it.n].copy()
@@ -169,7 +169,7 @@ class Bench:
         return values, self._factor(it.b, it.kind, codes, it.b_layout)
 
     def _factor(self, element: str, kind: str, codes: Array, layout: Layout) -> str:
-        """Place a matrix in shared memory, an equal share of its rows in each CTA; return its descriptor."""
+        """Put a matrix into shared memory, an equal number of rows in each CTA; return its descriptor."""
         rows, found = len(codes) // self.blocks, []
         for number, tiles in enumerate(self.tiles):
             part = codes[number * rows : (number + 1) * rows]
@@ -187,20 +187,20 @@ class Bench:
         return hidden
 
     def _scale(self, it: Product, operands: list[str]) -> tuple[Array, Array]:
-        """Place scale factors: rows of A in their CTA, all of B in each CTA; return their values, `[rows, parts]`."""
+        """Put scale factors into tensor memory: A's by CTA, B's in each CTA; return their values, `[rows, parts]`."""
         assert it.scales is not None
         (a_codes, a_factors), (b_codes, b_factors) = scales(it, self.rng, it.m), scales(it, self.rng, it.n)
         first, rows = [self.take(SCALE_COLUMNS), self.take(SCALE_COLUMNS)], it.m // it.blocks
         for block, memory in enumerate(self._memory):
             put_scales(memory, a_codes[block * rows : (block + 1) * rows], first[0], it.scales.ids[0])
-            # Layout B: lanes 0-63 compute the first half of the columns.
+            # Layout B: lanes 0-63 hold the first half of D's columns.
             halves = 2 if (it.m, it.blocks) == (128, 2) else 1
             put_scales(memory, b_codes, first[1], it.scales.ids[1], halves)
         operands += [self.issue.at(column) for column in first]
         return a_factors, b_factors
 
     def _put_old(self, it: Product) -> Array:
-        """Place random values at D; return them, `[m, n]`."""
+        """Put random values into D's tensor memory; return these values, `[m, n]`."""
         if it.d == "s32":
             old = self.rng.integers(-(2**31), 2**31, (it.m, it.n)).astype(np.int32)
         else:
@@ -221,7 +221,7 @@ def _scaled(a: Array, b: Array, factors: tuple[Array, Array]) -> tuple[Array, ..
 
 
 def _sums(it: Product, a: Array, b: Array, old: Array) -> tuple[Array, Array]:
-    """Return D, and its error bound for float32 accumulation in any order."""
+    """Return the expected D, and its error bound for float32 accumulation in any order."""
     total, scale = a @ b.T + old, np.abs(a) @ np.abs(b).T + np.abs(old)
     if it.d == "s32":
         limit = 2.0**31
@@ -232,7 +232,7 @@ def _sums(it: Product, a: Array, b: Array, old: Array) -> tuple[Array, Array]:
 
 
 def check(product: Product, draw: int = 1, **options: Any) -> Expected:
-    """Run one MMA: D must be right, and no other cell may have changed."""
+    """Run one MMA; assert that D is right and that all other words of tensor memory are unchanged."""
     bench = Bench(product.blocks, draw)
     expected = bench.add(product)
     bench.check(bench.run(**options))

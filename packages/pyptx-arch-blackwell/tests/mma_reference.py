@@ -13,9 +13,9 @@ from .tensor_images import Layout
 __all__ = ["DEPTHS", "ROOMS", "Mask", "Product", "Scales"]
 
 DEPTHS: Final = {"f16": 16, "tf32": 8, "f8f6f4": 32, "i8": 32, "mxf8f6f4": 32, "mxf4": 64, "mxf4nvf4": 64}
-"""K of a dense MMA. Manual: "Matrix Shape"."""
+"""K of a dense MMA, by kind. Manual: "Matrix Shape"."""
 ROOMS: Final = {"f16": 16, "tf32": 32, "f8f6f4": 8, "i8": 8, "mxf8f6f4": 8, "mxf4": 4, "mxf4nvf4": 4}
-"""Bits per element of A and B in memory. Manual: "Packing formats of elements"."""
+"""Bits per element of A and B in memory, by kind. Manual: "Packing formats of elements"."""
 
 _NARROW: Final = {"e4m3": 0, "e5m2": 1, "e2m3": 3, "e3m2": 4, "e2m1": 5}
 _CODES: Final = {
@@ -34,7 +34,7 @@ _PLAIN: Final = Layout()
 
 @dataclass(frozen=True)
 class Scales:
-    """Scale factors of an MMA: element type, opcode modifier, and first byte (scale factor ID) of A's and B's."""
+    """Scale factors of an MMA: element type, opcode modifier, and scale factor IDs of A and B."""
 
     element: str
     size: str
@@ -91,17 +91,17 @@ class Product:
 
     @property
     def k(self) -> int:
-        """K: elements of a row of A before compression."""
+        """K of the MMA: elements in a row of A before compression."""
         return self.depth or DEPTHS[self.kind] * (2 if self.sparse else 1)
 
     @property
     def stored(self) -> int:
-        """Stored elements in a row of A."""
+        """Number of stored elements in a row of A."""
         return self.k // (2 if self.sparse else 1)
 
     @property
     def idesc(self) -> int:
-        """Instruction descriptor, assembled field by field. Manual: "Instruction descriptor"."""
+        """Bits of the instruction descriptor, assembled field by field. Manual: "Instruction descriptor"."""
         codes, neg = _CODES[self.kind], self.negates
         a_turned = self.a_layout is not None and self.a_layout.major == "MN"
         bits = self.sparse << 2 | codes[self.a] << 7 | codes[self.b] << 10 | neg[0] << 13 | neg[1] << 14
@@ -114,7 +114,7 @@ class Product:
 
     @property
     def opcode(self) -> str:
-        """Opcode with modifiers."""
+        """Opcode of the MMA with its modifiers."""
         what = "tcgen05.mma" + ".ws" * self.ws + ".sp" * self.sparse
         scale = f".block_scale{self.scales.size and '.' + self.scales.size}" if self.scales else ""
         return f"{what}.cta_group::{self.blocks}.kind::{self.kind}{scale}{self.words}"

@@ -1,4 +1,4 @@
-"""Model of matrices for tests, from the manual: code values, row bytes, addresses in shared and tensor memory.
+"""Model of matrices from the manual: element codes, rows as bytes, addresses in shared and tensor memory.
 
 Does not use the package. Values are those of ml_dtypes, layouts are the manual's tables and CuTe's canonical layouts.
 """
@@ -40,12 +40,12 @@ _TF32: Final = np.uint32(0xFFFFE000)
 
 
 def element_bits(element: str) -> int:
-    """Return the width of an element in bits."""
+    """Return the width of an element type in bits."""
     return _NARROW.get(element, 8 * DTYPES[element].itemsize)
 
 
 def codes_of(rng: np.random.Generator, element: str, shape: tuple[int, ...], spread: int = 0) -> Array:
-    """Return random element codes, unsigned; floats are normal, scaled by 2^-`spread` to 2^`spread`."""
+    """Return random elements as unsigned codes; floats are normal numbers scaled by 2^-`spread` to 2^`spread`."""
     dtype = DTYPES[element]
     unsigned = np.dtype(f"u{dtype.itemsize}")
     if dtype.kind in "iu":
@@ -57,7 +57,7 @@ def codes_of(rng: np.random.Generator, element: str, shape: tuple[int, ...], spr
 
 
 def numbers(codes: Array, element: str) -> Array:
-    """Return the values of codes."""
+    """Return the values of element codes."""
     return codes.view(DTYPES[element]).astype(np.float64)
 
 
@@ -65,7 +65,7 @@ def numbers(codes: Array, element: str) -> Array:
 
 
 def row_bytes(rng: np.random.Generator, codes: Array, element: str, room: int, *, tensor: bool = False) -> Array:
-    """Return the bytes of rows of codes, `room` bits per element; unused bits are random.
+    """Return rows of element codes as bytes, `room` bits per element; unused bits are random.
 
     4- and 6-bit elements with `room` 8: in tensor memory one element per byte; in shared memory 16 packed elements at
     the start of each 16 bytes.
@@ -95,9 +95,9 @@ def row_bytes(rng: np.random.Generator, codes: Array, element: str, room: int, *
 class Layout:
     """Layout of a matrix in shared memory; `swizzle` is 0, 32, 64 or 128 bytes, `atom` its atomicity in bytes.
 
-    `gap` enlarges strides beyond the minimum. `skip` is the byte at which the matrix begins in wider rows. `base` is
-    the first row of the matrix in the swizzle atom. With `split`, chunks that do not fit in those rows are in a second
-    tile, whose absolute address is the leading dimension field.
+    `gap` enlarges strides beyond the minimum. `skip` is the byte of the (wider) tile row at which the matrix begins.
+    `base` is the first row of the matrix in the swizzle atom. With `split`, chunks past the end of the tile row are in
+    a second tile, whose absolute address is the leading dimension field.
     """
 
     major: str = "K"
@@ -115,7 +115,7 @@ class Layout:
         return f"{self.major}{self.swizzle}{further}"
 
     def strides(self, rows: int, chunks: int) -> tuple[int, int]:
-        """Return the leading and the stride dimension byte offset of rows of `chunks` chunks of 16 bytes."""
+        """Return the leading and the stride dimension byte offset of a matrix with `chunks` 16-byte chunks per row."""
         group = self._core * (self.swizzle or _CHUNK) + self.gap
         groups = group * -(-rows // self._core)
         if self.swizzle:
@@ -127,7 +127,7 @@ class Layout:
         return 4 if self.atom == 32 else 8
 
     def addresses(self, rows: int, chunks: int) -> Array:
-        """Return the offset of each 16-byte chunk from the start of the tile, row by row; rows of MN-major run over K.
+        """Return the offset of each 16-byte chunk from the start of the tile, row by row; an MN-major row is one k.
 
         Manual: "Canonical Layouts", in 128-bit elements: K-major ((8,m),(1,2k)), MN-major ((w,m),(8,k)).
         """
@@ -135,7 +135,8 @@ class Layout:
         row, chunk = np.arange(rows)[:, None], np.arange(chunks)[None, :]
         width, core = self.swizzle or _CHUNK, self._core
         if self.major == "K":
-            # ((8,m),(T,2k)):((wT,SBO),(1,LBO)); without a swizzle w = 1, and the second stride is (1,T)
+            # The manual's layout ((8,m),(T,2k)):((wT,SBO),(1,LBO)); without swizzle, w = 1 and the second stride is
+            # (1,T).
             linear = row % core * width + row // core * stride + chunk * (_CHUNK if self.swizzle else leading)
         elif self.swizzle:
             # ((T,w,m),(8,k)):((1,T,LBO),(wT,SBO))
@@ -151,7 +152,7 @@ class Layout:
         return linear ^ (linear >> 7 & (1 << bits) - 1) << low
 
     def mode(self) -> int:
-        """Return the swizzling mode as encoded in descriptors."""
+        """Return the descriptor code of the swizzling mode."""
         return 1 if self.atom == 32 else {0: 0, 128: 2, 64: 4, 32: 6}[self.swizzle]
 
 
@@ -162,7 +163,7 @@ class Tiles:
     data: Array = field(default_factory=lambda: np.zeros(0, np.uint8))
 
     def put(self, matrix: Array, layout: Layout) -> int:
-        """Append a matrix, rows of bytes along its major dimension; return its descriptor."""
+        """Append a matrix, given as byte rows along its major dimension, to the image; return the matrix descriptor."""
         rows, width = matrix.shape
         fits = (128 - layout.skip) // _CHUNK if layout.split else width // _CHUNK
         first = self._place(matrix[:, : fits * _CHUNK], layout)
@@ -192,25 +193,25 @@ def place_of_sum(
     """Return the CTA, the lane and the column of each element of D, `[m, n]`. Manual: layouts A to G."""
     row, column = np.indices((m, n))
     match (m, blocks, sparse, ws):
-        case (256, 2, _, False):  # A: half of the rows per CTA, one lane per row
+        case (256, 2, _, False):  # layout A: half of D's rows per CTA, one lane per row
             return row // 128, row % 128, column
-        case (128, 2, False, False):  # B: half of the rows per CTA; the second half of the columns in lanes 64-127
+        case (128, 2, False, False):  # layout B: half of D's rows per CTA; the upper columns in lanes 64-127
             return row // 64, row % 64 + 64 * (column // (n // 2)), column % (n // 2)
-        case (128, 2, True, False):  # C: half of the rows per CTA, 16 lanes of each warp
+        case (128, 2, True, False):  # layout C: half of D's rows per CTA, in 16 lanes of each lane quarter
             return row // 64, row % 64 // 16 * 32 + row % 16, column
         case (128, 1, _, _):  # D
             return 0 * row, row, column
-        case (64, 1, _, True):  # E: the second half of the columns in lanes 64-127
+        case (64, 1, _, True):  # layout E: the second half of D's columns in lanes 64-127
             return 0 * row, row + 64 * (column // (n // 2)), column % (n // 2)
-        case (64, 1, _, False):  # F: 16 lanes of each warp
+        case (64, 1, _, False):  # layout F: 16 lanes of each lane quarter
             return 0 * row, row // 16 * 32 + row % 16, column
-        case (32, 1, _, True):  # G: a quarter of the columns per warp
+        case (32, 1, _, True):  # layout G: a quarter of D's columns per lane quarter
             return 0 * row, row + 32 * (column // (n // 4)), column % (n // 4)
     raise ValueError("no such layout")
 
 
 def rows_of_a(m: int, *, blocks: int = 1, sparse: bool = False, ws: bool = False) -> Array:
-    """Return the row of A in each lane of each CTA, `[blocks, 128]`, -1 for none: the row of D in that lane."""
+    """Return the row of A in each lane of each CTA, `[blocks, 128]`: the row of D in this lane, or -1 for none."""
     block, lane, _ = place_of_sum(m, 8, blocks=blocks, sparse=sparse, ws=ws)
     found = np.full((blocks, 128), -1)
     found[block, lane] = np.arange(m)[:, None]

@@ -1,4 +1,4 @@
-"""Kernels for tests of tensor memory: fill it and shared memory, issue instructions in one thread, store all of it.
+"""Kernels for tests: fill shared and tensor memory, issue instructions in one thread, store all of tensor memory.
 
     issue = Issue()
     a, b, idesc = issue.descriptor(a_bits), issue.descriptor(b_bits), issue.word(idesc_bits)
@@ -29,8 +29,8 @@ __all__ = ["COLUMNS", "LANES", "Issue", "kernel_text", "launch", "outcome"]
 
 LANES: Final = 128
 COLUMNS: Final = 512
-_CHUNK: Final = 16  # bytes that a thread copies at once
-_AT_ONCE: Final = 32  # columns per tcgen05.st or tcgen05.ld
+_CHUNK: Final = 16  # bytes per vector copy of a thread
+_AT_ONCE: Final = 32  # tensor memory columns per tcgen05.st or tcgen05.ld
 _WIDE: Final = 8  # 32-bit words per vector load or store
 
 
@@ -66,13 +66,13 @@ class Issue:
         return self._register(32, bits)
 
     def at(self, column: int, lane: int = 0) -> str:
-        """Return a tensor memory operand, `[register]`."""
+        """Return the operand `[register]` for a tensor memory column and lane."""
         name = self.word((lane << 16) + column)
         self.setup.append(f"add.u32 {name}, {name}, %tensor;")
         return f"[{name}]"
 
     def emit(self, *lines: str) -> None:
-        """Append instructions."""
+        """Append instructions to the thread's program."""
         self.lines += lines
 
     def _register(self, width: int, bits: int) -> str:
@@ -83,7 +83,7 @@ class Issue:
 
     @property
     def text(self) -> str:
-        """Instructions, after the loads of their constants."""
+        """PTX of the thread: loads of the constants, then the instructions."""
         return "\n".join((*self.setup, *self.lines))
 
 
@@ -183,7 +183,7 @@ ret;
 
 
 def _moved(columns: int, *, store: bool) -> str:
-    """Return code that copies the lanes of each warp from global to tensor memory, or back."""
+    """Return PTX that copies each warp's tensor memory lanes from global memory, or to it."""
     parts = []
     for first in range(0, columns, _AT_ONCE):
         registers = [f"%v{i}" for i in range(_AT_ONCE)]
@@ -209,7 +209,7 @@ def launch(
     everyone: str = "",
     **options: Any,
 ) -> tuple[Array, Result]:
-    """Run the kernel; return tensor memory after it. Code in `everyone` may write `results`."""
+    """Run the kernel; return tensor memory after the run. Code in `everyone` may write `results`."""
     blocks, _, columns = memory.shape
     unit = LANES * _CHUNK
     given = np.zeros((blocks, unit), np.uint8) if shared is None else shared
@@ -225,7 +225,7 @@ def launch(
 
 
 def outcome(issue: Issue, **given: Any) -> Array:
-    """Return tensor memory after a run that must be free of findings."""
+    """Run the kernel, assert that it has no findings, and return tensor memory after the run."""
     after, done = launch(issue, **given)
     assert not done.findings, "\n".join(map(str, done.findings))
     return after

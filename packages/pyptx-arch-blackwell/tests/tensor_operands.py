@@ -1,4 +1,4 @@
-"""Operands of MMAs in tensor memory besides A and D, for tests: sparsity metadata and scale factors.
+"""Sparsity metadata and scale factors of MMAs in tensor memory, for tests.
 
 Does not use the package: layouts are CuTe's (`tmem_e_frg`, `tmem_sf_frg`) and the manual's.
 """
@@ -25,16 +25,16 @@ METADATA_COLUMNS: Final = 4
 SCALE_COLUMNS: Final = 16
 _WORD: Final = 32
 _TWO_OF_FOUR: Final = (0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b0110, 0b1110)
-_CHUNKS: Final = {"tf32": 2, "mxf4": 8, "mxf4nvf4": 8}  # elements per code; 4 for other kinds
+_CHUNKS: Final = {"tf32": 2, "mxf4": 8, "mxf4nvf4": 8}  # elements per metadata code, by kind (others: 4)
 _PAIRS: Final = ("mxf4", "mxf4nvf4")
 
 
 def thinned(it: Product, rng: np.random.Generator, stored: Array) -> tuple[Array, Array]:
-    """Return A with zeros, `[m, k]`, and the metadata codes of its nonzero elements, `[m, chunks]`."""
+    """Return the sparse A with zeros, `[m, k]`, and the metadata codes of its nonzero elements, `[m, chunks]`."""
     chunk = _CHUNKS.get(it.kind, 4)
     codes = rng.choice((0b0100, 0b1110) if it.kind == "tf32" else _TWO_OF_FOUR, (it.m, it.k // chunk))
     first, second = codes & 3, codes >> 2
-    if it.kind == "tf32":  # each index selects a 16-bit half of an element
+    if it.kind == "tf32":  # each metadata index selects a 16-bit half of a tf32 element
         inside = first[..., None] // 2
     elif it.kind in _PAIRS:
         inside = np.stack((2 * first, 2 * first + 1, 2 * second, 2 * second + 1), axis=-1)
@@ -47,15 +47,16 @@ def thinned(it: Product, rng: np.random.Generator, stored: Array) -> tuple[Array
 
 
 def put_metadata(it: Product, memory: Array, codes: Array, column: int) -> None:
-    """Put the codes into the lanes of their rows. Manual: "Sparsity selector"; CuTe's `tmem_e_frg`."""
+    """Put metadata codes into the lanes of their rows of A. Manual: "Sparsity selector"; CuTe's `tmem_e_frg`."""
     held = rows_of_a(it.m, blocks=it.blocks, sparse=True, ws=it.ws)
     block, lane = np.nonzero(held >= 0)
     row = held[block, lane]
-    if it.kind not in ("f16", "tf32"):  # 64 bits per row, in its lane
+    if it.kind not in ("f16", "tf32"):  # the lane of each row of A holds 64 bits of metadata
         words = (codes.reshape(it.m, 2, 8).astype(np.uint32) << np.arange(0, _WORD, 4).astype(np.uint32)).sum(axis=-1)
         memory[block, lane + it.lane, column : column + 2] = words[row]
         return
-    # Rows g and g + 8 of each 16 share a word: lane g has their first 16 bits, lane g + 8 their last 16.
+    # Of each 16 rows of A, g and g + 8 share words of metadata: lane g holds their first 16 bits, lane g + 8 the last
+    # 16.
     halves = (codes.reshape(it.m, 2, 4).astype(np.uint32) << np.arange(0, 16, 4).astype(np.uint32)).sum(axis=-1)
     upper = row // 16 * 16 + row % 8
     later = row % 16 // 8
@@ -66,7 +67,7 @@ def put_metadata(it: Product, memory: Array, codes: Array, column: int) -> None:
 
 
 def scales(it: Product, rng: np.random.Generator, rows: int) -> tuple[Array, Array]:
-    """Draw scale factors for `rows` rows; return their codes and values, each `[rows, parts of K]`."""
+    """Return random scale factors of `rows` rows as codes and values, each `[rows, parts of K]`."""
     assert it.scales is not None
     count = scales_of_row(it)
     low, high = (118, 137) if it.scales.element == "ue8m0" else (1, 0x7F)
@@ -87,10 +88,10 @@ def scales_of_row(it: Product) -> int:
 
 
 def put_scales(memory: Array, codes: Array, column: int, byte: int, halves: int = 1) -> None:
-    """Put scale factors into the lanes of all warps: row i in lane i % 32, one column for each 32 rows.
+    """Put scale factors into all lane quarters: row i in lane i % 32, one column for each 32 rows.
 
-    The scale factors of a row begin at `byte` of a word. Those past its end are in the next group of columns: 4 columns
-    further for up to 128 rows, 8 columns for more.
+    The scale factors of a row begin at `byte` of a word. Scale factors past the word's end are in the next group of
+    columns: 4 columns further for up to 128 rows, 8 columns for more.
     """
     cells = memory.view(np.uint8).reshape(LANES, COLUMNS, 4)
     each = len(codes) // halves

@@ -1,4 +1,4 @@
-"""ptxas assembles the kernels of the benches: the simulator executes programs that a device can run."""
+"""ptxas assembles the kernels of `mma_bench`: the simulator executes programs that a device can run."""
 
 from __future__ import annotations
 

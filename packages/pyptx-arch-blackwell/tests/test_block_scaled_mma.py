@@ -1,4 +1,4 @@
-"""Block-scaled `tcgen05.mma` multiplies by the manual's scale factors, wherever A and B are.
+"""Block-scaled `tcgen05.mma` applies the manual's scale factors, with every layout of A and B.
 
 As in `test_simulated_mma`: every pair of types, every size, type and ID of scale factors, K = 96, CTA pairs.
 """
@@ -30,10 +30,10 @@ K_MAJOR = [
     Layout("K", 128),
 ]
 WIDE_ROWS = [Layout("K", 0), Layout("K", 64, gap=512), Layout("K", 128, skip=64), Layout("K", 128)]
-# 48 bytes of a row of 128: contiguous, or split between the end of one tile and the start of the next.
+# An operand row of 48 bytes within tile rows of 128: contiguous, or split between two tiles.
 DEEP_ROWS = [Layout("K", 128), Layout("K", 128, skip=48), Layout("K", 128, skip=96, split=True),
              Layout("K", 128, skip=112, split=True)]  # fmt: skip
-# Sizes of scale factors, and scale factor IDs of A and B. Manual: "Scale Factor A ID".
+# Block size modifiers, and scale factor IDs of A and B. Manual: "Scale Factor A ID".
 ONE = [(size, ids) for size in ("", "scale_vec::1X", "block32") for ids in product(range(4), repeat=2)]
 TWO = [(size, ids) for size in ("scale_vec::2X", "block32") for ids in product((0, 2), repeat=2)]
 FOUR = [(size, (0, 0)) for size in ("scale_vec::4X", "block16")]
@@ -42,7 +42,7 @@ SIX = [("block16", ids) for ids in product((0, 2), repeat=2)]
 
 
 def turned(rows: int, turn: int) -> Layout:
-    """Return an MN-major layout of an operand whose rows along M or N have `rows` bytes; K-major if none fits."""
+    """Return an MN-major layout of an operand with `rows` bytes along M or N; a K-major layout if none fits."""
     swizzle = (0, 32, 64, 128)[turn % 4]
     return Layout("MN", swizzle, gap=128 * (turn % 3)) if rows % (swizzle or 16) == 0 else K_MAJOR[turn % 5]
 
@@ -121,7 +121,7 @@ def test_they_are_so_whenever_they_are_done(case: Product, schedule: dict[str, i
 
 @pytest.mark.parametrize("options", [{}, {"seed": 5}, {"delay_async": True}], ids=str)
 def test_a_sum_takes_its_scales_byte_by_byte(options: dict[str, Any]) -> None:
-    """Accumulate four MMAs of K = 32 with scale factor IDs 0 to 3: kernels copy scale factors of K = 128 at once."""
+    """Four MMAs of K = 32 with scale factor IDs 0 to 3 accumulate one D; one copy provides all scale factors."""
     bench, sums = Bench(), None
     for step in range(4):
         layout = Layout("K", 128, skip=32 * step)

@@ -1,4 +1,4 @@
-"""Calls emit their instructions, ptxas accepts them on their targets, other targets are an error at the user's line."""
+"""`ptx.tcgen05` calls emit instructions that ptxas accepts; a call for another target raises at the user's line."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.scaled, pytest.mark.ptxas]
 
 CALLS = calls()
-# Tests that reject thousands of calls use one call of four, unless all kernels are selected.
+# Tests of rejected calls use every fourth call, unless all kernels are selected.
 SOME = share(CALLS, 4)
 ASKED = (9, 0)  # newest PTX version of ptxas 13.0
 HERE = "calls.py:"
 TARGETS = ("sm_100a", "sm_103a", "sm_110a")
-FAMILIES = ("sm_100f", "sm_103f", "sm_110f")  # family-specific targets have fewer features
+FAMILIES = ("sm_100f", "sm_103f", "sm_110f")  # family-specific targets have fewer features than others
 
 
 def trace(calls: Iterable[Call], target: str, version: tuple[int, int], group: int) -> tuple[str, list[str]]:
-    """Return the text of a kernel that makes the calls, and the errors of calls that failed."""
+    """Return the PTX of a kernel traced from the calls, and the error messages of calls that raised."""
     faults: list[str] = []
 
     def k() -> None:
@@ -65,7 +65,7 @@ def test_each_call_emits_its_instructions_and_ptxas_takes_them(target: str, grou
 
 
 def judged(text: str, target: str, folder: Path) -> str:
-    """Return ptxas' errors for a module; code generation is off."""
+    """Return the error messages of ptxas for a module, without code generation."""
     (folder / "module.ptx").write_text(text, encoding="utf-8")
     arguments = ["-arch=" + target.replace("sm_", "compute_"), "module.ptx", "-o", "nothing"]
     outcome = run(find_tool("ptxas"), arguments, folder)
@@ -84,7 +84,7 @@ def test_what_is_taken_for_a_family_ptxas_takes(target: str, group: int, tmp_pat
 
 @pytest.mark.parametrize("target", [*TARGETS, *FAMILIES])
 def test_what_is_refused_on_a_target_ptxas_refuses_there(target: str, tmp_path: Path) -> None:
-    """Trace one call per kind and option for a valid target, replace the target, run ptxas; it does not check idesc."""
+    """On each target, ptxas rejects the same kinds and options as the calls, except for values in idesc."""
     ours = [call for call in CALLS if 1 in call.groups]
     refused = {fault.partition(": refused")[0] for fault in trace(ours, target, ASKED, 1)[1]}
     foreign = {call.name.rstrip("0123456789x "): call for call in ours if call.name in refused and call.on != DEEP}
@@ -110,7 +110,7 @@ def test_ptxas_makes_code_of_them(group: int) -> None:
 def test_elsewhere_each_call_is_refused_at_the_users_line(target: str) -> None:
     calls = CALLS if target in TARGETS else SOME
     foreign = [call for call in calls if target not in call.on and 1 in call.groups]
-    # A few at a time: sm_120a has less shared memory than all their tiles take.
+    # Calls are traced in groups: the tiles of all calls exceed the shared memory of sm_120a.
     parts = (foreign[first : first + AT_ONCE] for first in range(0, len(foreign), AT_ONCE))
     faults = [fault for part in parts for fault in trace(part, target, ASKED, 1)[1]]
     refused = {fault.partition(": refused")[0] for fault in faults}

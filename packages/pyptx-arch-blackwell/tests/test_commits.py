@@ -53,7 +53,7 @@ def found(awaited: str, ended: str, schedule: dict[str, Any]) -> set[str]:
     "schedule", [{}, {"delay_async": True}, *({"seed": seed, "delay_async": True} for seed in range(1, 5))], ids=str
 )
 def test_who_has_waited_for_a_commit_has_waited_for_earlier_ones_of_its_thread(schedule: dict[str, Any]) -> None:
-    """`.commit` is one of the synchronous instructions, which are ordered with each other."""
+    """`tcgen05.commit` is synchronous, so it is ordered with the thread's other synchronous instructions."""
     assert found("second", "first", schedule) == set()
 
 

@@ -13,8 +13,8 @@ from pyptx_arch_blackwell.layouts.sparsity import metadata
 
 Modes = list[tuple[int, int]]
 
-LANE = 1 << 21  # stride of one lane in bits, as in CuTe
-# Layouts of rows, of bits along a row, then of copies or a second band of rows if there are any.
+LANE = 1 << 21  # bits between addresses of adjacent tensor memory lanes in CuTe
+# CuTe modes of tcgen05.cp shapes: rows, bits of a row, then multicast copies or a second group of rows, if any.
 ALGEBRA: dict[tuple[str, str], Modes] = {
     ("128x256b", ""): [(128, LANE), (256, 1)],
     ("4x256b", ""): [(4, 32 * LANE), (256, 1)],
@@ -26,7 +26,7 @@ ALGEBRA: dict[tuple[str, str], Modes] = {
 
 
 def by_algebra(name: tuple[str, str], row: int, chunk: int) -> set[tuple[int, int]]:
-    """Return the lanes to which a chunk of a row goes, each with its first bit there."""
+    """Return the destination lanes of a source row's chunk, each with the chunk's first bit in the lane."""
     (rows, lane), _, *further = ALGEBRA[name]
     band, inside = divmod(row, rows)
     first = inside * lane + 128 * chunk + (band * further[0][1] if band else 0)
@@ -62,7 +62,7 @@ def test_pairs_of_warps_receive_halves() -> None:
 
 
 def test_copies_put_scale_factors_where_products_look_for_them() -> None:
-    """Blocks of 128 rows by 4 scale factors: byte i % 32 * 16 + i // 32 * 4 + j; one 32-row copy fills 4 columns."""
+    """In cuBLAS, scale factor j of row i is byte i % 32 * 16 + i // 32 * 4 + j; one 32x128b copy fills 4 columns."""
     copy = COPIES["32x128b", "warpx4"]
     factors = scale_factors("b", "mxf4nvf4", "block16", m=128, n=256, k=64)
     for i, j in product(range(256), range(4)):
@@ -85,8 +85,8 @@ def test_a_copy_brings_the_metadata_of_four_products() -> None:
     """CUTLASS stores f16 metadata of 128 rows by K = 128 with the 16 bytes of a lane contiguous."""
     copy = COPIES["128x128b", ""]
     for product_, row, chunk in product(range(4), range(128), range(8)):
-        # One bit per element; 16 rows of A fill 16 source rows of 128 bits. Source row g has rows g and g + 8 of A,
-        # source row g + 8 the last 16 of their 32 elements.
+        # One metadata bit per element: 16 rows of A fill 16 source rows of 128 bits. Source row g holds the first 16 of
+        # 32 elements of rows g and g + 8 of A, source row g + 8 the last 16.
         bit = row % 8 * 128 + row // 8 % 2 * 16 + row // 16 * 2048
         bit += chunk % 4 * 4 + chunk // 4 * 1024 + product_ * 32
         source, inside = divmod(bit, 128)
@@ -106,8 +106,7 @@ def test_elements_are_taken_out_of_what_is_packed(name: str, bits: int, shift: i
 
 
 def test_a_shift_moves_all_lanes_but_the_last() -> None:
-    # Its implicit shape is 31x256b. A copy of 4x256b whose address is at lane 31 fills the lanes that a shift leaves
-    # out.
+    # The implicit shape of tcgen05.shift is 31x256b. A tcgen05.cp.4x256b at lane 31 fills the lanes that it skips.
     assert (SHIFT_LANES, 32 * SHIFT_COLUMNS) == (31, 256)
     assert [shifted_from(lane) for lane in range(31)] == list(range(1, 32))
     assert [31 + COPIES["4x256b", ""].lanes(row)[0] for row in range(4)] == [31, 63, 95, 127]

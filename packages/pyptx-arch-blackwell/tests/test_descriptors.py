@@ -29,7 +29,7 @@ NAMES = {each.__name__: each for each in (InstructionDescriptor, SharedDescripto
 
 
 def options(kind: str) -> Iterator[dict[str, Any]]:
-    """Yield every combination of types and options of a kind, at a few sizes."""
+    """Yield instruction descriptors with every combination of types and options of a kind, at a few sizes."""
     scaled = kind in SCALED_KINDS
     flags = (False, True)
     majors = ("K",) if kind in FOUR_BITS else ("K", "MN")
@@ -55,7 +55,7 @@ def test_what_a_product_says_comes_back_from_its_bits_and_from_its_repr(kind: st
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_number_in_every_field_is_read_or_refused_by_name(kind: str) -> None:
-    """Set each 4-bit group to every value: decoding returns the same bits, or an error that names a field."""
+    """For each value of each 4-bit group, the decoded descriptor has the same bits, or an error names a field."""
     scale: dict[str, Any] = {"scale": "ue8m0"} if kind in SCALED_KINDS else {}
     start = InstructionDescriptor(kind, SUMS[kind][0], FACTORS[kind][0], FACTORS[kind][0], 128, 64, **scale)
     words = [start.bits & ~(15 << low) | number << low for low in range(0, 32, 4) for number in range(16)]
@@ -69,7 +69,7 @@ def test_every_number_in_every_field_is_read_or_refused_by_name(kind: str) -> No
 
 
 def outcome(kind: str, word: int) -> int | str:
-    """Return the bits of the decoded word, or the error message."""
+    """Return the bits of the descriptor decoded from `word`, or the error message."""
     try:
         return InstructionDescriptor.decode(kind, word).bits
     except DescriptorError as error:
@@ -170,12 +170,12 @@ def test_what_no_field_can_hold_is_refused_by_name(make: Any, names: str) -> Non
 
 
 def bits_of(text: str) -> list[int]:
-    """Return the positions of ones in a mask written with its highest bit first."""
+    """Return the positions of ones in a bit string whose highest bit is first."""
     digits = text.replace(" ", "")[::-1]
     return [place for place, digit in enumerate(digits) if digit == "1"]
 
 
-# Examples of the manual, "Zero-Column Mask Descriptor": fields as printed there (spans minus one), N, sub-masks.
+# Examples of the manual, "Zero-Column Mask Descriptor": descriptor fields as printed (spans minus one), N, sub-masks.
 EXAMPLES = [
     (((0,) * 4, (0,) * 4, False, 4, 3, 0), 128, 14, [""]),
     (((0,) * 4, (0,) * 4, True, 2, 3, 0), 128, 14, ["111 0000 111 0000"]),

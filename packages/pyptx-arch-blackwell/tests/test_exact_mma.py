@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.scaled
 
-# Exponents of the smallest normal numbers.
+# Exponent of the smallest normal number of each element type.
 LEAST = {"f32": -126, "bf16": -126, "tf32": -126, "f16": -14, "e5m2": -14, "e4m3": -6, "e3m2": -2, "e2m3": 0, "e2m1": 0}
 NOTHING = -126
 PACKED = ("mxf4", "mxf4nvf4")
-GROUP = 16  # packed elements that are multiplied and added before scaling
+GROUP = 16  # fp4 elements whose dot product is computed before scaling
 
 K128 = Layout("K", 128)
 CASES = [
@@ -55,7 +55,7 @@ def exponent(number: float, least: int) -> int:
 
 
 def terms_of(it: Expected, row: int, column: int) -> list[tuple[Fraction, int]]:
-    """Return the terms of a dot product, each with its exponent for alignment."""
+    """Return the terms of a dot product (products and the addend), each with its alignment exponent."""
     a, b, product = it.a[row], it.b[column], it.product
     one = np.ones(1)
     of_a, of_b = (one, one) if it.scales is None else (it.scales[0][row], it.scales[1][column])
@@ -64,7 +64,7 @@ def terms_of(it: Expected, row: int, column: int) -> list[tuple[Fraction, int]]:
              for x, y in zip(of_a.tolist(), of_b.tolist(), strict=True)]  # fmt: skip
     products = [Fraction(float(x)) * Fraction(float(y)) for x, y in zip(a, b, strict=True)]
     if product.kind in PACKED:
-        group = GROUP * (2 if product.sparse else 1)  # half of the elements of a sparse A are zeros
+        group = GROUP * (2 if product.sparse else 1)  # with a sparse A, half of the products are zero
         return [(sum(products[k : k + group], Fraction()) * scale[k // chunk][0], scale[k // chunk][1])
                 for k in range(0, len(a), group)]  # fmt: skip
     least = LEAST[product.a], LEAST[product.b]
@@ -74,7 +74,7 @@ def terms_of(it: Expected, row: int, column: int) -> list[tuple[Fraction, int]]:
 
 
 def cut(terms: list[tuple[Fraction, int]], fraction: int) -> Fraction:
-    """Return the sum of terms, each truncated `fraction` bits below the greatest exponent."""
+    """Return the sum of terms, each truncated at `fraction` bits below the greatest exponent of all terms."""
     unit = Fraction(2) ** (max((power for _, power in terms), default=NOTHING) - fraction)
     return sum((math.trunc(number / unit) for number, _ in terms), 0) * unit
 

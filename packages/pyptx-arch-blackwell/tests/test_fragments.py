@@ -1,4 +1,4 @@
-"""A register of a fragment holds the element of the cell that `tcgen05.ld` loads into it, in every layout of D."""
+"""Fragments match `tcgen05.ld`: each register holds the element of D at the loaded lane and column, in every layout."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CASES = [(m, words, load) for _, m, words, loads in PRODUCTS for load in loads]
 
 
 def cells(m: int, n: int, words: dict[str, Any]) -> dict[tuple[int, int], tuple[int, int]]:
-    """Return the element of D in each cell of the first CTA's tensor memory."""
+    """Return the element of D at each lane and column of the first CTA's tensor memory."""
     parts = accumulator(
         m, n, blocks=words.get("cta_group", 1), sparse=words.get("sparse", False), stationary=words.get("ws", False)
     )

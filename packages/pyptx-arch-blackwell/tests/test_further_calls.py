@@ -1,4 +1,4 @@
-"""Blackwell calls outside tcgen05 emit their instructions, ptxas accepts them, other targets raise an error."""
+"""Blackwell's `ptx` calls outside tcgen05 emit instructions that ptxas accepts; other targets raise an error."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ANY, FAMILIES = ("sm_100",), ("sm_100f", "sm_110f", "sm_120f")
 
 
 class Bench:
-    """Operands for calls, made inside a trace."""
+    """Registers and variables for arguments of calls, created inside a trace."""
 
     def __init__(self) -> None:
         self.bar = smem.mbarrier(1)
@@ -33,7 +33,7 @@ class Bench:
 
 
 class Call(NamedTuple):
-    """One call: the emitted instruction, the function, and the targets that have it."""
+    """One call: the emitted instruction, the function, and the targets that support the instruction."""
 
     emits: str
     run: Callable[[Bench], object]

@@ -1,4 +1,4 @@
-"""`clusterlaunchcontrol`: clusters that cancel pending launches and do their work, correct ones and faulty ones."""
+"""`clusterlaunchcontrol`: correct and faulty kernels whose clusters cancel pending launches and do their work."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def module(body: str, target: str = "sm_100a") -> str:
     )
 
 
-# Each cluster adds 1 to the counters of its CTAs, and to those of each cluster that it takes over. %r1 is the CTA whose
-# work is done, %r2 the rank in the cluster. Thread 0 of each CTA arrives, thread 0 of rank 0 requests, all threads wait
-# and read.
+# Each cluster adds 1 to the counters of its CTAs and of the CTAs of each cluster that it takes over. %r1 is the index
+# of the CTA whose counter is incremented, %r2 the rank in the cluster. Thread 0 of each CTA arrives, thread 0 of rank 0
+# requests, all threads wait and read.
 PERSISTENT = f"""
 mov.u32 %r1, %ctaid.x;
 mov.u32 %r2, %cluster_ctarank;
@@ -94,13 +94,13 @@ def test_how_many_waves_there_are_depends_on_the_schedule() -> None:
     assert launch(PERSISTENT)[0].statistics.waves == 1
 
 
-# Each CTA writes the index of the CTA that did its work.
+# For each CTA index, the index of the CTA that executed this CTA's work.
 SIGNED = PERSISTENT.replace("red.global.add.u32 [%rd3], 1;", "mov.u32 %r8, %ctaid.x;\nst.global.u32 [%rd3], %r8;")
 
 
 @pytest.mark.parametrize(("room", "running"), [(None, 6), (1, 1), (5, 5), (23, 23)])
 def test_a_cluster_that_is_taken_over_does_not_run(room: int | None, running: int) -> None:
-    """Of 24 clusters, a quarter runs, or as many as fit, and takes over the others."""
+    """Of 24 clusters, a quarter, or as many as fit on the device, run and take over the other clusters."""
     result, out = launch(SIGNED, cluster=1, resident_blocks=room)
     assert result.findings == ()
     assert set(out) == set(range(running))
@@ -159,7 +159,7 @@ bra DONE;
 ON:
 """
 FIRST = f"{QUERY}.get_first_ctaid.v4.b32.b128 {{%r1, _, _, _}}, %q0;"
-# For each fault: a replacement of text, and rules of which at least one must report it.
+# For each injected fault: a text replacement in the kernel, and rules of which at least one must report the fault.
 FAULTS = {
     "the response is read before it is written": (
         (WAIT, ""),
@@ -197,14 +197,14 @@ def test_a_fault_is_found_in_every_schedule(name: str, options: dict[str, Any]) 
     try:
         findings = launch(PERSISTENT.replace(old, new), step_limit=5_000, **options)[0].findings
     except StepLimitExceeded as stopped:
-        assert not new  # without the wait, a stale response may be read repeatedly
+        assert not new  # without the mbarrier wait, CTAs may read a stale response repeatedly
         findings = stopped.findings
     assert {finding.rule for finding in findings} & set(rules), findings
 
 
 @pytest.mark.parametrize("options", SCHEDULES[:4], ids=str)
 def test_a_block_that_waits_in_vain_behind_the_first_cluster_that_it_takes_is_found(options: dict[str, Any]) -> None:
-    """If all clusters were resident, the first response would be a failure, and no thread would wait again."""
+    """With all clusters resident the kernel terminates: the first try_cancel fails, and no thread waits again."""
     body = PERSISTENT.replace(TOGETHER, f"setp.eq.and.u32 %p1, %r9, 0, %p1;\n{TOGETHER}")
     assert body != PERSISTENT
     result, _ = launch(body, **options)
@@ -214,7 +214,7 @@ def test_a_block_that_waits_in_vain_behind_the_first_cluster_that_it_takes_is_fo
 
 @pytest.mark.parametrize("options", SCHEDULES[:4], ids=str)
 def test_the_block_may_be_read_before_it_is_known_that_there_is_one(options: dict[str, Any]) -> None:
-    """Compilers emit such a read; the CTA of a failed response is undefined, and this kernel does not use it."""
+    """A failed response's CTA index may be read, as by compilers' code, if the kernel does not use the index."""
     body = PERSISTENT.replace(f"@!%p3 bra DONE;\n{FIRST}", f"{FIRST}\n@!%p3 bra DONE;")
     assert body != PERSISTENT
     assert launch(body, **options)[0].findings == ()

@@ -1,4 +1,4 @@
-"""The table of legal MMAs matches the manual, size by size, and errors list the legal values."""
+"""`mma.PRODUCTS` has exactly the shapes of the manual's table, and errors list the valid values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from pyptx_arch_blackwell.descriptors import FACTORS, KINDS, SCALED_KINDS, SUMS, InstructionDescriptor
 from pyptx_arch_blackwell.mma import PRODUCTS, MmaError, check, check_swizzle, find
 
-# Manual: "Matrix Shape": rows as printed, copied by hand: M, N (first, last, step), K.
+# Table rows of the manual's "Matrix Shape", copied by hand: M, N (first, last, step), K.
 STEPS_8, STEPS_16, STEPS_32 = (8, 256, 8), (16, 256, 16), (32, 256, 32)
 TABLE: dict[tuple[str, bool, int, bool], tuple[set[int], tuple[int, int, int] | set[int], set[int]]] = {
     ("f16", False, 1, False): ({64, 128}, STEPS_8, {16}),

@@ -1,4 +1,4 @@
-"""Cells of each register of `tcgen05.ld`, against CuTe's layout algebra: shapes and strides over bits."""
+"""Lane and column of each register of `tcgen05.ld` match CuTe's layouts, given as extents and strides in bits."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 Modes = list[tuple[int, int]]
 
-# Layouts for `repeats` repetitions: from threads, and from bits of a thread, to bits of the matrix, lane by lane; a
-# lane is as wide as its columns together. A mode is (extent, stride); the first mode varies fastest.
+# CuTe layouts of tcgen05.ld shapes for n repetitions: modes of threads, and of the bits in a thread's registers, to bit
+# offsets in the matrix, whose lanes are concatenated. A mode is (extent, stride); the first mode varies fastest.
 MODES: dict[str, Callable[[int], tuple[Modes, Modes]]] = {
     "32x32b": lambda n: ([(32, 32 * n)], [(32 * n, 1)]),
     "16x64b": lambda n: ([(2, 512 * n), (2, 32), (8, 64 * n)], [(32, 1), (n, 64)]),
@@ -42,7 +42,7 @@ def evaluate(modes: Modes, number: int) -> int:
 
 
 def cell(shape: str, repeats: int, thread: int, bit: int) -> tuple[int, int]:
-    """Return the lane, and the bit within it."""
+    """Return the lane of a bit offset, and the bit within the lane."""
     threads, values = MODES[shape](repeats)
     wide = 32 * repeats * SHAPES[shape].columns * SHAPES[shape].accesses
     return divmod(evaluate(threads, thread) + evaluate(values, bit), wide)
@@ -53,7 +53,7 @@ def test_registers_lie_as_the_layout_algebra_says(shape: str, repeats: int) -> N
     split = repeats + 3
     for thread, register in product(range(32), range(SHAPES[shape].count * repeats)):
         row, bit = cell(shape, repeats, thread, 32 * register)
-        if shape == "16x32bx2":  # CuTe places the second access directly after the first
+        if shape == "16x32bx2":  # CuTe's layout has the columns of the second access directly after those of the first
             second, bit = divmod(bit, 32 * repeats)
             bit += 32 * split * second
         assert (lane(shape, thread, register), 32 * column(shape, thread, register, split)) == (row, bit)
@@ -61,7 +61,8 @@ def test_registers_lie_as_the_layout_algebra_says(shape: str, repeats: int) -> N
 
 @each
 def test_packed_registers_hold_two_neighbouring_columns(shape: str, repeats: int) -> None:
-    # CuTe numbers only the 16-bit halves that are moved: half i of a lane is the lower half of column i.
+    # CuTe numbers only the 16-bit halves that .pack::16b and .unpack::16b move: half i of a lane is the lower half of
+    # column i.
     held = register_fragment(shape, repeats, packed=True)
     assert (held.bits, held.packed, held.columns) == (16, 2, 2 * SHAPES[shape].columns * repeats)
     for thread, index in product(range(32), range(held.count)):

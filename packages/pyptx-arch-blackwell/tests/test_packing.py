@@ -15,7 +15,7 @@ from pyptx_arch_blackwell.layouts.packing import (
     of_sums,
 )
 
-# K of a dense MMA, and the bytes of its row in shared memory: 32, or 48 for K = 96.
+# K of a dense MMA, and the bytes of an operand row of K elements in shared memory: 32, or 48 for K = 96.
 SHARED = [
     ("f16", "bf16", 16),
     ("tf32", "tf32", 8),
@@ -78,7 +78,7 @@ def test_elements_that_a_kind_does_not_have_are_refused() -> None:
 
 
 def test_rows_of_a_lie_where_the_sums_of_their_products_do() -> None:
-    """Layouts A to G: if two or four groups of lanes hold a row of D, each of them has a copy of the row of A."""
+    """Layouts A to G: if two or four lane groups hold parts of a row of D, each lane group has a copy of A's row."""
     assert [lanes_of_a(row, m=128) for row in (0, 100)] == [(0,), (100,)]
     assert [lanes_of_a(row, m=256, group=2) for row in (0, 127)] == [(0,), (127,)]
     assert [lanes_of_a(row, m=64) for row in (0, 15, 16, 63)] == [(0,), (15,), (32,), (111,)]
@@ -92,7 +92,7 @@ def test_rows_of_a_lie_where_the_sums_of_their_products_do() -> None:
 
 
 def test_eight_products_of_48_bytes_read_three_rows_of_128() -> None:
-    """CUTLASS: MMAs begin at bytes 0, 48, 96 of the first row, 16, 64, 112 of the next, then 32 and 80."""
+    """As in CUTLASS, K = 96 MMAs begin at bytes 0, 48, 96 of a tile row, 16, 64, 112 of the next, then 32, 80."""
     rows = [0x8000, 0xC000, 0x4000]
     read = []
     for row, offset in [(0, 0), (0, 48), (0, 96), (1, 16), (1, 64), (1, 112), (2, 32), (2, 80)]:

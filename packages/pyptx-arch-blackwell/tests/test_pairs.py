@@ -1,4 +1,4 @@
-"""CTA pairs: `.cta_group::2` needs a peer CTA that has started, and deallocation one that has finished its accesses.
+"""CTA pairs: `.cta_group::2` requires that the peer CTA has started, deallocation that its accesses are complete.
 
 Manual: "Issue Granularity", "tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit".
 """
@@ -130,7 +130,7 @@ BEGUN, ENDED = SYNC + ALLOCATE + RELINQUISH, SYNC + FREE
 
 @dataclass(frozen=True)
 class Case:
-    """The start and the end of a kernel, and the rule of its finding, if any."""
+    """Synchronization at a kernel's start and end, and the rule of the expected finding, if any."""
 
     name: str
     begin: str = BEGUN
@@ -161,10 +161,10 @@ def kernel(begin: str, end: str) -> Module:
 
 
 def multiply(case: Case, **schedule: Any) -> tuple[bool, tuple[Finding, ...]]:
-    """Return whether D is right, and the findings."""
+    """Run the kernel; return whether D is right, and the rules of the findings."""
     rng = np.random.default_rng(2)
     a, b = (rng.integers(-8, 8, (rows, 16)).astype(np.float16) for rows in (256, 16))
-    halves = b.reshape(2, 8, 2, 8).swapaxes(1, 2)  # per CTA: two halves of K, 8 x 8 each
+    halves = b.reshape(2, 8, 2, 8).swapaxes(1, 2)  # per CTA: two 8 x 8 core matrices, one for each half of K
     d = np.zeros((256, 16), np.float32)
     arguments = [a, np.ascontiguousarray(halves), d]
     result = run(kernel(case.begin, case.end), grid=2, cluster=2, block=128, args=arguments, **schedule)

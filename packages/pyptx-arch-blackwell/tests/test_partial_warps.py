@@ -1,4 +1,4 @@
-"""`tcgen05.ld` and `tcgen05.st` executed by a part of a warp: what they load and store is undefined."""
+"""`tcgen05.ld` and `tcgen05.st` executed by a part of a warp load and store undefined values."""
 
 from __future__ import annotations
 

@@ -8,9 +8,9 @@ import pytest
 
 from pyptx_arch_blackwell.layouts.scale_factors import ScaleFactors, factors_of_row, scale_factors
 
-# Tensor memory as 32-bit words per lane, byte by byte: CuTe's "virtual" address, lanes first, then bytes of columns.
+# CuTe's "virtual" tensor memory address: the lane varies fastest, then the byte within the lane's 32-bit columns.
 LANES = 128
-# MMAs of the manual's table: kind, scale vector, K, scale factors per row.
+# Block-scaled MMAs of the manual's table: kind, scale vector size, K, scale factors per row.
 PRODUCTS = [
     ("mxf8f6f4", "scale_vec::1X", 32, 1),
     ("mxf8f6f4", "block32", 64, 1),
@@ -47,7 +47,7 @@ def evaluate(modes: Modes, number: int) -> int:
 
 
 def addresses(modes: Modes, row: int, copies: Modes, chunk: int, groups: int) -> set[tuple[int, int, int]]:
-    """Return the lanes, columns and bytes of a scale factor: bytes of a word vary first, then groups of columns."""
+    """Return the lanes, column and byte of a scale factor: along K, the byte varies first, then the column group."""
     number = evaluate(modes, row) + evaluate([(4, LANES), (8, groups * 4 * LANES)], chunk)
     found = set()
     for copy in range(copies[0][0]):
@@ -70,7 +70,7 @@ def test_factors_of_a_lie_as_the_layout_algebra_says(
     assert (factors.rows, factors.chunks) == (rows, count)
     for row, chunk in product(range(rows), range(count)):
         modes = [(32, 1), (rows // 32, 4 * LANES)]
-        # A K block has several MMAs: the scale factors of each begin where those of the previous MMA end.
+        # Several MMAs compute one K block: the scale factors of an MMA start where those of the previous MMA end.
         assert held(factors, row, chunk) == addresses(modes, row, [(4, 32)], start + chunk, 4)
 
 
@@ -82,7 +82,7 @@ def test_factors_of_b_lie_as_the_layout_algebra_says(
     factors = scale_factors("b", kind, vector, m=m, n=n, k=k, group=group, identifier=start)
     groups = 8 if n > 128 else 4
     for row, chunk in product(range(n), range(count)):
-        if (m, group) == (128, 2):  # the upper half of D's columns is in lanes 64-127
+        if (m, group) == (128, 2):  # layout B: the second half of D's columns is in lanes 64-127
             inside, copies, base = row % (n // 2), [(2, 32)], row // (n // 2) * 64
         else:
             inside, copies, base = row, [(4, 32)], 0

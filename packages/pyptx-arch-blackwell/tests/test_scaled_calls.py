@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 TARGET, VERSION = "sm_120a", (9, 0)  # newest PTX version of ptxas 13.0
 NARROW = {"kind": "f8f6f4", "dtype_a": e4m3, "dtype_b": e3m2}
-# Keyword arguments besides shape and registers (the rest of the opcode, in its order), and K.
+# By opcode after the shape: keyword arguments besides the registers, and K.
 PRODUCTS: dict[str, tuple[dict[str, Any], int]] = {
     "kind::f8f6f4.f32.e4m3.e3m2.f32": (NARROW, 32),
     "kind::mxf8f6f4.block_scale.f32.e2m1.e3m2.f32.ue8m0": (
@@ -48,7 +48,7 @@ def traced(body: Callable[[], object]) -> str:
 
 
 def product(words: dict[str, Any], depth: int, **changes: Any) -> None:
-    """Emit an MMA of m16n8k<depth> into f32."""
+    """Emit an `mma.sync` with shape m16n8k`depth` and f32 accumulators."""
     scales = {"scale_a": reg.scalar(b32), "scale_b": reg.scalar(b32)} if "dtype_scale" in words else {}
     given = {
         "shape": (16, 8, depth),

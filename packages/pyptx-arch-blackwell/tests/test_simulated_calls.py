@@ -1,7 +1,7 @@
-"""Kernels of `ptx.tcgen05` calls, traced whole and run on the simulator, compute the manual's results.
+"""Kernels traced from `ptx.tcgen05` calls compute the manual's results on the simulator.
 
 A kernel fills tensor memory and tiles through the calls, multiplies, and stores all of tensor memory. D is compared
-with the model of `mma_bench`, and descriptors that calls make with those of `mma_reference`.
+with the model of `mma_bench`, and descriptors that the calls compute with the descriptors of `mma_reference`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.scaled
 
-CHUNK = 32  # columns that a thread moves at once
+CHUNK = 32  # tensor memory columns per load or store of a thread
 TILE_TYPES = {4: "e2m1", 8: "e4m3", 16: "bf16", 32: "tf32"}  # element type of a tile, by width in bits
 
 NARROW, WIDE, ACROSS = Layout("K", 32), Layout("K", 128), Layout("MN", 64)
@@ -56,7 +56,7 @@ CASES = [
 
 
 def descriptor_of(it: Product) -> InstructionDescriptor:
-    """Return the instruction descriptor that a user would write."""
+    """Return the `InstructionDescriptor` of a reference MMA."""
     major = {"a_major": "K" if it.a_layout is None else it.a_layout.major, "b_major": it.b_layout.major}
     scales: dict[str, Any] = {}
     if it.scales is not None:
@@ -67,7 +67,7 @@ def descriptor_of(it: Product) -> InstructionDescriptor:
 
 
 def tile_of(it: Product, layout: Layout, rows: int, k: int) -> SharedTile:
-    """Return the tile of an operand in the given layout."""
+    """Return the `SharedTile` of an operand in the given layout."""
     bits = ROOMS[it.kind]
     across = layout.swizzle * 8 // bits
     shape = (rows, max(k, across)) if layout.major == "K" else (k, rows)
@@ -75,7 +75,7 @@ def tile_of(it: Product, layout: Layout, rows: int, k: int) -> SharedTile:
 
 
 def kernel_of(it: Product, places: dict[str, int], words: list[int], columns: int) -> Kernel:
-    """Return the kernel of one MMA; `places` are the tensor memory columns of its operands besides D."""
+    """Return the kernel of one MMA; `places` are the first tensor memory columns of A, scale factors and metadata."""
     tiles = [
         None if it.a_layout is None else tile_of(it, it.a_layout, it.m, it.stored),
         tile_of(it, it.b_layout, it.n, it.k),
@@ -158,7 +158,7 @@ def test_a_kernel_of_calls_multiplies(case: Product, options: dict[str, Any]) ->
 
 
 def operands_of(it: Product, constants: list[int]) -> tuple[dict[str, int], list[int]]:
-    """Return the constants of the bench by operand name, and the words of the disable-output-lane mask."""
+    """Return the constants of the bench's MMA by operand name, and the words of its disable-output-lane mask."""
     names = ["a", *["metadata"] * it.sparse, "b", "idesc", *[f"lanes{i}" for i in range(4) if it.hidden is not None]]
     names += ["scale_a", "scale_b"] if it.scales else []
     found = dict(zip(names, constants, strict=False))
@@ -166,7 +166,7 @@ def operands_of(it: Product, constants: list[int]) -> tuple[dict[str, int], list
 
 
 def images_of(it: Product, tiles: Tiles) -> list[np.ndarray[Any, Any]]:
-    """Return the bytes of both tiles, contiguous in the image of the bench, as words."""
+    """Return the tiles of A and B, contiguous in the bench's shared memory image, as 32-bit words."""
     start, found = 0, []
     for layout, rows, k in ((it.a_layout, it.m, it.stored), (it.b_layout, it.n, it.k)):
         if layout is None:

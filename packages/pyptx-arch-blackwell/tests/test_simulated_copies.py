@@ -1,4 +1,4 @@
-"""Copies and shifts of tensor memory write the manual's cells; commits arrive at every mbarrier in their mask."""
+"""tcgen05.cp and shift write the manual's lanes and columns; tcgen05.commit arrives at each mbarrier in its mask."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-# Rows and bytes per row of the source, and the destination lanes of each row.
+# By tcgen05.cp shape: source rows, bytes per source row, and the destination lanes of each row.
 COPIES = {
     "128x256b": (128, 32, lambda row: [row]),
     "4x256b": (4, 32, lambda row: [32 * row]),
@@ -39,7 +39,7 @@ SCHEDULES = [{}, {"seed": 3}, {"delay_async": True}]
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("shape", COPIES)
 def test_copies_put_rows_into_their_lanes(shape: str, form: str, blocks: int) -> None:
-    """One kernel with a copy from each layout; each CTA of a pair copies its own data."""
+    """One kernel has a copy from each shared memory layout; each CTA of a pair copies its own data."""
     rng = np.random.default_rng(5)
     rows, width, lanes = COPIES[shape]
     memory = rng.integers(0, 1 << 32, (blocks, LANES, 64), np.uint32)
@@ -53,7 +53,7 @@ def test_copies_put_rows_into_their_lanes(shape: str, form: str, blocks: int) ->
             else:
                 codes = codes_of(rng, element, (rows, width))
                 source = row_bytes(rng, codes, element, 8)
-                found = codes << (2 if element == "e2m1" else 0)  # 4 bits, in the middle of their byte
+                found = codes << (2 if element == "e2m1" else 0)  # a 4-bit element is in bits 2 to 5 of its byte
             descriptor = tile.put(source, layout)
             for row in range(rows):
                 wanted[block, lanes(row), column : column + width // 4] = found[row].view(np.uint32)
@@ -71,7 +71,7 @@ def test_products_multiply_what_copies_decompress(form: str, element: str) -> No
     bench.add(it)
     constants = bench.issue.constants
     issue, held = Issue(), bench.memory
-    first = 64  # first column of A
+    first = 64  # first tensor memory column of operand A
     stored = held[0, :, first : first + 8].copy()
     held[0, :, first : first + 8] = 0
     codes = stored.view(np.uint8) >> 2 & 15 if element == "e2m1" else stored.view(np.uint8) & 63
@@ -98,7 +98,7 @@ def test_shifts_move_the_lanes_of_a_warp_down_by_one(blocks: int) -> None:
 
 @pytest.mark.parametrize(("m", "blocks", "kind", "element"), [(128, 1, "f16", "f16"), (256, 2, "i8", "s8")])
 def test_a_product_can_shift_the_rows_of_a(m: int, blocks: int, kind: str, element: str) -> None:
-    """Each row uses the elements of the next one, the last row of a warp's lanes its own, like tcgen05.shift."""
+    """With .ashift, each row of A is the next row, as after tcgen05.shift, except the last row of a lane quarter."""
     d = "s32" if kind == "i8" else "f32"
     bench = Bench(blocks)
     it = bench.add(Product(kind, d, element, element, m, 64, blocks, adds=False, words=".ashift.collector::a::discard"))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.scaled
 
 NARROW = ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1")
-# Kind, and the types of D, A and B. Manual: "Matrix Shape".
+# MMA kinds, each with the types of D, A and B. Manual: "Matrix Shape".
 TYPES = [
     ("f16", "f16", "f16", "f16"),
     *(("f16", "f32", a, b) for a, b in product(("f16", "bf16"), repeat=2)),
@@ -33,7 +33,7 @@ TYPES = [
     *(("i8", "s32", a, b) for a, b in product(("s8", "u8"), repeat=2)),
     *(("f8f6f4", d, a, b) for d, a, b in product(("f32", "f16"), NARROW, NARROW)),
 ]
-# N for one CTA and for a CTA pair: the least, the greatest, and odd multiples of the step.
+# N for one CTA and for a CTA pair: minimum, maximum, and odd multiples of the step.
 COLUMNS = {1: (8, 256, 24, 64, 136, 16, 104, 248, 120, 128), 2: (16, 256, 48, 240, 128, 80, 176, 112, 32, 208)}
 INTEGER_COLUMNS = {1: (8, 256, 24, 48, 144, 16, 240, 112, 32, 128), 2: (32, 256, 96, 224, 128, 64, 160, 192)}
 K_MAJOR = [
@@ -56,14 +56,14 @@ def layouts(kind: str, rows: int) -> list[Layout]:
 
 
 def fitting(kind: str, rows: int, turn: int) -> Layout:
-    """Return layout number `turn`; if a tf32 operand does not fill MN-major rows, the first K-major one."""
+    """Return layout number `turn`; the first K-major layout if a tf32 operand does not fill MN-major rows."""
     found = layouts(kind, rows)
     layout = found[turn % len(found)]
     return layout if kind != "tf32" or layout.major == "K" or rows * 4 % 128 == 0 else found[0]
 
 
 def cases() -> Iterator[Product]:
-    """Yield every MMA with every pair of types; the other options alternate."""
+    """Yield MMAs of every kind and shape with every pair of types; their other options alternate."""
     turn = 0
     for (kind, d, a, b), blocks in product(TYPES, (1, 2)):
         known = (INTEGER_COLUMNS if kind == "i8" else COLUMNS)[blocks]
@@ -105,7 +105,7 @@ def test_it_is_so_whenever_it_is_done(case: Product, schedule: dict[str, int]) -
 @pytest.mark.parametrize("blocks", [1, 2])
 @pytest.mark.parametrize("options", [{}, {"seed": 1}, {"delay_async": True}], ids=str)
 def test_products_of_one_pipeline_follow_each_other(blocks: int, options: dict[str, int]) -> None:
-    """Two accumulators, alternately updated by four MMAs each, whose operands move along rows of 128 bytes."""
+    """Eight MMAs update two accumulators alternately; their operands advance along rows of 128 bytes."""
     bench = Bench(blocks)
     sums: list[Expected | None] = [None, None]
     for step in range(8):

@@ -1,6 +1,6 @@
-"""Loads and stores of tensor memory move the manual's fragments, in every shape, packed and reduced.
+"""tcgen05.ld and st access the manual's fragments, in every shape, packed and reduced.
 
-The manual draws the fragments; here they are formulas of thread and register.
+The manual draws the fragments; here the fragments are formulas of thread and register.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.scaled
 
 SHAPES = ("32x32b", "16x64b", "16x128b", "16x256b", "16x32bx2")
-REGISTERS = {"16x128b": 2, "16x256b": 4}  # registers per repetition; others have 1
-SPLIT = 160  # columns between the accesses of 16x32bx2
+REGISTERS = {"16x128b": 2, "16x256b": 4}  # registers per repetition, by shape (others: 1)
+SPLIT = 160  # columns between the two accesses of tcgen05.ld.16x32bx2
 THREAD = np.arange(LANES)
 SCHEDULES = full([{}, {"seed": 3}, {"delay_async": True}], default=[{"seed": 3}, {"delay_async": True}])
 
 
 def cells(shape: str, registers: int, *, packed: bool, upper: int) -> tuple[Array, Array]:
-    """Return the lanes and columns of registers, `[registers, 128, halves]`; a packed register has two columns.
+    """Return the lanes and columns of a warpgroup's registers, `[registers, 128, halves]`; a packed register has two.
 
     `upper` is the lane within its lane quarter at which a shape of 16 lanes begins.
     """
@@ -52,7 +52,7 @@ def cells(shape: str, registers: int, *, packed: bool, upper: int) -> tuple[Arra
 
 
 def counts(shape: str) -> list[int]:
-    """Return the repetitions to test: all, or the second and the greatest."""
+    """Return the repetition counts to test: all, or only the second and the greatest."""
     every = [1 << bit for bit in range(8) if REGISTERS.get(shape, 1) << bit <= 128]
     return full(every, default=[every[1], every[-1]])
 
@@ -62,7 +62,7 @@ def listed(count: int) -> str:
 
 
 def each(first: int, count: int, store: str) -> str:
-    """Return code that moves registers to or from the results; one register of all threads is contiguous."""
+    """Return PTX that stores registers to `results` or loads them; one register of all threads is contiguous."""
     lines = [f"mad.wide.u32 %a, %thread, 4, %results; add.u64 %a, %a, {first * LANES * 4};"]
     text = "st.global.b32 [%a+{0}], %v{1};" if store == "st" else "ld.global.b32 %v{1}, [%a+{0}];"
     lines += [text.format(i * LANES * 4, i) for i in range(count)]
@@ -116,7 +116,7 @@ def test_a_store_fills_cells_as_the_fragment_says(shape: str, options: dict[str,
 
 
 def reduced(values: Array, operation: str, *, magnitude: bool, propagates: bool) -> np.float32:
-    """Return the least or the greatest of floats by PTX `min` and `max`, one by one."""
+    """Return the minimum or maximum of floats, computed by successive PTX `min` or `max`."""
     found = np.float32(np.nan)
     for number in np.abs(values) if magnitude else values:
         if np.isnan(number):
@@ -140,7 +140,7 @@ def test_a_load_reduces_what_each_thread_has_loaded(shape: str, count: int) -> N
     rng = np.random.default_rng(count)
     memory = rng.standard_normal((1, LANES, COLUMNS)).astype(np.float32)
     memory[rng.random(memory.shape) < 1 / count] = np.nan
-    memory[rng.random(memory.shape) < 0.7] *= 0  # zeros of both signs
+    memory[rng.random(memory.shape) < 0.7] *= 0  # 70 % of the elements become +0 or -0
     memory[0, 5] = memory[0, 21] = np.nan
     bits = memory.view(np.uint32)
     lane, column = cells(shape, count, packed=False, upper=0)

@@ -29,7 +29,7 @@ M, N = 16, 8
 
 @dataclass(frozen=True)
 class Kind:
-    """Kind of MMA: its modifier, bits per element in a register, and scale factors along K."""
+    """Kind of block-scaled mma: its modifier, bits per element in a register, and scale factors along K."""
 
     word: str
     held: int
@@ -80,17 +80,17 @@ def finite_codes(random: np.random.Generator, element: str, shape: tuple[int, ..
 
 @dataclass
 class Matrices:
-    """Codes of A (dense, with its zeros) and B, their scale factors, and C."""
+    """Element codes of A (dense, with zeros) and B, their scale factors, and C."""
 
     a: Any
     b: Any
     of_a: Any
     of_b: Any
     c: Any
-    kept: Any = None  # columns stored for each row of a sparse A
+    kept: Any = None  # indices of the stored columns in each row of a sparse A
 
     def product(self, kind: Kind, types: tuple[str, str]) -> tuple[Any, Any]:
-        """Return D in float64, and D of the magnitudes of A, B and C."""
+        """Return D in float64, and the D computed from the magnitudes of A, B and C."""
         length = self.a.shape[1] // kind.scales
         a = value(self.a, types[0]) * np.repeat(scale(self.of_a, kind), length, axis=1)
         b = value(self.b, types[1]) * np.repeat(scale(self.of_b, kind), length, axis=0)
@@ -115,7 +115,7 @@ def drawn(kind: Kind, types: tuple[str, str], *, sparse: bool, seed: int = 0) ->
 
 
 def kept(random: np.random.Generator, k: int, together: int) -> Any:
-    """Return the columns that each row stores: two of four, or two pairs of four."""
+    """Return the columns that each row of a sparse A stores: two of four elements, or two of four pairs."""
     chunk = 4 * together
     rows = []
     for _ in range(M):
@@ -131,7 +131,7 @@ def kept(random: np.random.Generator, k: int, together: int) -> Any:
 
 
 def held(codes: Any, element: str, bits: int) -> Any:
-    """Return codes as held in a register: e2m1 in the middle of its byte, unless it is packed."""
+    """Return element codes as bytes or nibbles of a register: an unpacked e2m1 is in bits 2-5 of its byte."""
     return codes.astype(np.uint32) << np.uint32(2 if element == "e2m1" and bits == 8 else 0)
 
 
@@ -140,7 +140,7 @@ def word(codes: Any, bits: int) -> int:
 
 
 def a_registers(a: Any, bits: int) -> Any:
-    """Return a0 to a3 of each lane: rows g and g + 8, then the same rows half of K later."""
+    """Return registers a0 to a3 of each lane: rows g and g + 8 of A, then the same rows K / 2 further."""
     per, half = 32 // bits, a.shape[1] // 2
     found = np.zeros((32, 4), np.uint32)
     for lane in range(32):
@@ -152,7 +152,7 @@ def a_registers(a: Any, bits: int) -> Any:
 
 
 def b_registers(b: Any, bits: int) -> Any:
-    """Return the registers of B: column g, consecutive rows in each lane."""
+    """Return the registers of B of each lane: consecutive rows of column g."""
     per = 32 // bits
     count = b.shape[0] // (4 * per)
     found = np.zeros((32, count), np.uint32)
@@ -165,7 +165,7 @@ def b_registers(b: Any, bits: int) -> Any:
 
 
 def scale_register(codes: Any, lane_of: Any, selector: tuple[int, int], random: np.random.Generator) -> Any:
-    """Return the register of scale factors, random bits in all other bytes and lanes; `codes` has one row per lane."""
+    """Return the scale factor register, with random bits in unused bytes and lanes; `codes` has a row per lane."""
     byte, thread = selector
     found = random.integers(0, 1 << 32, 32, dtype=np.uint64).astype(np.uint32)
     octets = found.view(np.uint8).reshape(32, 4)
@@ -183,7 +183,7 @@ def lane_of_column(column: int, thread: int) -> int:
 
 
 def metadata_register(columns: Any, together: int) -> Any:
-    """Return the metadata: lane 4g + 2h + r has the codes of row g + 8r for half h of K."""
+    """Return the metadata registers: lane 4g + 2h + r has the codes of row g + 8r of A for half h of K."""
     found = np.zeros(32, np.uint32)
     for row in range(M):
         places = [int(column) // together % 4 for column in columns[row][::together]]
@@ -318,7 +318,7 @@ def test_exact_sums_are_cut_off_below_the_largest_term(name: str, variant: str) 
     fraction = 35 if kind.packed else 25
     given = drawn(kind, types, sparse=variant == "sparse", seed=3)
     random = np.random.default_rng(4)
-    if kind.scale == "ue8m0":  # exponents far enough apart for truncation
+    if kind.scale == "ue8m0":  # exponents so far apart that the MMA truncates terms
         given.of_a = random.integers(90, 150, given.of_a.shape, dtype=np.uint8)
     given.c = (random.standard_normal((M, N)) * 2.0 ** random.integers(-40, 30, (M, N))).astype(np.float32)
     actual, _ = sums(kind, types, given, numerics="exact")
@@ -347,7 +347,7 @@ LEAST = {"e5m2": -14, "e4m3": -6, "e2m1": 0}
 
 
 def term(*factors: tuple[Any, str, Any]) -> tuple[Fraction, int]:
-    """Return the scaled elements' product, and its exponent: the sum of the exponents of elements and scale factors."""
+    """Return the scaled elements' product, and the sum of the exponents of elements and scale factors."""
     product, exponent = Fraction(1), 0
     for number, element, factor in factors:
         product *= Fraction(float(number)) * Fraction(float(factor))
@@ -356,7 +356,7 @@ def term(*factors: tuple[Any, str, Any]) -> tuple[Fraction, int]:
 
 
 def power(given: Any, kind: Any, row: int, column: int, part: int) -> int:
-    """Return the exponent of the scale factors of a row and a column in one part of K."""
+    """Return the sum of the exponents of A's and B's scale factors for a row and a column in one part of K."""
     both = scale(given.of_a[row, part], kind), scale(given.of_b[part, column], kind)
     return sum(int(np.frexp(each)[1]) - 1 for each in both)
 
@@ -383,7 +383,7 @@ def test_a_scale_that_is_no_number_spoils_its_row_or_column(numerics: str) -> No
 
 
 def test_scales_that_nobody_has_written_are_found_and_those_that_nobody_chooses_are_not() -> None:
-    """Of four lanes, two provide scale factors of A, and one those of B: the others' registers may be undefined."""
+    """Of four lanes, two provide A's scale factors and one provides B's: other lanes' registers may be undefined."""
     kind, types = KINDS["mxf8f6f4"], ("e4m3", "e4m3")
     text = kernel(kind, types, "{0, 0}|{0, 0}", sparse=False, b_count=2)
     guarded = "and.b32 %r38, %r39, 3;\nsetp.lt.u32 %p0, %r38, LIMIT;\n@%p0 ld.global.b32 %r10, [%rd1+40];"

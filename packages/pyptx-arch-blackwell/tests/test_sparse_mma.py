@@ -38,7 +38,7 @@ TYPES = [
 ]
 COLUMNS = {1: (8, 256, 24, 136), 2: (16, 256, 48, 144)}
 INTEGER_COLUMNS = {1: (8, 256, 24, 144), 2: (32, 256, 96, 160)}
-# Rows of A have 32 bytes, those of B 64: wider than a 32-byte swizzle.
+# Rows of A have 32 bytes; rows of B have 64, more than a row of the 32-byte swizzle.
 NARROW_ROWS = [
     Layout("K", 0, gap=128),
     Layout("K", 32),
@@ -51,7 +51,7 @@ COLLECTORS = ("", *(f".collector::b{number}::{what}" for number in range(4) for 
 
 
 def mn_major(kind: str, rows: int, turn: int) -> Layout | None:
-    """Return an MN-major layout of an operand with `rows` rows, if one fits."""
+    """Return an MN-major layout of an operand with `rows` rows; None if none fits."""
     width = rows * ROOMS[kind] // 8
     if kind == "tf32":
         return Layout("MN", 128, 32, gap=512 * (turn % 2)) if width % 128 == 0 else None
@@ -68,7 +68,7 @@ def layouts_of(kind: str, rows: int, columns: int, turn: int, *, sparse: bool, s
 
 
 def sparse_cases() -> Iterator[Product]:
-    """Yield every kind with each M; A is alternately in shared and tensor memory, the other options alternate, too."""
+    """Yield sparse MMAs of every kind with each M; A's memory (shared, tensor) and other options alternate."""
     turn = 0
     for (kind, d, a, b), blocks, rows, in_tensor in product(TYPES, (1, 2), (64, 128), (False, True)):
         for n in (INTEGER_COLUMNS if kind == "i8" else COLUMNS)[blocks]:
@@ -85,7 +85,7 @@ def sparse_cases() -> Iterator[Product]:
 
 
 def stationary_cases() -> Iterator[Product]:
-    """Yield every kind with each M and N, dense and sparse."""
+    """Yield weight-stationary MMAs of every kind with each M and N, dense and sparse."""
     turn = 0
     for (kind, d, a, b), rows, sparse, in_tensor in product(TYPES, (32, 64, 128), (False, True), (False, True)):
         for n in (64, 128) if sparse else (64, 128, 256):
@@ -117,7 +117,7 @@ def test_they_are_so_whenever_they_are_done(case: Product, schedule: dict[str, i
 
 
 def spans(used: int, zeros: int, begin: int, n: int, *, first: bool) -> str:
-    """Return a mask as text, column 0 last: alternately `used` zeros and `zeros` ones (or vice versa) from `begin`."""
+    """Return a mask as a bit string, column 0 last: `used` zeros and `zeros` ones alternate from `begin` on."""
     period = "1" * zeros + "0" * used if first else "0" * used + "1" * zeros
     return (period * n)[begin : begin + n][::-1]
 
@@ -125,13 +125,13 @@ def spans(used: int, zeros: int, begin: int, n: int, *, first: bool) -> str:
 def mask_bits(
     start: tuple[int, ...], first: tuple[int, ...], skip: int, use: int, shift: int, *, masks: int = 1
 ) -> int:
-    """Return a zero-column mask descriptor from fields in the manual's order, those of sub-mask 3 first."""
+    """Return a zero-column mask descriptor from fields in the manual's order, sub-mask 3 first."""
     bits = sum(count << 8 * part for part, count in enumerate(reversed(start)))
     bits |= sum(bit << 32 + part for part, bit in enumerate(reversed(first)))
     return bits | masks << 39 | skip << 40 | use << 48 | shift << 56
 
 
-# The manual's examples of masks: M, mask, ends of the sub-masks (sub-mask 0 first), shift.
+# The manual's zero-column masks: M, mask, last bits of the sub-masks (sub-mask 0 first), shift.
 EXAMPLES = {
     "all-used": (128, mask_bits((0, 0, 0, 0), (0, 0, 0, 0), 4, 3, 0, masks=0), ("0000000",), 0),
     "of-128-rows": (128, mask_bits((0, 0, 0, 0), (0, 0, 0, 0), 2, 3, 0), ("11100001110000",), 0),
@@ -149,7 +149,7 @@ def test_the_masks_of_the_manual_leave_columns_out(name: str, n: int, *, sparse:
     width = n // len(ends)
     zeros: list[int] = []
     for part, end in enumerate(ends):
-        period = 7 if "1" in end else 1  # four used columns alternate with three zeros
+        period = 7 if "1" in end else 1  # four computed columns alternate with three zero columns
         text = [end[::-1][column if column < len(end) else len(end) - period + (column - len(end)) % period]
                 for column in range(width)]  # fmt: skip
         zeros += [part * width + column for column, bit in enumerate(text) if bit == "1"]
@@ -198,7 +198,7 @@ def test_groups_of_lanes_need_the_same_copy(case: Product, what: str) -> None:
     bench = Bench(case.blocks)
     bench.add(case)
     memory = bench.memory
-    memory[0, 127, case.n :] ^= 1  # other data in the columns after D
+    memory[0, 127, case.n :] ^= 1  # the columns after D hold other data
     (found,) = findings(bench, memory)
     assert found.startswith(f"tcgen05-mma: {what} differs between lane groups")
 

@@ -10,10 +10,11 @@ from pyptx_arch_blackwell.layouts.sparsity import CODES, Metadata, metadata, pos
 
 Modes = list[tuple[int, int]]
 
-# K of an MMA with sparse A, and elements of A per code.
+# K of an MMA with sparse A, and elements of A per metadata code.
 DEPTHS = {"tf32": 16, "f16": 32, "f8f6f4": 64, "mxf8f6f4": 64, "i8": 64, "mxf4": 128, "mxf4nvf4": 128}
 CHUNKS = {kind: 2 if kind == "tf32" else 8 if kind.startswith("mxf4") else 4 for kind in DEPTHS}
-# CuTe's layouts for 128 lanes: of rows, and of elements along a row; one step of metadata is 128 lanes.
+# CuTe's metadata layouts for 128 lanes: modes of rows of A, and of elements in a row; consecutive bits of a lane are
+# 128 apart.
 ROWS: dict[str, Modes] = {"tf32": [(8, 1), (2, 1024), (8, 16)], "f16": [(8, 1), (2, 2048), (8, 16)]}
 ALONG: dict[str, Modes] = {"tf32": [(8, 128), (2, 8)], "f16": [(16, 128), (2, 8)]}
 WHOLE: tuple[Modes, Modes] = [(128, 1)], [(128, 128)]
@@ -30,10 +31,10 @@ def evaluate(modes: Modes, number: int) -> int:
 
 
 def by_algebra(kind: str, row: int, chunk: int) -> tuple[int, int]:
-    """Return the lane and the first bit of a code, for an MMA that uses all lanes."""
+    """Return the lane and the first bit of a metadata code, for an MMA that uses all lanes."""
     rows, along = (ROWS.get(kind, WHOLE[0]), ALONG.get(kind, WHOLE[1]))
     step, lane = divmod(evaluate(rows, row) + evaluate(along, chunk * CHUNKS[kind]), 128)
-    return lane, step * 4 // CHUNKS[kind]  # a code has 4 bits: in a chunk of 8, half a bit per element
+    return lane, step * 4 // CHUNKS[kind]  # a metadata code has 4 bits; for 8 elements, half a bit each
 
 
 def held(codes: Metadata, row: int, chunk: int) -> tuple[tuple[int, ...], int]:
@@ -95,7 +96,7 @@ def test_the_selector_names_the_column() -> None:
 
 
 def test_codes_say_where_elements_stand() -> None:
-    """The manual's lists: two of four; for tf32 one of two, as two 16-bit halves; pairs in chunks of eight."""
+    """The manual's codes: two of four elements; one of two for tf32, as 16-bit halves; pairs in chunks of eight."""
     listed = {0b0100: (0, 1), 0b1000: (0, 2), 0b1100: (0, 3), 0b1001: (1, 2), 0b1101: (1, 3), 0b0110: (2, 1),
               0b1110: (2, 3)}  # fmt: skip
     assert {code: positions("f16", code) for code in CODES["f16"]} == listed

@@ -1,4 +1,4 @@
-"""Every tcgen05 form in the table has a function, and the function emits that form.
+"""Every tcgen05 form in the instruction table has a `ptx` function, and the function emits this form.
 
 Forms come from the table itself: each modifier and each type of every row, and every two modifiers together; by default
 a few per row, all under `PYPTX_KERNELS=all`.
@@ -19,7 +19,7 @@ from pyptx_ir.syntax import parse_instruction
 
 pytestmark = pytest.mark.scaled
 
-# Forms without a function, and the reason.
+# Patterns of instruction forms without a ptx function, and the reason.
 ONLY_INST = {
     r"tcgen05\.ld(\.red)?\.spcompress": "loads that compress are of sm_107a",
     r"tcgen05\.mma\.\S+\.block32\.decompress": "the word changes nothing, and is of sm_107f",

@@ -1,4 +1,4 @@
-"""Blackwell's transpiler rules: each rule by its example, and code that the rules leave alone."""
+"""Blackwell's transpiler rules: an example of each rule, and code that the rules do not rewrite."""
 
 from __future__ import annotations
 

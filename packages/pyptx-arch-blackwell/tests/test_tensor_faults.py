@@ -55,7 +55,7 @@ mov.u32 %r21, {product:#x};
 {body}
 }}
 """
-PRODUCT = 0x04040490  # f32 of bf16 times bf16, 64 by 16
+PRODUCT = 0x04040490  # instruction descriptor: D f32, A and B bf16, M = 64, N = 16
 MULTIPLY = "tcgen05.mma.cta_group::1.kind::f16{collector} [%r20], %rd10, {b}, %r21, {adds};"
 COMMIT = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [done];"
 FREE = "@%p2 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r20, 32;"
@@ -79,7 +79,7 @@ def found(*body: str, blocks: int = 1, product: int = PRODUCT, **options: Any) -
 
 
 def relay(*, before: bool, after: bool, commit: bool = False) -> tuple[str, ...]:
-    """Return an MMA of thread 0 whose pipeline continues in thread 32."""
+    """Return PTX in which thread 0 issues an MMA and thread 32 the next MMA of the same pipeline."""
     return (
         "@!%p0 bra SECOND;",
         multiply(),
@@ -202,7 +202,7 @@ def test_an_instruction_for_a_pair_is_refused_in_a_block_alone() -> None:
         (("fill", "use", "lastuse"), ("%rd11",) * 3, []),
         (("fill", "lastuse", "lastuse"), ("%rd11",) * 3, ["tcgen05-collector"]),
         (("fill", "", "use"), ("%rd11",) * 3, ["tcgen05-collector"]),
-        (("fill", "use", "use"), ("%rd11", "%rd10", "%rd11"), []),  # B may differ
+        (("fill", "use", "use"), ("%rd11", "%rd10", "%rd11"), []),  # the collector buffer of A permits other Bs
         (("use", "", ""), ("%rd11",) * 3, ["tcgen05-collector"]),
     ],
 )
@@ -235,14 +235,14 @@ def relaxed(barrier: str) -> str:
 
 
 def handed(first: tuple[str, ...], second: tuple[str, ...], **options: Any) -> set[str]:
-    """Return the rules of findings for operations of thread 0 or its warp, followed by operations of thread 32."""
+    """Return the rules of findings for operations of thread 0 or its warp, then operations of thread 32."""
     acts = ("@!%p1 bra LAST;", *second, "LAST:", wait("done"), "bar.sync 0;", FREE)
     return {each.rule for each in found(OWN, *first, *acts, **options) if each.severity != "note"}
 
 
 @schedules
 def test_a_load_comes_before_a_product_by_relaxed_synchronisation_between_fences(schedule: dict[str, Any]) -> None:
-    """Non-pipelined instructions of different threads need wait::ld, fence, arrival, then wait and fence, in order."""
+    """Ordering tcgen05.ld before another thread's MMA requires wait::ld, fence and arrive, then wait and fence."""
     load, first, second = (LOAD, LOADED), ("@%p0 " + BEFORE, "@%p0 " + ARRIVE), (relaxed("ready"), AFTER)
     work = multiply(), COMMIT
     assert handed((*load, *first), (*second, *work), **schedule) == set()
@@ -251,7 +251,8 @@ def test_a_load_comes_before_a_product_by_relaxed_synchronisation_between_fences
     assert handed((*load, *first[::-1]), (*second, *work), **schedule) == {"early-reuse"}
     assert handed((*load, *first), (second[0], *work), **schedule) == {"early-reuse"}
     assert handed((*load, *first), (*second[::-1], *work), **schedule) == {"early-reuse"}
-    assert handed((*load, *first), (wait("ready"), *work), **schedule) == set()  # acquires; the missing fence is a note
+    # The mbarrier wait acquires, so a missing tcgen05 fence is only a note.
+    assert handed((*load, *first), (wait("ready"), *work), **schedule) == set()
     releasing = ARRIVE.replace(".relaxed", ".release")
     assert handed((*load, "@%p0 " + releasing), (*second, *work), **schedule) == set()
 
@@ -270,10 +271,10 @@ def test_a_commit_and_a_relaxed_wait_order_what_is_behind_a_fence(schedule: dict
 
 @schedules
 def test_a_pipeline_goes_on_in_another_thread_behind_relaxed_synchronisation(schedule: dict[str, Any]) -> None:
-    """Pipelined instructions of different threads need both fences, but no wait for the first."""
+    """MMAs of different threads in one pipeline need both tcgen05 fences, but no wait for the first MMA."""
     first, second = ("@%p0 " + BEFORE, "@%p0 " + ARRIVE), (relaxed("ready"), AFTER, multiply("!%p3"), COMMIT)
     work = "@%p0 " + multiply()
-    alone = {"unfinished-tcgen05"}  # thread 0 does not commit itself
+    alone = {"unfinished-tcgen05"}  # expected in each run: thread 0 never commits its MMA
     assert handed((work, *first), second, **schedule) == alone
     assert handed((work, first[1]), second, **schedule) == alone | {"read-before-wait"}
     assert handed((work, *first), (second[0], *second[2:]), **schedule) == alone | {"read-before-wait"}
@@ -283,7 +284,8 @@ def test_a_pipeline_goes_on_in_another_thread_behind_relaxed_synchronisation(sch
 def test_fences_of_tensor_memory_order_no_other(schedule: dict[str, Any]) -> None:
     """tcgen05 fences do not order shared memory: the load races with the store."""
     send = "bar.sync 0;\n@%p0 st.shared.u32 [columns], %r1;"
-    receive = "ld.shared.u32 %r13, [columns];\nsetp.eq.u32 %p5, %r13, 77;\n@%p5 trap;"  # an unused load is a note
+    # Uses the loaded word: an unused load would be a note.
+    receive = "ld.shared.u32 %r13, [columns];\nsetp.eq.u32 %p5, %r13, 77;\n@%p5 trap;"
     first, second = ("@%p0 " + BEFORE, "@%p0 " + ARRIVE), (relaxed("ready"), AFTER, receive, multiply(), COMMIT)
     assert handed((send, *first), second, **schedule) == {"shared-race"}
     released = "@%p0 fence.acq_rel.cta;", "@%p0 " + ARRIVE

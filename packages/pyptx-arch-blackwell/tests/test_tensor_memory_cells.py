@@ -1,4 +1,4 @@
-"""Cell numbers in checks of tensor memory: unique for each cell, contiguous for cells that are used together."""
+"""Places (byte numbers in race checks) of tensor memory: unique, and contiguous for words that are used together."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ RNG = np.random.default_rng(0)
 
 
 def words_of(block: int, lanes: range, columns: range) -> np.ndarray:
-    """Return the word offsets of a rectangle of cells, in the order of the arena."""
+    """Return the arena word offsets of a rectangle of tensor memory."""
     return ((block * LANES + np.array(lanes)[:, None]) * COLUMNS + np.array(columns)).reshape(-1)
 
 
 def told(offsets: np.ndarray, size: int) -> list[int]:
-    """Return the offsets of all words of the pieces, sorted."""
+    """Return the sorted arena offsets of all words in the runs."""
     return sorted((offsets[:, None] + np.arange(0, size, WORD)).reshape(-1).tolist())
 
 
@@ -55,7 +55,7 @@ def test_what_is_used_together_is_told_of_in_wide_pieces() -> None:
         return touch(np.array([2]), np.array([column]), part, writes=False).size
 
     assert width(0, 128, 64, 256) == 1024  # accumulator
-    assert width(32, 32, 300, 4) == 512  # scale factors of one lane quarter
+    assert width(32, 32, 300, 4) == 512  # access of scale factors in one lane quarter
     assert width(0, 128, 300, 4) == 1024
     assert width(16, 16, 8, 8) == 256
     assert width(0, 128, 2, 4) == 8

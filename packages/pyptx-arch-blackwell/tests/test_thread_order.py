@@ -1,4 +1,4 @@
-"""`LastUses` against a flat array: last user of each piece of tensor memory, for accesses of all sizes."""
+"""`LastUses` agrees with a flat array of the last access to each byte, for accesses of all sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tcgen05.mma` reads tiles that threads have written, in every major and swizzle, from kernel to result.
+"""`tcgen05.mma` multiplies tiles that threads have written, with every major and swizzle.
 
 Integers make results exact: a byte read from a wrong address shows. The kernels are written like user code.
 """
@@ -31,7 +31,7 @@ MODES = ({}, {"delay_async": True}, {"seed": 1})
 
 
 def tile(mn: int, layout: tuple[str, str | None]) -> SharedTile:
-    """Return a tile of bytes with a swizzle: the widest valid one if rows are not multiples of the given swizzle."""
+    """Return a byte tile with the given swizzle; the widest valid swizzle if rows are not multiples of it."""
     major, swizzle = layout
     shape = (mn, K) if major == "K" else (K, mn)
     width = int(swizzle[:-1]) if swizzle else 16
@@ -39,7 +39,7 @@ def tile(mn: int, layout: tuple[str, str | None]) -> SharedTile:
 
 
 def write(allocated: Any, described: SharedTile, row: Any, bytes_of_row: Any, size: int) -> None:
-    """Emit stores of the thread's row of a matrix, `size` bytes along K, element by element."""
+    """Emit stores, element by element, of the thread's row of a matrix: `size` bytes along K."""
     value = reg.scalar(u16)
     for k in range(size):
         ptx.ld(u8, value, ptx.addr(bytes_of_row, k))

@@ -1,4 +1,4 @@
-"""Tensor memory as a resource: PTX that a `with` block emits, where it is emitted, and the names of its parts."""
+"""`ptx.tmem.alloc`: PTX that its `with` block emits, the position of the instructions, and names of subregions."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Bench:
 
 
 def product(bench: Bench, name: str = "mma", **changes: Any) -> None:
-    """Call an MMA of f32 += bf16 x bf16, M = 128, N = 256, with some arguments changed."""
+    """Call `ptx.tcgen05.mma` for f32 += bf16 x bf16, M = 128, N = 256, with changed arguments."""
     plain = {} if "idesc" in changes else BF16
     given = {"d": bench.t, "a": bench.a, "b": bench.b, **plain, **changes}
     getattr(ptx.tcgen05, name)(**given)
@@ -86,7 +86,7 @@ CASES: tuple[tuple[Callable[[Bench], object], str], ...] = (
     (lambda b: product(b, collector_a="keep"), "invalid collector_a='keep' * fill, use, lastuse, discard"),
     (lambda b: product(b, disable_output_lanes=list(b.words)[:3]), "is a vector of 3; it must be a vector of 4"),
     (lambda b: product(b, sparse_metadata=b.t), "sparse_metadata is not valid for a dense MMA * mma_sp"),
-    # Addresses and operands
+    # Wrong tensor memory addresses and operand types
     (lambda b: product(b, d=64), "d must be a tensor memory address, got 64 * tcgen05.alloc"),
     (lambda b: product(b, d=b.a), "d must be a tensor memory address, got the u64 register * lane << 16 | column"),
     (lambda b: product(b, d=b.t[:, 0:128]), "d needs 256 columns, TensorMemory * has 128"),
@@ -149,7 +149,7 @@ CASES: tuple[tuple[Callable[[Bench], object], str], ...] = (
         "kind::mxf4 does not support disable_output_lanes",
     ),
     (lambda b: product(b, idesc=b.u32, scale_a=b.t, scale_b=b.t), "an MMA with scale factors needs kind="),
-    # Sparse and weight-stationary MMA
+    # Wrong options of sparse and weight-stationary MMAs
     (
         lambda b: product(b, "mma_sp", shape=(64, 64), d=b.t[16:], metadata=b.t),
         "metadata starts at lane 0, d at lane 16",
@@ -169,7 +169,7 @@ CASES: tuple[tuple[Callable[[Bench], object], str], ...] = (
         lambda b: product(b, "mma_ws", shape=(32, 64), zero_columns=ZeroColumnMask(shift=20)),
         "zero_columns: invalid zero-column mask: shift 20",
     ),
-    # Loads, stores, copies
+    # Wrong tcgen05.ld, tcgen05.st and tcgen05.cp calls
     (lambda b: ptx.tcgen05.ld(list(b.words)[:3], b.t, shape="32x32b"), "3 registers of 32x32b * 1, 2, 4"),
     (lambda b: ptx.tcgen05.ld(list(b.words)[:4], b.t, shape="16x256b", count=2), "4 registers with count=2 of 16x256b"),
     (lambda b: ptx.tcgen05.ld(list(b.words), b.t, shape="8x8b"), "shape='8x8b' * one of 32x32b, 16x64b"),
@@ -196,10 +196,10 @@ CASES: tuple[tuple[Callable[[Bench], object], str], ...] = (
     (lambda b: ptx.tcgen05.cp(b.t, b.a, decompress="b5"), 'decompress=\'b5\' * "b4" or "b6"'),
     (lambda b: ptx.tcgen05.cp(b.t, b.u32, src_is_addr=True), "the source must be a descriptor"),
     (lambda b: ptx.tcgen05.shift(b.t[16:]), "starts at lane 16 * start at a multiple of 32"),
-    # Allocation and commits
+    # Wrong tcgen05.alloc, tcgen05.dealloc and tcgen05.commit calls
     (lambda _: ptx.tcgen05.alloc(smem.alloc(b32, 1), 48), "48 columns * 32, 64, 128, 256, 512"),
     (lambda b: ptx.tcgen05.dealloc(b.taddr, 600), "600 columns"),
-    (lambda b: ptx.tcgen05.dealloc(b.t[:, 32:], 32), "not a register *  part.address()"),
+    (lambda b: ptx.tcgen05.dealloc(b.t[:, 32:], 32), "not a register *  region.address()"),
     (lambda b: ptx.tcgen05.commit(b.u32, space="cta"), "space='cta' * leave space out"),
     (lambda b: ptx.tcgen05.commit(b.u32, multicast=True), "needs multicast_mask= * multicast_mask="),
     (lambda b: ptx.tcgen05.commit(b.u32, multicast_mask=1 << 16), "multicast_mask=65536 * 16 blocks"),

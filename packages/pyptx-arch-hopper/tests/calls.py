@@ -1,4 +1,4 @@
-"""Calls of every wrapper in Hopper's namespaces with every option: the call, its instruction count, its target.
+"""Calls of every function in Hopper's `ptx` namespaces with every option, their instruction counts and targets.
 
 Each call is a line of user code, and an error for it must name that line.
 """
@@ -22,12 +22,12 @@ HOPPER = "sm_90"
 WARPGROUPS = "sm_90a"
 BLACKWELL = "sm_100"
 DATACENTER = "sm_100f"
-REGISTERS, MAPS = "setmaxnreg", "tensormap"  # several targets: see TARGETS
+REGISTERS, MAPS = "setmaxnreg", "tensormap"  # features with several targets, listed in TARGETS
 TARGETS = dict.fromkeys((REGISTERS, MAPS), ("sm_90a", "sm_100a", "sm_103a", "sm_120a"))
 
 
 class Bench:
-    """Registers and shared memory to call with; made inside a trace."""
+    """Registers and shared memory for arguments of calls, created inside a trace."""
 
     def __init__(self) -> None:
         self.u32, self.u64, self.u16 = reg.scalar(u32), reg.scalar(u64), reg.scalar(u16)
@@ -42,7 +42,7 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call: name, function, number of emitted instructions, and the target and PTX version that it needs."""
+    """One call: name, function, number of emitted instructions, required target and PTX version."""
 
     name: str
     run: Callable[[Bench], object]
@@ -79,7 +79,7 @@ def _multiply(form: Form, columns: int, options: dict[str, Any], *, sparse: bool
 
 
 def _options(form: Form, *, held: bool) -> Iterator[dict[str, Any]]:
-    """Yield every value of every option of an MMA, and all options that can be combined once together."""
+    """Yield every value of every option of an MMA, then one call with all options that can be combined."""
     scales: tuple[Any, ...] = (False, True, 0, 1, lambda bench: bench.p, lambda bench: ~bench.p)
     yield from ({"scale_d": scale} for scale in scales)
     if form.negates:
@@ -92,7 +92,7 @@ def _options(form: Form, *, held: bool) -> Iterator[dict[str, Any]]:
 
 
 def products() -> Iterator[Call]:
-    """Yield every type and shape, A in registers and as a descriptor, dense and sparse; every option once."""
+    """Yield MMA calls of every type and shape, A in registers and in shared memory, dense and sparse."""
     for form, sparse, held in product(forms(), (False, True), (False, True)):
         if sparse and not form.selectors:
             continue
@@ -111,7 +111,7 @@ def _tiles(bench: Bench, **more: Any) -> None:
 
 
 def descriptors() -> tuple[Call, ...]:
-    """Return MMA calls on tiles, and calls that make descriptors."""
+    """Return MMA calls with tiles, and calls that compute descriptors."""
     wgmma = ptx.wgmma
     return (
         Call("wgmma.fence", lambda _: wgmma.fence(), needs=WARPGROUPS),
@@ -225,7 +225,7 @@ def _im2col(rank: int) -> Iterator[Call]:
 
 
 def tensor_copies() -> Iterator[Call]:
-    """Yield TMA box copies."""
+    """Yield calls of TMA box copies."""
     for rank in range(1, 6):
         yield from _copies_of_rank(rank)
     named = ptx.cp.async_.bulk.tensor
@@ -264,7 +264,7 @@ NEAR_REDUCTIONS = (
 
 
 def bulk_copies() -> Iterator[Call]:
-    """Yield bulk copies, bulk reductions and bulk groups."""
+    """Yield calls of bulk copies, bulk reductions and bulk groups."""
     bulk, reduce = ptx.cp.async_.bulk, ptx.cp.reduce.async_.bulk
     yield Call("bulk.load", lambda b: bulk.load(b.tile[0], b.u64, 1024, mbar=b.bar[0]))
     yield Call(
@@ -351,7 +351,7 @@ def tensor_maps() -> Iterator[Call]:
 
 
 def control() -> Iterator[Call]:
-    """Yield cluster barriers, fences, and warp and grid control (`setmaxnreg`, `griddepcontrol`, …)."""
+    """Yield calls of cluster barriers, fences, and warp and grid control (`setmaxnreg`, `griddepcontrol`, …)."""
     cluster = ptx.cluster
     for aligned in (False, True):
         yield Call(f"cluster.arrive {aligned}", lambda _, a=aligned: cluster.arrive(aligned=a))
@@ -394,7 +394,7 @@ def control() -> Iterator[Call]:
 
 
 def stores() -> Iterator[Call]:
-    """Yield asynchronous stores, and multimem accesses."""
+    """Yield calls of asynchronous stores and multimem accesses."""
     for kind in (b32, u32, s32, f32, b64, u64, s64, f64):
         name = {"b32": "b32", "u32": "u32", "s32": "s32", "f32": "f32", "f64": "f64", "s64": "s64"}.get(
             kind.name, "u64"
@@ -449,7 +449,7 @@ MULTIMEM = (
 
 
 def multimem() -> Iterator[Call]:
-    """Yield accesses to multimem addresses."""
+    """Yield calls of multimem accesses."""
     for op, kind, count, held in MULTIMEM:
         value = lambda b, held=held, count=count: [getattr(b, held)] * count if count else getattr(b, held)
         name = f"{op} {kind} {count}"
@@ -474,7 +474,7 @@ def multimem() -> Iterator[Call]:
 
 
 def mbarriers() -> Iterator[Call]:
-    """Yield mbarrier operations that Hopper added."""
+    """Yield calls of the mbarrier operations that Hopper added."""
     bar = ptx.mbarrier
     for sem, scope in product(("release", "relaxed"), ("cta", "cluster")):
         order, since = {"sem": sem, "scope": scope}, (8, 6) if sem == "relaxed" else (8, 0)
@@ -493,7 +493,7 @@ def mbarriers() -> Iterator[Call]:
         own = {"space": "shared::cta", **more}
         yield Call(f"arrive_cluster own {more}", lambda b, o=own: bar.arrive_cluster(b.bar[0], 2, **o))
         near = lambda b, m=more: bar.arrive_cluster(b.u64, space=None, **m)
-        yield Call(f"arrive_cluster generic {more}", near, needs="sm_80", since=(7, 1))  # executing CTA only
+        yield Call(f"arrive_cluster generic {more}", near, needs="sm_80", since=(7, 1))  # CTA's own mbarrier
     yield Call("expect_tx plain", lambda b: bar.expect_tx(b.u64, 64, scope=None, space=None))
     for scope, space in product(("cta", "cluster"), ("shared::cta", "shared::cluster")):
         where = {"scope": scope, "space": space}
@@ -515,7 +515,7 @@ def mbarriers() -> Iterator[Call]:
 
 
 def calls() -> tuple[Call, ...]:
-    """Return the calls of all groups."""
+    """Return all calls of this module."""
     return (
         *products(),
         *descriptors(),

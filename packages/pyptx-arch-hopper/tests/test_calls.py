@@ -1,4 +1,4 @@
-"""Calls emit their instructions, ptxas accepts them on their targets, other targets are an error at the user's line."""
+"""Hopper's `ptx` calls emit instructions that ptxas accepts; a call for another target raises at the user's line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.scaled, pytest.mark.ptxas]
 
 CALLS = calls()
-# Tests that reject thousands of calls use one call of four, unless all kernels are selected.
+# Tests of rejected calls use every fourth call, unless all kernels are selected.
 SOME = share(CALLS, 4)
 ASKED = (9, 0)  # newest PTX version of ptxas 13.0
 HERE = "calls.py:"
@@ -37,7 +37,7 @@ def runs_on(call: Call, target: str) -> bool:
 
 
 def trace(calls: Iterable[Call], target: str, version: tuple[int, int]) -> tuple[str, list[str]]:
-    """Return the text of a kernel that makes the calls, and the errors of calls that failed."""
+    """Return the PTX of a kernel traced from the calls, and the error messages of calls that raised."""
     faults: list[str] = []
 
     def k() -> None:
@@ -58,7 +58,7 @@ def trace(calls: Iterable[Call], target: str, version: tuple[int, int]) -> tuple
 
 
 def check(text: str, target: str, folder: Path) -> None:
-    """Check a module with ptxas without code generation, which takes a minute for three thousand MMAs."""
+    """Check a module with ptxas, without code generation, which would take a minute for three thousand MMAs."""
     (folder / "module.ptx").write_text(text, encoding="utf-8")
     arguments = ["-arch=" + target.replace("sm_", "compute_"), "module.ptx", "-o", "nothing"]
     outcome = run(find_tool("ptxas"), arguments, folder)

@@ -1,4 +1,4 @@
-"""Error messages for Hopper instructions that the table rejects."""
+"""Error messages for Hopper instructions that are not in the instruction table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Error messages for wrong bulk copies."""
+"""Error messages for invalid bulk and tensor copy instructions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyptx_ir.syntax import parse_instruction
 
 BULK = "mbarrier::complete_tx::bytes"
 MISTAKES = (
-    # Modifiers that exist, in the wrong order.
+    # An mbarrier cannot track a bulk copy to global memory.
     (f"cp.async.bulk.global.shared::cta.{BULK} [%u64_1], [%u32_1], 16, [%u32_2];", "modifier", None, ""),
     ("cp.async.bulk.global.shared::cta.bulk_group [%u64_1], [%u32_1], 24;", "immediate-range", 2, "steps of 16"),
     (

@@ -1,4 +1,4 @@
-"""Memory reuse and cluster lifetime: accesses ordered by waits, arrivals and flags, and findings without them."""
+"""Reuse of shared memory, and CTA exit in clusters: correct orders by waits, arrivals and flags, and findings."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ setp.eq.u32 %p2, %r7, 0;
         (
             "barrier.cluster.arrive.relaxed;",
             {"cluster-cta-not-started", "cluster-cta-exited"},
-        ),  # the barrier at the end is missing, too
+        ),  # the cluster barrier at the end of the kernel is missing too
         ("barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;", set()),
         (FLAGS, set()),
     ],

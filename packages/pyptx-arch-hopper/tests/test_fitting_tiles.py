@@ -56,7 +56,7 @@ FOUND = {
     f"{EXPECT}16384;{load(5)}": ("bf16", f"{SWIZZLED}, tma_box=(1, 1, 1, 128, 64)", 5),
     f"{EXPECT}16384;{load(3, first='0')}": ("bf16", f"{SWIZZLED}, tma_box=(128, 64), tma_rank=3", 2),
     f"{EXPECT}65536;{load(3, first='%r9')}": ("bf16", f"{SWIZZLED}, tma_box=(256, 128), tma_rank=3", 2),
-    # Two loads for one wait, twice: before a loop and in it.
+    # Two TMA loads per expect-tx, before a loop and in its body.
     f"{EXPECT}32768;{load(2)}{load(2, 'k_b')}" * 2: ("bf16", f"{SWIZZLED}, tma_box=(128, 64)", 2),
     f"mov.b32 %r20, 8192; {EXPECT}%r20;{load(2)}": ("bf16", f"{SWIZZLED}, tma_box=(64, 64)", 2),
     f"mov.b32 %r20, 4096; mov.b32 %r20, 512; {EXPECT}%r20;{load(2)}": ("bf16", f"{SWIZZLED}, tma_box=(64, 64)", 2),
@@ -81,7 +81,7 @@ def test_loads_show_the_rank_and_the_box(body: str) -> None:
 
 
 def tile(found: ExampleTile) -> Tile:
-    """Return the `Tile` of an example, with size names as extents."""
+    """Return the inferred `Tile` of an example kernel as text, with size names as extents."""
     names = {"Layout": Layout, "Tile": Tile, **BY_NAME}
     made = eval(f"Tile({', '.join(map(str, found.sizes))}, {found.dtype}{found.arguments})", names)  # noqa: S307  the printed call
     assert isinstance(made, Tile)

@@ -11,8 +11,8 @@ from pyptx_arch_hopper.sim.tma.map_fields import ELEMENT_CODES, FIELDS
 from pyptx_ir.toolchain import assemble, disassemble
 
 WORD = 32
-PACKED = 13  # first element type with elements narrower than a byte
-# Fields set from a register; all others take a constant.
+PACKED = 13  # number of the first packed element type
+# Tensor map fields whose new value may be a register; others need a constant.
 OF_REGISTERS = ("global_address", "rank", "global_dim", "global_stride", "box_dim", "element_stride")
 WIDE = ("global_address", "global_stride")
 MODES = {"elemtype": 16, "interleave_layout": 3, "swizzle_mode": 4, "fill_mode": 2, "swizzle_atomicity": 4}
@@ -24,7 +24,7 @@ MODE_EDITS = [(field, value) for field, count in MODES.items() for value in rang
 
 @cache
 def sass(target: str) -> dict[tuple[str, int], str]:
-    """Return the SASS of each edit of a tensor map in global memory, by field, and ordinal or mode."""
+    """Return the SASS of each tensormap.replace in global memory, by field, and ordinal or value."""
     edits = [edit for edit in (*REGISTER_EDITS, *MODE_EDITS) if target_of(*edit) == target]
     entries = "".join(entry(f"k{number}_", *edit) for number, edit in enumerate(edits))
     text = f".version 8.8\n.target {target}\n.address_size 64\n{entries}"
@@ -49,7 +49,7 @@ def entry(name: str, field: str, number: int) -> str:
 
 
 def stored(code: str) -> set[tuple[int, int]]:
-    """Return the stored bits: the byte offset of each word, and the mask of its new bits."""
+    """Return the bits that SASS stores: the byte offset of each word, and the mask of its changed bits."""
     masks = re.findall(r"LOP3\.LUT R\d+, R\d+, (0x[0-9a-f]+), R\w+, 0xb8", code)
     places = re.findall(r"STG\.E(\.64)? desc\[UR\d+\]\[R\d+\.64(?:\+(0x[0-9a-f]+))?\]", code)
     offsets = [int(offset or "0", 16) + 4 * half for wide, offset in places for half in range(2 if wide else 1)]
@@ -59,7 +59,7 @@ def stored(code: str) -> set[tuple[int, int]]:
 
 
 def expected(field: str, ordinal: int) -> set[tuple[int, int]]:
-    """Return, in the format of `stored`, the bits that the table has for a field."""
+    """Return, in the format of `stored`, the bits of a field in `map_fields.FIELDS`."""
     words = dict[int, int]()
     for first, count in FIELDS[field, ordinal].pieces:
         for bit in range(first, first + count):

@@ -1,4 +1,4 @@
-"""Error messages for wrong MMAs and wrong stmatrix."""
+"""Error messages for invalid wgmma and stmatrix instructions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pyptx_sim.TensorMap`: to 128 bytes and back."""
+"""`pyptx_sim.TensorMap`: encoding to 128 bytes, decoding, and use in launches."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def test_a_map_for_im2col_is_decoded_from_its_bytes() -> None:
 
 
 def test_the_bytes_are_what_a_device_reads() -> None:
-    """The layout, from `tensormap.replace` in the manual and its SASS: address first, extents minus one."""
+    """The 128 bytes have the fields at the bits of `tensormap.replace`: address first, extents minus one."""
     data = BASE.encode(0x7E0012345600)
     assert struct.unpack_from("<Q", data) == (0x7E0012345600,)
     assert struct.unpack_from("<2I", data, 0x20) == (127, 299)
     assert struct.unpack_from("<I", data, 0x0C) == (256 // 16,)
     assert (data[0x37], data[0x38]) == (63, 63)
     modes = struct.unpack_from("<I", data, 8)[0]
-    assert (modes >> 4 & 7, modes >> 7 & 15, modes >> 13 & 3) == (1, 10, 3)  # rank minus one, bf16, 128B
+    assert (modes >> 4 & 7, modes >> 7 & 15, modes >> 13 & 3) == (1, 10, 3)  # rank - 1, type bf16, swizzle 128B
     assert not any(data[64:])
 
 
@@ -147,7 +147,7 @@ def test_a_shell_passes_an_array_by_a_map(tmp_path: Path) -> None:
 
 
 def test_a_structure_holds_a_map_made_before_the_launch() -> None:
-    """Like CUTLASS parameters: pointers, numbers and tensor maps in one structure."""
+    """A kernel parameter like CUTLASS's: pointers, numbers and tensor maps in one structure."""
     text = COPY.replace("m[128], .param .u64 out", "p[256]").replace("mov.b64 %rd1, m", "mov.b64 %rd1, p")
     text = text.replace("cvta.param.u64 %rd1, %rd1;", "cvta.param.u64 %rd1, %rd1; add.u64 %rd1, %rd1, 64;")
     text = text.replace("[out]", "[p+192]")

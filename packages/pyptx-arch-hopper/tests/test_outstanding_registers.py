@@ -121,7 +121,7 @@ def moved(registers: tuple[str, ...]) -> str:
 def dealt(words: Array, *, whole: bool = False) -> Array:
     """Return the accumulators of each thread of A times B, `[128, 4]`: element (k, n) of B is n + 1, for every k."""
     elements = words.astype("<u4").view(np.uint8 if whole else ml_dtypes.bfloat16).astype(np.float64)
-    registers = elements.reshape(32, 4, 4, -1).sum(axis=(1, 3))  # sum over the four threads of a row
+    registers = elements.reshape(32, 4, 4, -1).sum(axis=(1, 3))  # sum over the four threads that hold a row of A
     rows = registers[:, :2] + registers[:, 2:]
     columns = np.arange(1, 9).reshape(4, 1, 2)
     return (rows[:, None, :, None] * columns).reshape(128, 4)
@@ -129,13 +129,13 @@ def dealt(words: Array, *, whole: bool = False) -> Array:
 
 @dataclass(frozen=True)
 class Inputs:
-    """Fragments of operand A and accumulators for some iterations, `[iterations, 128, 4]` words each."""
+    """Register fragments of A and of the accumulators by iteration, `[iterations, 128, 4]` words each."""
 
     a: Array
     c: Array
 
     def sum(self, *iterations: int) -> Array:
-        """Return the sum of A times B over some iterations."""
+        """Return the accumulators of A times B, summed over iterations."""
         return np.sum([dealt(self.a[each]) for each in iterations], axis=0)
 
 
@@ -153,7 +153,7 @@ def third(given: Inputs) -> Array:
 
 @dataclass(frozen=True)
 class Case:
-    """A body that accesses a register too early, a correct body, and the accumulators that both should have.
+    """A faulty kernel body that accesses a register too early, a correct body, and the expected accumulators.
 
     `waits`: the number of waits that ptxas inserts in the faulty body; None if ptxas renames registers, or if ptxas
     releases differ. `delay_async`: delayed completion gives the wrong result.
@@ -231,9 +231,9 @@ def kernel(body: str) -> Module:
 
 
 def multiply(body: str, case: Case, given: Inputs, **options: Any) -> tuple[Array, Any]:
-    """Run a body; return the accumulators and the findings."""
+    """Run a kernel body; return the accumulators and the findings."""
     b = np.arange(1, 9).astype(np.uint8 if case.whole else ml_dtypes.bfloat16)
-    tile = np.zeros((2, 8, 16), np.uint8)  # two core matrices, adjacent in k
+    tile = np.zeros((2, 8, 16), np.uint8)  # two core matrices, adjacent along K
     tile[:] = np.repeat(b, 16 // b.itemsize).view(np.uint8).reshape(8, 16)
     columns = np.zeros(2048, np.uint8)
     columns[:256] = tile.reshape(-1)

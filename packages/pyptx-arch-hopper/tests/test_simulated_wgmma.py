@@ -42,7 +42,7 @@ DTYPES = {
     "e5m2": np.dtype(ml_dtypes.float8_e5m2),
     "s8": np.dtype(np.int8),
     "u8": np.dtype(np.uint8),
-    "b1": np.dtype(np.uint8),  # eight elements, the first in the lowest bit
+    "b1": np.dtype(np.uint8),  # one byte holds eight elements, the first in the lowest bit
     "f32": np.dtype(np.float32),
     "s32": np.dtype(np.int32),
 }
@@ -86,7 +86,7 @@ def layouts(element: str, mn: int, k: int, *, turned: bool) -> list[SharedTile]:
 
 
 def cases() -> Iterator[Case]:
-    """Yield every MMA with every option, alternating layouts."""
+    """Yield every form of wgmma.mma_async with every option; the layouts of A and B alternate."""
     turns = count(1)
     for form in forms():
         for columns in form.columns:
@@ -134,14 +134,14 @@ def image(tile: SharedTile, elements: Array) -> Array:
 
 
 def in_registers(elements: Array) -> Array:
-    """Return the registers of A, `[4, 128]`: four threads per row, 4 bytes each; next 8 rows down, then along K."""
+    """Return the registers of A, `[4, 128]`: 4 bytes of a row per thread; rows g, g + 8, then both K / 2 further."""
     words = np.ascontiguousarray(elements).view(np.uint8).reshape(64, -1).view(np.uint32)
     row, quad = THREADS // 32 * 16 + THREADS % 32 // 4, THREADS % 4
     return np.stack([words[row + 8 * (i % 2), quad + 4 * (i // 2)] for i in range(4)])
 
 
 def place_of_sums(columns: int, packed: int) -> tuple[Array, Array]:
-    """Return the rows and columns of D, `[registers, 128, elements in a register]`."""
+    """Return the row and column of each element of D, `[registers, 128, elements in a register]`."""
     i = np.arange(columns // 2)[:, None]
     row = THREADS // 32 * 16 + THREADS % 32 // 4 + 8 * (i // 2 % 2)
     column = i // 4 * 8 + THREADS % 4 * 2 + i % 2
@@ -257,7 +257,7 @@ def kernel_of(case: Case) -> Kernel:
 
 
 def expected(case: Case, a: Array, b: Array, old: Array) -> tuple[Array, Array]:
-    """Return D in float64, and its error bound."""
+    """Return the expected D in float64, and its error bound."""
     left, right = numbers(a, case.form.a) * case.signs[0], numbers(b, case.form.b) * case.signs[1]
     total = left @ right.T + (old.astype(np.float64) if case.adds else 0)
     scale = np.abs(left) @ np.abs(right).T + np.abs(old)
@@ -279,7 +279,7 @@ class Problem:
 
 
 def problem_of(case: Case, seed: int) -> Problem:
-    """Draw random matrices for a case."""
+    """Return random operands of a case as kernel arguments, and the expected D."""
     rng = np.random.default_rng(seed)
     b = values(rng, case.form.b, (case.columns, case.depth))
     metadata: Array = np.zeros(128, np.uint32)
@@ -300,7 +300,7 @@ def places(case: Case) -> tuple[Array, Array]:
 
 
 def matrix_of(case: Case, words: Array) -> Array:
-    """Return D from the words that the kernel stores."""
+    """Return D as a matrix from the register words that the kernel stores."""
     rows, columns = places(case)
     found: Array = np.empty((64, case.columns), DTYPES[case.form.d])
     found[rows, columns] = words.view(found.dtype).reshape(rows.shape)
@@ -308,10 +308,10 @@ def matrix_of(case: Case, words: Array) -> Array:
 
 
 def cut_off(case: Case, problem: Problem) -> float:
-    """Return the error of tensor cores beyond the bound, from the bits that they truncate."""
+    """Return the additional error bound for the bits that tensor cores truncate."""
     if case.form.d == "s32":
         return 0.0
-    coarse = 2.0**-12 if from_name(case.form.a).bits == 8 else 2.0**-22  # bits kept below the largest term
+    coarse = 2.0**-12 if from_name(case.form.a).bits == 8 else 2.0**-22  # last bit kept, relative to the largest term
     return float(coarse * (2 * case.depth * np.abs(problem.total).max() + 8 * case.depth))
 
 
@@ -353,5 +353,5 @@ def test_exact_sums_of_small_floats_lose_what_lies_far_below_the_largest() -> No
         for numerics in ("fast", "exact")
     }
     assert (sums["fast"] == 128 + 31 * 2.0**-7).all()
-    # 13 bits below 2^7 reach 2^-6: every small product, 2^-7, is truncated to zero.
+    # The sum keeps 13 bits below 2^7, down to 2^-6: every small product, 2^-7, is truncated to zero.
     assert (sums["exact"] == 128).all()

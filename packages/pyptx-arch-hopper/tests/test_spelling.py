@@ -1,4 +1,4 @@
-"""Every form in the plugin's table has a function, and the function emits that form.
+"""Every form in Hopper's instruction table has a `ptx` function, and the function emits this form.
 
 Forms come from the table itself: each modifier and each type of every row, and every two modifiers together; by default
 a few per row, all under `PYPTX_KERNELS=all`.
@@ -18,7 +18,7 @@ from pyptx_ir.syntax import parse_instruction
 
 pytestmark = pytest.mark.scaled
 
-OLDER = {"membar"}  # older opcode of ptx.fence, and of proxy fences
+OLDER = {"membar"}  # older opcode of fence and of fence.proxy
 OPCODES = sorted({row.opcode for row in ROWS} - OLDER)
 
 

@@ -1,8 +1,8 @@
 """Epilogues that reuse one staging buffer in shared memory for TMA stores of consecutive tiles.
 
-All threads of a CTA write parts of a tile with stmatrix, one of them issues the store, and all continue with the next
-tile. Before the buffer is overwritten, one thread waits until TMA has read it, then all threads execute bar.sync.
-Manual: "cp.async.bulk.wait_group", "Async proxy".
+All threads of a CTA write parts of a tile with stmatrix, one thread issues the TMA store, and all threads continue with
+the next tile. Before the buffer is overwritten, one thread waits until TMA has read it, then all threads execute
+bar.sync. Manual: "cp.async.bulk.wait_group", "Async proxy".
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.hopper
 
-CLUSTERS, BLOCKS, TILES = 2, 2, 2  # each cluster handles two tiles per CTA, consecutively
+CLUSTERS, BLOCKS, TILES = 2, 2, 2  # each CTA of a cluster computes two consecutive tiles
 ROWS, COLUMNS = 64, 16
 WAIT = "@%p0 cp.async.bulk.wait_group.read 0;\n"
 MEET = "bar.sync 0;\n"
@@ -30,7 +30,7 @@ FENCE = "fence.proxy.async.shared::cta;\n"
 
 
 def kernel(before: str, fence: str = FENCE) -> str:
-    """Return the kernel with `before` before it writes the staging buffer and `fence` before the TMA store."""
+    """Return the kernel with the instructions `before` before the stmatrix writes, and `fence` before the TMA store."""
     return f"""\
 .version 8.5
 .target sm_90a

@@ -1,4 +1,4 @@
-"""Hopper's transpiler rules: each rule by its example, code that the rules leave alone, and the order of rules."""
+"""Hopper's transpiler rules: an example of each rule, code that the rules do not rewrite, and precedence of rules."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def module(body: str) -> str:
 
 
 def ring(body: str) -> str:
-    """Return the emitted lines of the ring and the wait."""
+    """Return the generated Python lines of the ring's definition and the wait."""
     done = transpile(module(body), ALL)
     assert done.applied["ring"] == 1, done.text
     assert not done.rejected
@@ -237,14 +237,14 @@ def test_a_wrong_accumulator_is_withdrawn_and_nothing_else() -> None:
 
 
 OPERATIONS = ["add.s32", "xor.b32", "and.b32", "or.b32", "sub.s32", "mul.lo.s32", "min.s32", "max.s32", "shl.b32"]
-WAIT_OF_CUDA = (  # inline assembly of a C++ function
+WAIT_OF_CUDA = (  # mbarrier wait loop as in a C++ function's inline assembly
     "{{\n.reg .pred P1;\nLAB_WAIT:\nmbarrier.try_wait.parity.shared::cta.b64 P1, [%w{}], %r{};\n"
     "@P1 bra.uni DONE;\nbra.uni LAB_WAIT;\nDONE:\n}}\n"
 )
 
 
 def test_a_ring_comes_before_a_function_that_says_no_less() -> None:
-    """Waits on the mbarriers of two rings alternately, each followed by a different instruction."""
+    """Two rings get separate names if their waits alternate and are followed by different instructions."""
     waits = "\n\t".join(
         f"shl.b32 %w{at}, %r1, 3;\n\tadd.s32 %w{at + 1}, %r2, %w{at};\n\t"
         f"add.s32 %w{at + 2}, %w{at + 1}, {1024 + 64 * (number % 2)};\n\t"

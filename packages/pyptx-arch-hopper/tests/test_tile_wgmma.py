@@ -1,4 +1,4 @@
-"""MMA of tiles equals the matrix multiplication: a reader interprets the emitted copies, descriptors and MMAs.
+"""wgmma of tiles equals NumPy's product: a reader of PTX executes the emitted copies, descriptors and MMAs.
 
 The reader follows the manual: TMA copies boxes by their tensor map, row by row, and permutes 16-byte chunks by the
 swizzle; a descriptor's fields are strides of the canonical layouts ("Strides", "Canonical Layouts", "Matrix Descriptor
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.scaled
 
-BASE = 0x2000  # start of shared memory, aligned to every swizzle atom
-COLUMNS = {0: 1, 1: 8, 2: 4, 3: 2}  # 16-byte chunks in a row of the swizzle atom, by swizzle field
-ROWS = (0, 1, 7, 8, 21, 40, 63)  # rows of each MMA to compare, with all columns
+BASE = 0x2000  # shared memory address of the first operand, aligned to every swizzle atom
+COLUMNS = {0: 1, 1: 8, 2: 4, 3: 2}  # 16-byte chunks per row of a swizzle atom, by the descriptor's swizzle field
+ROWS = (0, 1, 7, 8, 21, 40, 63)  # accumulator rows that are compared, with all columns
 Matrix = list[list[int]]
 
 
 def swizzled(address: int, chunks: int) -> int:
-    """Permute 16-byte chunks by the address bits above the 128-byte row."""
+    """Return the swizzled address: 16-byte chunk bits XORed with address bits above the 128-byte row."""
     return address ^ (address >> 7 & chunks - 1) << 4
 
 
@@ -50,7 +50,7 @@ class Reader:
     sums: Matrix = field(default_factory=list)
 
     def read(self, text: str) -> Matrix:
-        """Return D after the MMAs of a module."""
+        """Execute a module; return D after its MMAs."""
         place = BASE
         for align, name, size in re.findall(r"\.shared \.align (\d+) \.b8 (\w+)\[(\d*)\]", text):
             place = -(-place // int(align)) * int(align)
@@ -81,7 +81,7 @@ class Reader:
         return int(self.value(text))
 
     def move_halves(self, first: str, second: str, third: str, *, apart: bool) -> None:
-        """Split 64 bits (`{low, high}, whole`), or join them (`whole, {low, high}`)."""
+        """Execute mov.b64: split a register (`{low, high}, whole`), or join two (`whole, {low, high}`)."""
         if apart:
             whole = self.number(third)
             self.registers[first], self.registers[second] = whole & 0xFFFF_FFFF, whole >> 32
@@ -100,7 +100,7 @@ class Reader:
             self.registers[operands[0]] = int(first) | second if name == "or" else int(first) + second
 
     def copy(self, operands: str) -> None:
-        """Copy a TMA box; coordinates are innermost first."""
+        """Execute a TMA load of a box; coordinates are innermost first."""
         found = re.fullmatch(r"\[(\S+)\], \[(\S+), \{(\d+), (\d+)\}\], \[\S+\]", operands)
         assert found is not None
         start = self.number(found[1])
@@ -114,7 +114,7 @@ class Reader:
             self.memory[swizzled(place, chunks)] = matrix[int(found[4]) + row][int(found[3]) + column]
 
     def factor(self, descriptor: int, mn: int, k: int, *, turned: bool) -> int:
-        """Return element (mn, k) of the matrix of a descriptor."""
+        """Return element (mn, k) of the matrix that a descriptor describes."""
         start = (descriptor & 0x3FFF) << 4
         leading, stride = (descriptor >> 16 & 0x3FFF) << 4, (descriptor >> 32 & 0x3FFF) << 4
         chunks, unit = COLUMNS[descriptor >> 62], 128 // self.bits
@@ -182,12 +182,12 @@ def product_of(left: SharedTile, right: SharedTile, *, advancing: bool) -> str:
 
 
 def along_k(matrix: Matrix, tile: SharedTile) -> Matrix:
-    """Return a matrix as [M, K] or [N, K]."""
+    """Return the operand's matrix as [M, K] or [N, K]."""
     return matrix if tile.major == "K" else [list(row) for row in zip(*matrix, strict=True)]
 
 
 def tiles(dtype: PtxType, mn: int, k: int) -> list[SharedTile]:
-    """Return a matrix of mn by k in every legal layout."""
+    """Return the `SharedTile` of an mn x k matrix in every layout that wgmma supports."""
     found = []
     for major, swizzle in product(("K", "MN") if dtype.bits == 16 else ("K",), (None, "32B", "64B", "128B")):
         shape = (mn, k) if major == "K" else (k, mn)
@@ -205,7 +205,7 @@ CASES = [
 ]
 
 
-# Interpreting PTX in Python is slow: by default every third pair of layouts.
+# Interpreting PTX in Python is slow: by default, test every third pair of layouts of A and B.
 @pytest.mark.parametrize(
     ("left", "right"), share(CASES, 3), ids=lambda tile: f"{tile.dtype}-{tile.shape}-{tile.major}-{tile.swizzle}"
 )

@@ -10,8 +10,8 @@ import pytest
 from pyptx_sim import run
 
 SCHEDULES = [{}, {"seed": 3}, {"delay_async": True}]
-# Two threads write each row of A and each column of B, up to ROWS and COLUMNS. No swizzle: strides are 128 bytes along
-# K, 256 along M and N. A thread holds two columns of D in a row, and in the row 8 below.
+# Two threads write each row of A and each column of B, up to ROWS and COLUMNS. No swizzle: core matrices are 128 bytes
+# apart along K, 256 along M and N. A thread holds two columns of D in row g, and in row g + 8.
 HEAD = """
 .version 8.6
 .target sm_90a
@@ -66,7 +66,7 @@ def findings(
 ) -> list[Any]:
     """Return the findings of a run with `rows` of A and `columns` of B defined.
 
-    The first `lanes` of each four threads store D, in threads 0 to `threads` - 1.
+    Of threads 0 to `threads` - 1, the first `lanes` of each four threads store D.
     """
     text = "".join((HEAD, *body, TAIL))
     words = {"ROWS": rows, "COLUMNS": columns, "THREADS": threads, "LANES": lanes}
@@ -103,7 +103,7 @@ def test_rows_and_columns_that_are_not_there_may_be_multiplied_and_not_stored(sc
 def test_a_finding_names_the_product_that_read_them() -> None:
     body = multiply()
     (found,) = findings(body, rows=32)
-    assert found.count == 4 * 64  # registers times threads
+    assert found.count == 4 * 64  # 4 accumulator registers of 64 threads
     assert found.message == "use of uninitialized shared memory: %f0 depends on 16 bytes at left+1024"
     assert found.other_label == "read by wgmma.mma_async"
     assert found.other_line == (HEAD + body).splitlines().index(multiply().splitlines()[2]) + 1

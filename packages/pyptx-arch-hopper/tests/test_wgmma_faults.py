@@ -25,7 +25,7 @@ SCHEDULES = [{}, {"seed": 3}, {"delay_async": True}]
 
 
 def multiply(fault: str) -> Kernel:
-    """Return an MMA of two tiles loaded by TMA, with a fault or with none."""
+    """Return a kernel with an MMA of two tiles loaded by TMA, correct or with an injected fault."""
 
     def product(a: object, b: object, c: object) -> None:
         sA, sB, full = smem.tile(A), smem.tile(B), smem.mbarrier(1)
@@ -173,7 +173,7 @@ cp.async.wait_all;
 @pytest.mark.parametrize("checks", ["all", "none"])
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
 def test_sums_that_are_read_before_the_wait_are_those_of_the_gpu(schedule: dict[str, Any], checks: str) -> None:
-    """The wait that ptxas inserts before the read costs time and changes no result."""
+    """An accumulator read before wait_group is only a warning: ptxas inserts the wait, and the result is right."""
     out, text = np.zeros(128, np.float32), PRODUCT.replace("FILL", STORED)
     late = text.replace("FIRST", "").replace("SECOND", WAIT)
     found = run(late, grid=1, block=128, args=[out], checks=checks, **schedule).findings
@@ -192,7 +192,7 @@ def test_sums_that_are_read_before_the_wait_are_those_of_the_gpu(schedule: dict[
 def test_factors_that_threads_have_copied_are_shown_by_a_fence(
     schedule: dict[str, Any], fence: str, rules: set[str]
 ) -> None:
-    """`cp.async` writes through the generic proxy, like st. Manual: "Async proxy"."""
+    """`cp.async` writes through the generic proxy, so wgmma needs a proxy fence. Manual: "Async proxy"."""
     out = np.full(1024, 0x3F803F80, np.uint32)
     text = PRODUCT.replace("FILL", COPIED + fence).replace("FIRST", WAIT).replace("SECOND", "")
     assert {each.rule for each in run(text, grid=1, block=128, args=[out], **schedule).findings} == rules

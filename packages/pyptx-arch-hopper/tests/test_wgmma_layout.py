@@ -1,4 +1,4 @@
-"""Layout helpers for wgmma operands under their public names return known layouts."""
+"""`pyptx.wgmma_layout` functions return known layouts of wgmma operands."""
 
 from __future__ import annotations
 

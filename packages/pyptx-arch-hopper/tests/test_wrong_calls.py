@@ -23,7 +23,7 @@ MN_MAJOR = SharedTile(bf16, (64, 64), major="MN", stages=2)
 
 
 def product(**changes: Any) -> None:
-    """Call mma_async for m64n64k16 in bf16, with some arguments changed; callables are evaluated inside the trace."""
+    """Call mma_async for m64n64k16 in bf16, with changed arguments; callables are evaluated in the trace."""
     given = {
         "shape": (64, 64, 16),
         "dtype_d": f32,
@@ -80,7 +80,7 @@ PRODUCTS: tuple[tuple[dict[str, Any], str], ...] = (
 
 
 def laid_out(shape: tuple[int, int], major: str | None = "K") -> object:
-    """Allocate with the older interface, with the layout of 64 x 64 and no swizzle."""
+    """Allocate shared memory by `alloc_with_layout`, with the GmmaLayout of a 64 x 64 matrix without swizzle."""
     return smem.alloc_with_layout(bf16, shape, gmma_layout=layout_for_a(dtype=bf16, m=64, k=64), gmma_major=major)
 
 
@@ -99,7 +99,7 @@ PICTURED: tuple[tuple[dict[str, Any], str], ...] = (
 
 
 def refused(body: Callable[[], object]) -> str:
-    """Return the error of a body; it must name a line of this file."""
+    """Trace a kernel body; return its error, which must name a line of this file."""
 
     def k() -> None:
         body()
@@ -112,7 +112,7 @@ def refused(body: Callable[[], object]) -> str:
 
 
 def told(body: Callable[[], object]) -> str:
-    """Return the error of a body without the quoted source line, which contains the same words."""
+    """Return the error message of a kernel body without the quoted source line."""
     return "\n".join(line for line in refused(body).splitlines() if "lambda" not in line)
 
 
@@ -236,7 +236,7 @@ def test_a_matrix_that_is_laid_out_by_hand_is_the_tile() -> None:
 
 
 def test_a_descriptor_of_words_is_the_bits_of_the_manual() -> None:
-    """Manual: "Matrix Descriptor Format"."""
+    """Descriptor fields have 14 bits, of bytes divided by 16. Manual: "Matrix Descriptor Format"."""
 
     def k() -> None:
         base = reg.scalar(u32)

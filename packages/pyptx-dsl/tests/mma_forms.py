@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MmaForm:
-    """One shape with its types, and the number of registers per thread of D, A, B and C."""
+    """MMA form: shape, types, and the number of registers per thread of D, A, B and C."""
 
     shape: str
     types: tuple[str, str, str, str]

@@ -35,7 +35,7 @@ ARITHMETIC: dict[str, Callable[[int, int], int]] = {
 
 
 class Machine:
-    """Registers, a log of stored values, and the number of branches."""
+    """State of the interpreter: registers, a log of stored values, and the number of branches taken."""
 
     def __init__(self, limit: int = 5_000) -> None:
         self.registers: dict[str, int] = {}
@@ -116,7 +116,7 @@ class Machine:
 
 
 def wrapped(value: int, word: str) -> int:
-    """Return a value wrapped to a type."""
+    """Return a value wrapped to the range of a PTX type."""
     bits = int(re.sub(r"\D", "", word))
     value &= (1 << bits) - 1
     return value - (1 << bits) if word[0] == "s" and value >> (bits - 1) else value

@@ -30,7 +30,7 @@ def built(body: Callable[[RegArray, RegArray], object]) -> Kernel:
 
 
 def statements(body: Callable[[RegArray, RegArray], object]) -> list[str]:
-    """Return the statements of a body, without register declarations."""
+    """Return the PTX statements that a body emits, without register declarations."""
     text = built(body).ptx()
     lines = [line.strip() for line in text[text.index("{") + 1 : text.rindex("}")].splitlines()]
     return [line for line in lines if line and not line.startswith(".reg")]

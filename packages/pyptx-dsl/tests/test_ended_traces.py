@@ -47,7 +47,7 @@ def written(body: Callable[[], object]) -> str:
 def test_a_trace_is_freed_without_the_garbage_collector(
     trace: Callable[[Callable[[], object]], str], body: Callable[[], object]
 ) -> None:
-    trace(body)  # fills the caches
+    trace(body)  # a first trace fills the caches
     gc.collect()
     gc.disable()
     try:
@@ -55,7 +55,7 @@ def test_a_trace_is_freed_without_the_garbage_collector(
         left = gc.collect()
     finally:
         gc.enable()
-    assert left < 50  # objects; their number does not grow with the hundreds of statements
+    assert left < 50  # the number of objects left is independent of the statements
 
 
 YOUNG = """

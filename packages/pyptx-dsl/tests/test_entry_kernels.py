@@ -114,7 +114,7 @@ WRONG: dict[str, tuple[Callable[[FunctionName], object], type[PyptxError], str]]
         lambda k: k.kernel(in_specs={"copy_param_0": Tile("N", f32)}),
         *(SignatureError, "no parameter 'copy_param_0'.*param_0, param_1, to"),
     ),
-    "no threads": (lambda k: k.kernel(), LaunchError, "is not fixed, at most .256,.*block="),
+    "no threads": (lambda k: k.kernel(), LaunchError, "declares no .reqntid CTA size, only .maxntid .256,.*block="),
     "few names": (lambda k: k.kernel(names=("x",), block=1), SignatureError, "has 4 parameters"),
     "a number": (lambda k: k.kernel(in_specs={"param_1": Tile(1, u32)}, block=1), SignatureError, "is a u32, and no"),
     "no value": (lambda k: k.kernel(block=1).specialize([], {}), KeywordError, "missing raw parameter 'param_0'"),

@@ -21,7 +21,7 @@ LIKE_NVCC = {b32: "add.s32 sub.s32 mul.lo.s32 shr.s32 setp.lt.s32 mov.b32", b64:
 
 
 class Banks:
-    """Register groups declared like a compiler's."""
+    """Register groups of a kernel, declared like a compiler's."""
 
     def __init__(self) -> None:
         self.p: RegArray = reg.array(pred, 8)

@@ -125,7 +125,7 @@ def test_nvdisasm_shows_python_lines_with_the_helpers_that_were_inlined() -> Non
 
 
 def _blocks(sass: str) -> list[tuple[str, str]]:
-    """Return the source lines and the SASS of each code range."""
+    """Return the source lines and the SASS of each code range of an explanation."""
     found: list[tuple[str, str]] = []
     place: list[str] = []
     code: list[str] = []

@@ -114,7 +114,7 @@ def test_equal_values_of_different_types_are_different_templates() -> None:
 
 
 class Mutable:
-    """Configuration without `__eq__`."""
+    """Template value without `__eq__`."""
 
     def __init__(self, number: float) -> None:
         self.number = number
@@ -444,7 +444,7 @@ def test_a_persistent_kernel_has_as_many_blocks_as_a_device_has_room_for() -> No
     assert on(132, 10_000) == (10_000, 1, 1)
     assert [on(132, blocks, persistent=1)[0] for blocks in (1, 131, 132, 133)] == [1, 131, 132, 132]
     assert on(78, 10_000, persistent=3) == (234, 1, 1)
-    assert on(132, 10_000, persistent=1, cluster=8) == (128, 1, 1)  # 4 SMs have no CTA
+    assert on(132, 10_000, persistent=1, cluster=8) == (128, 1, 1)  # clusters of 8 leave 4 SMs without a CTA
     assert on(1, 10_000, persistent=1, cluster=2) == (2, 1, 1)
     with pytest.raises(LaunchError, match=r"got grid=\(2, 3, 1\)"):
         kernel(grid=(2, 3), persistent=1)(k)

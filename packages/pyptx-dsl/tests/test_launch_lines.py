@@ -11,7 +11,7 @@ from pyptx_ir.syntax import nodes, parse
 
 
 def kernel(body: str) -> nodes.Function:
-    """Return a kernel that uses `a`, but not `scratch`."""
+    """Return the PTX of a kernel that uses pointer `a`, but not pointer `scratch`."""
     text = (
         ".version 8.0\n.target sm_80\n.address_size 64\n.extern .shared .align 16 .b8 s[];\n"
         ".visible .entry k(.param .u64 .ptr .global .align 1 a, .param .u32 n,\n"

@@ -31,7 +31,7 @@ LINE = re.compile(r"^\s*(w?mma|ldmatrix|stmatrix|movmatrix)\..*;$")
 
 
 class Bank:
-    """Registers that every trace declares alike, so that an instruction has the same text in all of them."""
+    """Registers that every trace declares in the same order, so that an instruction's text is equal in all traces."""
 
     def __init__(self):
         self.held = {kind.name: list(reg.array(kind, 16)) for kind in (b32, f32, f64, s32)}
@@ -170,7 +170,7 @@ CALLS = [
 
 @cache
 def traced(target):
-    """Return a module of the calls that the target accepts, their instructions, and the errors of the other calls."""
+    """Return a module of the calls accepted for the target, their instructions, and the errors of the other calls."""
     taken, refused = [], {}
 
     def k():
@@ -188,7 +188,7 @@ def traced(target):
 
 
 def judged(text, target, folder):
-    """Return the lines with ptxas errors; code generation is off."""
+    """Return the lines of a module with ptxas errors; code generation is off."""
     (folder / "module.ptx").write_text(text, encoding="utf-8")
     outcome = run(
         find_tool("ptxas"), ["-arch=" + target.replace("sm_", "compute_"), "module.ptx", "-o", "nothing"], folder
@@ -256,7 +256,7 @@ WRONG = [
         ["a must be 4 registers of .b32", "got the .f32 register", "each with 2 elements"],
     ),
     (lambda bank: {"c": bank.of("f64", 4)}, ["c must be 4 registers of .f32 or .b32", "got the .f64 register"]),
-    (lambda bank: {"rounding": "rz"}, ["no modifier 'rounding'", "types that have it: f64.f64.f64.f64"]),
+    (lambda bank: {"rounding": "rz"}, ["no modifier 'rounding'", "types with this modifier: f64.f64.f64.f64"]),
 ]
 
 

@@ -74,7 +74,7 @@ def test_an_error_is_told_at_its_line(times: int) -> None:
 
 
 def body(p: str) -> str:  # noqa: ARG001 - the text names it
-    """Return the body as text; it loads from offset 4, or fails to trace if `wrong` is true."""
+    """Return a body as text, which loads from offset 4, or fails to trace if `wrong` is true."""
     return r"""
     rd = reg.bank("%rd", u64, 2)
     (r,) = reg.declare(b32, "%r1")

@@ -52,7 +52,7 @@ NAMES = {
 
 
 def registers() -> dict[str, object]:
-    """Declare one register of each name the rows use."""
+    """Declare one register for each name that the rows of `operator_rows` use."""
     trace = active()
     named = {name: reg.scalar(dtype, name=f"%{name}") for name, dtype in NAMES.items()}
     shared = {"line": smem.alloc(f32, 32, name="line"), "tile": smem.alloc(f32, (4, 64), name="tile")}

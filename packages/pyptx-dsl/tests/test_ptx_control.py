@@ -57,7 +57,7 @@ def bounds(dtype: PtxType) -> tuple[int, int]:
 
 
 def interesting(dtype: PtxType) -> list[tuple[int, int, int]]:
-    """Return starts, stops and steps, including the ends of the type, with at most 40 iterations each."""
+    """Return (start, stop, step) of `range_` for a type, its limits included, with at most 40 iterations each."""
     low, high = bounds(dtype)
     values = [0, 1, 7, 10, low, low + 1, low + 5, high, high - 1, high - 5, *([-3, -10] if low else [])]
     steps = [1, 2, 3, 7, 1 << 20, -1, -2, -5] if dtype.bits > 16 else [1, 3, 100, -1, -4]
@@ -157,7 +157,7 @@ def test_range_widens_narrow_registers_and_copies_special_ones() -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
-        ((0, 5, 0), OperandError, "step of 0"),
+        ((0, 5, 0), OperandError, "step 0"),
         ((0, 1 << 40), OperandError, "does not fit"),
         ((0.5, 5), OperandError, "must be an int or a register"),
         (("u", 5, -1, "s32"), RegisterTypeError, "signed and unsigned"),

@@ -57,7 +57,7 @@ def traced(body: Callable[[], object], **options: object) -> str:
 
 
 def emitted(body: Callable[[], object]) -> list[str]:
-    """Return the instructions of a body, one per line."""
+    """Return the instructions that a body emits, one per line."""
     inside = traced(body).partition("{\n")[2].rpartition("}")[0]
     return [line.strip() for line in inside.splitlines() if line.strip() and not line.strip().startswith(".")]
 
@@ -252,7 +252,7 @@ def u() -> object:
 MISTAKES: tuple[tuple[Callable[[], object], type[Exception], str], ...] = (
     (lambda: ptx.setp("lte", u32, reg.scalar(pred), 1, 2), OperandError, "lte"),
     (lambda: ptx.setp("lt", u32, reg.scalar(pred), 1, 2, combine="and"), OperandError, "together"),
-    (lambda: ptx.setp("lt", u32, reg.scalar(pred), 1, 2, pred=u(), pred_negate=u()), OperandError, "both guards"),
+    (lambda: ptx.setp("lt", u32, reg.scalar(pred), 1, 2, pred=u(), pred_negate=u()), OperandError, "two guards"),
     (lambda: ptx.set_("lt", u32, u32, u(), 1, 2, c=reg.scalar(pred)), OperandError, "together"),
     (lambda: ptx.sreg("%tid.w"), OperandError, "tid.w"),
     (lambda: ptx.add(u(), u(), 1, 2), OperandError, "needs a type as first argument"),
@@ -273,7 +273,7 @@ MISTAKES: tuple[tuple[Callable[[], object], type[Exception], str], ...] = (
     (lambda: ptx.addr(reg.scalar(u64), u()), OperandError, "must be a constant"),
     (lambda: ptx.ld(f32, reg.scalar(f32), reg.scalar(f32)), RegisterTypeError, "expected an address"),
     (lambda: ptx.ld(f32, reg.scalar(f32), 1.5), OperandError, "expected an address"),
-    (lambda: ptx.ld(pred, reg.scalar(pred), reg.scalar(u64)), RegisterTypeError, "cannot be in memory"),
+    (lambda: ptx.ld(pred, reg.scalar(pred), reg.scalar(u64)), RegisterTypeError, "cannot be loaded or stored"),
     (lambda: ptx.ld(f32, reg.array(f32, 3), reg.scalar(u64)), OperandError, "2, 4 or 8"),
     (lambda: ptx.ld(f32, reg.scalar(f32), reg.scalar(u64), space="texture"), OperandError, "texture"),
     (lambda: ptx.ld(f32, reg.scalar(f32), reg.scalar(u64), sem="acquire"), OperandError, "scope"),
@@ -319,7 +319,7 @@ MISTAKES: tuple[tuple[Callable[[], object], type[Exception], str], ...] = (
     (lambda: ptx.cp.async_.cg(u(), u(), 16, 8, ignore_src=reg.scalar(pred)), OperandError, "mutually exclusive"),
     (lambda: ptx.cp.async_.wait_group(-1), OperandError, "-1"),
     (lambda: ptx.mbarrier.arrive(u(), sem="release"), OperandError, "together"),
-    (lambda: ptx.mbarrier.array(u(), 0, 2)[2], OperandError, "there are 2"),
+    (lambda: ptx.mbarrier.array(u(), 0, 2)[2], OperandError, "array of size 2"),
     (lambda: ptx.var("register", u32, "v"), OperandError, "state space"),
     (lambda: ptx.var("shared", u32, "v", size=-1), OperandError, "-1"),
     (lambda: ptx.var("shared", u32, "v", linking="static"), OperandError, "static"),
@@ -341,7 +341,7 @@ def test_a_mistake_is_an_error_at_its_line(body: Callable[[], object], error: ty
         traced(body)
     told = caught.value
     assert isinstance(told, PyptxError)
-    assert re.search(words, f"{told.message} {told.help}"), told  # not str(told), whose source line has the words
+    assert re.search(words, f"{told.message} {told.help}"), told  # not str(told): its quoted source line has the words
     assert f"{HERE}:" in str(told)
     assert "^" in str(told)
 
@@ -538,4 +538,4 @@ def test_the_typed_keywords_of_wrappers_are_those_of_their_rows() -> None:
         keywords[family] |= {keyword for form in wrapper.forms for keyword in form.keywords}
     assert keywords[Video] == set(VideoModifiers.__annotations__)
     assert keywords[Texture] == set(TextureModifiers.__annotations__)
-    assert keywords[Wrapper] == set(Modifiers.__annotations__) | {"combine"}  # lop3 adds combine
+    assert keywords[Wrapper] == set(Modifiers.__annotations__) | {"combine"}  # `combine` is a keyword of lop3 only

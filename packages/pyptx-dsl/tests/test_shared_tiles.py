@@ -175,10 +175,10 @@ def test_the_picture_shows_where_each_chunk_of_a_row_lies() -> None:
         (lambda: SharedTile(tf32, (64, 32), major="MN"), "types of 8 and 16 bits only"),
         (lambda: SharedTile(bf16, (512, 64)).tma_box, "a TMA box has at most 256 rows"),
         (lambda: SharedTile(b1, (64, 256)).tma_tile("M", "K"), "TMA has no element type b1"),
-        (lambda: SharedTile(bf16, (64, 64)).tma_tile("M"), "an array of tiles needs rows and columns"),
+        (lambda: SharedTile(bf16, (64, 64)).tma_tile("M"), "the array needs at least two dimensions"),
         (lambda: SharedTile(bf16, (64, 64)).offset(k=8), "no MMA operand can start at mn=0, k=8"),
         (lambda: SharedTile(bf16, (64, 64)).offset(mn=4), "no MMA operand can start at mn=4, k=0"),
-        (lambda: SharedTile(bf16, (64, 64)).offset(k=64), "outside of 64 x 64"),
+        (lambda: SharedTile(bf16, (64, 64)).offset(k=64), "outside the 64 x 64 tile"),
         (lambda: SharedTile(bf16, (64, 128), major="MN").offset(mn=32), "no MMA operand can start"),
     ],
 )

@@ -53,7 +53,7 @@ STATES = list(all_states(ROOT, {}).values())
 
 @cache
 def counts(words: tuple[str, ...]) -> frozenset[int]:
-    """Return the numbers of operands that an opcode takes."""
+    """Return the numbers of operands that an opcode's rows allow."""
     ways = signatures(follow(words).accepted)
     return frozenset(
         count for way in ways for count in range(sum(not parameter.optional for parameter in way), len(way) + 1)
@@ -191,7 +191,7 @@ def test_the_command_writes_nothing_for_a_package_without_instructions(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["stubs", "--package", "nonesuch", "--output", str(tmp_path)]) == 2
-    assert "no plugin of package nonesuch adds to ptx.inst" in capsys.readouterr().err
+    assert "no plugin of package nonesuch adds instructions to ptx.inst" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 

@@ -171,5 +171,5 @@ def test_a_help_names_the_types_that_have_a_modifier() -> None:
     with pytest.raises(OperandError) as caught:
         kernel(k, arch="sm_90").ptx()
     assert caught.value.message == "ptx.add of u32 has no modifier 'rounding'"
-    assert "types that have it:" in str(caught.value.help)
+    assert "types with this modifier:" in str(caught.value.help)
     assert "f32" in str(caught.value.help)

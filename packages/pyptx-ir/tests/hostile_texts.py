@@ -45,7 +45,7 @@ def deep(name: str, levels: int) -> str:
     return f"{OPEN}{before}{opening * levels}{inside}{closing * levels}{after}\nret;\n}}\n"
 
 
-# Each check takes a second at most. With quadratic cost, most did not end within a minute.
+# Texts of which each is checked in a second at most; with quadratic cost, most took over a minute.
 LONG: dict[str, Callable[[], str]] = {
     "comments that never end": lambda: "/* a " * 16_000,
     "a comment that never ends in a function": lambda: OPEN + "/* a " * 16_000,

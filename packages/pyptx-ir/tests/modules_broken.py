@@ -137,7 +137,7 @@ BROKEN: tuple[Broken, ...] = (
     ),
     Broken("128-bit registers too early", "version", before_hopper(".reg «.b128» %q;", "8.2")),
     Broken("blocks per SM without their size", "ignored-directive", entry("", directives="«.minnctapersm» 2")),
-    # Function headers and their declarations
+    # Faults of function headers and their declarations
     *(
         Broken(
             f"a directive with a wrong number: {text}",
@@ -435,12 +435,12 @@ BROKEN: tuple[Broken, ...] = (
         entry("", above=".const .b8 a[40000];\n«.const» .b8 b[40000];\n"),
     ),
     Broken("an address size twice", "misplaced-directive", HEAD + "«.address_size» 64\n.entry k() { ret; }\n"),
-    # Guards and control
+    # Faults of guards and control flow
     Broken("a guard of 32 bits", "guard", entry("@«%r1» mov.b32 %r2, 1;")),
     Broken("an undeclared guard", "undefined-register", entry("@«%p9» mov.b32 %r2, 1;")),
     Broken("code after a branch", "unreachable", entry("bra DONE;\n\t«mov.b32» %r1, 1;\nDONE:")),
     Broken("code after an exit", "unreachable", entry("exit;\n\t«mov.b32» %r1, 1;")),
-    # Functions and memory
+    # Faults of functions and memory operands
     Broken("a call of an entry", "call-target", entry("call «j»;", above=".entry j() { ret; }\n")),
     Broken("too few arguments", "call-arguments", entry(f"{ARGUMENTS}\tcall (z), pair, «(x)»;", above=PAIR)),
     Broken("too many arguments", "call-arguments", entry(f"{ARGUMENTS}\tcall (z), pair, «(x, y, x)»;", above=PAIR)),
@@ -622,7 +622,7 @@ BROKEN: tuple[Broken, ...] = (
         entry("«frobnicate.b32» %r1;"),
         "ptxas rejects it, but accepts an instruction that is newer than the table",
     ),
-    # Arguments of another kind than their parameter
+    # Arguments of another kind than the parameter
     *(
         Broken(f"{what} for {parameter}", "call-argument", entry(call, above=f".func f({parameter} a) {{ ret; }}\n"))
         for what, parameter, call in (
@@ -651,7 +651,7 @@ BROKEN: tuple[Broken, ...] = (
     ),
     Broken("an integer for a result", "call-argument", entry("call «(1)», f;", above=".func (.reg .b32 a) f() {}\n")),
     Broken("a sum for a result", "call-argument", entry("call «(%r1+1)», f;", above=".func (.reg .b32 a) f() {}\n")),
-    # Forms of addresses and constants that ptxas rejects
+    # Faults: forms of addresses and constants that ptxas rejects
     *(
         Broken(f"{form} in brackets", "operand-kind", entry(f"{text};", above=".global .b32 g[4];\n"))
         for form, text in (
@@ -699,7 +699,7 @@ BROKEN: tuple[Broken, ...] = (
         entry("cp.async.ca.shared.global [%r1], [%rd1], «7/2»;"),
     ),
     Broken("minus the warp size for a barrier", "immediate-range", entry("bar.sync «-WARP_SZ»;")),
-    # Directives that are too early, too late or in the wrong statement
+    # Faults: directives that are too early, too late or in the wrong statement
     Broken(
         "a prototype's directive too early",
         "version",

@@ -125,7 +125,7 @@ LEGAL: dict[str, str] = {
     "sums with textures": entry("mov.b64 %rd1, t+4; cvta.global.u64 %rd1, t+4;", above=".global .texref t;\n"),
     "prototypes in an entry": entry("p: .callprototype (.param .texref _) _ (.param .u64 .ptr .align 8 _);"),
     "line markers anywhere": entry('# 1 "a.cu" 1 2\n\tmov.b32 %r1, # 2 "a.cu"\n 1; #line 3 ""\n'),
-    # Directives and memory
+    # Legal directives and memory operands
     "two targets of one kind": entry("", head=".version 9.0\n.target sm_90a\n.target sm_90a\n"),
     "a size of block twice": entry("", directives=".maxntid 128 .maxntid 64"),
     "blocks of one dimension": entry("", directives=".reqntid 128 .minnctapersm 2"),

@@ -157,10 +157,10 @@ def test_scopes_hide_names() -> None:
     ("one", "other", "same"),
     [
         ("0f3F800000", "0F3f800000", True),
-        ("0f3F800000", "1.0", True),  # add.f32: ptxas 13.0 generates the same code for both
+        ("0f3F800000", "1.0", True),  # operands of add.f32: ptxas 13.0 generates equal code
         ("1.0", "1e0", True),
         ("1.0", "0d3FF0000000000000", True),
-        ("0f3DCCCCCD", "0.1", False),  # not equal to its nearest float
+        ("0f3DCCCCCD", "0.1", False),  # 0.1 is not equal to its nearest float
         ("0.0", "-0.0", False),
         ("0f7FC00000", "0f7FC00001", False),
         ("0f7FC00000", "0d7FF8000000000000", False),

@@ -36,7 +36,7 @@ REPORT = """\
 
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[str, str, str]:
-    """Return paths: a PTX file, the same with renamed registers, and one with a changed operand."""
+    """Write three PTX files: a module, the same with renamed registers, and one with a changed operand."""
     texts = {"a": TEXT, "same": TEXT.replace("%r", "%other"), "b": TEXT.replace(", 4", ", 5")}
     for name, text in texts.items():
         (tmp_path / f"{name}.ptx").write_text(text)

@@ -11,7 +11,7 @@ from pyptx_ir.isa.matrix_rows import BITS
 from pyptx_ir.isa.table.mma import PRODUCTS
 from pyptx_ir.syntax import parse_instruction
 
-# Shape, extents and type, and the number of registers in the manual's figures.
+# mma operands: shape, extents and type, and the number of registers in the manual's figures.
 FIGURES = [
     ("m8n8k4", "mk*4", "f16", 2),
     ("m8n8k4", "mn*4", "f32", 8),

@@ -30,7 +30,7 @@ GOOD, BAD = entry("add.s32 %r1, %r2, 1;"), entry("add.s32 %r1, %nothing, 1;")
 
 @pytest.fixture
 def files(tmp_path: Path) -> list[str]:
-    """Write a valid file, an invalid one, another valid one, and name a missing one."""
+    """Write a valid file, an invalid one and another valid one; return their paths and a missing file's path."""
     for name, text in (("a", GOOD), ("b", BAD), ("c", GOOD)):
         (tmp_path / f"{name}.ptx").write_text(text)
     return [str(tmp_path / f"{name}.ptx") for name in "abcd"]
@@ -94,7 +94,7 @@ class Counting(Executor):
     def submit(self, _: Callable[..., tuple[FileReport, ...]], /, *words: str) -> Future[tuple[FileReport, ...]]:
         future: Future[tuple[FileReport, ...]] = Future()
         self.futures.append(future)
-        if len(self.futures) == IN_FLIGHT:  # the last future in flight completes first
+        if len(self.futures) == IN_FLIGHT:  # completes the last future in flight first
             future.set_result((FileReport(words[0]),))
         return future
 

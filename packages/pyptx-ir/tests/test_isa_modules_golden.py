@@ -18,7 +18,7 @@ from .modules_broken import BROKEN
 
 GOLDEN = Path(__file__).parent / "golden" / "check"
 
-# Names of rows of `modules_broken`.
+# Names of the rows of `modules_broken` whose diagnostics have a golden file.
 SHOWN = (
     "no semicolon",
     "an unknown directive",

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.no_cover  # coverage slows every line; growth of time cannot be measured with it
 
-SECONDS = 1.0  # CPU time limit, for the best of a few runs: other programs run at the same time
+SECONDS = 1.0  # CPU time limit for the best of a few runs, since other programs run at the same time
 
 
 def least(run: Callable[[], object], enough: float, most: int = 5) -> float:
-    """Return the CPU time of the first run that takes no longer than `enough`, or of the best of `most` runs."""
+    """Return the CPU seconds of the first run that takes no longer than `enough`, or of the best of `most` runs."""
     best = float("inf")
     for _ in range(most):
         started = time.process_time()

@@ -81,7 +81,7 @@ def header(version: tuple[int, int], target: str, name: str = "") -> str:
 
 
 def target_for(version: tuple[int, int]) -> str:
-    """Return the latest target without suffix of a PTX version; before the table's first target, one of that time."""
+    """Return a PTX version's latest target without suffix; for versions before the table, a target of that version."""
     known = [row.name for row in PLAIN if row.since <= version]
     return known[-1] if known else "sm_10" if version < (2, 0) else "sm_20" if version < (3, 0) else "sm_30"
 

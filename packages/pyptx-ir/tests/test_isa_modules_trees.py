@@ -31,7 +31,7 @@ PARSED = [broken for broken in BROKEN if broken.code != "syntax" and broken.name
 
 
 def bare(node: Statement) -> Statement:
-    """Drop all preserved source text, as in a tree that was built without a parser."""
+    """Return a tree without preserved source text, as if built without a parser."""
     match node:
         case Block(body=body):
             return replace(node, body=tuple(map(bare, body)))
@@ -88,7 +88,7 @@ def test_an_operand_shared_by_statements_is_judged_in_each_by_its_place_and_spel
     ]
 
     def edited(node: Statement) -> Statement:
-        """Drop the source text of the first statement; keep the operand object that it shares with the others."""
+        """Drop the source text of the first statement; keep the operand object that the statements share."""
         match node:
             case Block(body=body):
                 return replace(node, body=tuple(map(edited, body)))

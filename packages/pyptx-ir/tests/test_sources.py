@@ -34,14 +34,14 @@ def fat_binary(*texts: str) -> bytes:
     entries = b""
     for text in texts:
         payload = text.encode() + bytes(-len(text) % 8)
-        # After the sizes: offset of the ptxas options, of which there are none.
+        # After the sizes: offset of the ptxas options, here none.
         entries += struct.pack("<HHIQIIHHIIIQQQ", 1, 0x101, 80, len(payload), 0, 64, 0, 8, 80, 0, 0, 0x11, 0, 0)
         entries += struct.pack("<QQ", 72, 0) + payload
     return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(entries)) + entries
 
 
 def library(*texts: str) -> bytes:
-    """Return bytes that begin like a library, with two fat binaries in them."""
+    """Return bytes that begin like a shared library and contain two fat binaries."""
     return b"\x7fELF" + bytes(60) + fat_binary(*texts[:1]) + b"between" + fat_binary(*texts[1:]) + bytes(9)
 
 
@@ -111,7 +111,7 @@ def test_one_of_several_modules_has_to_be_chosen(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"lib\.so has no PTX module #3"):
         read_source(f"{path}#3")
     with pytest.raises(
-        SourceError, match=r"(?s)lib\.so has no PTX for sm_100a.*choose one of its targets: sm_80, sm_90a"
+        SourceError, match=r"(?s)lib\.so has no PTX for sm_100a.*choose one of the file's targets: sm_80, sm_90a"
     ):
         read_source(str(path), "sm_100a")
 
@@ -129,8 +129,8 @@ def test_one_of_several_modules_has_to_be_chosen(tmp_path: Path) -> None:
         ("k.mlir", b"gpu.module @k {}", "MLIR, not PTX"),
         ("k.sass", b"/*0000*/ EXIT ;", "SASS, not PTX"),
         ("k.listing", b"\nFatbin elf code:\n================\narch = sm_80\n", "contains only machine code, no PTX"),
-        ("k.so", b"\x7fELF" + bytes(200), "it contains no fat binary"),
-        ("k.so", b"", "it contains no fat binary"),
+        ("k.so", b"\x7fELF" + bytes(200), "the file contains no fat binary"),
+        ("k.so", b"", "the file contains no fat binary"),
         ("k.cubin", b"\x7fELF" + bytes(14) + b"\xbe\x00" + bytes(80), "only machine code"),
         ("k.fatbin", fat_binary(PTX)[:100], "the fat binary is damaged at byte 0: the file is"),
     ],

@@ -19,7 +19,7 @@ MODULE = b"//\n// made here\n//\n\n.version 9.0\n.target sm_75\n.address_size 64
 OTHER = MODULE.replace(b"sm_75", b"sm_90a")
 
 
-lz4 = importlib.import_module("lz4.block")  # by name: it has no type stubs
+lz4 = importlib.import_module("lz4.block")  # imported by name: lz4 has no type stubs
 
 
 def compressed_as(text: bytes, flags: int) -> bytes:
@@ -107,7 +107,7 @@ def test_a_header_in_the_code_of_a_program_is_skipped(size: int) -> None:
 
 def test_bytes_after_the_last_entry_are_said_unless_they_are_padding() -> None:
     assert found(binary(entry(MODULE), bytes(24))) == [MODULE]
-    with pytest.raises(SourceError, match="the last 24 bytes are not an entry"):
+    with pytest.raises(SourceError, match="the last 24 bytes are not a fat binary entry"):
         found(binary(entry(MODULE), b"\x01" * 24))
 
 
@@ -120,7 +120,7 @@ def test_a_payload_that_cannot_be_decompressed_is_said(flags: int) -> None:
 
 
 def test_what_is_decompressed_and_is_no_ptx_is_said() -> None:
-    with pytest.raises(SourceError, match="its content is not PTX"):
+    with pytest.raises(SourceError, match="the entry's content is not PTX"):
         found(binary(entry(b"int main() {}", flags=LZ4)))
 
 
@@ -136,7 +136,7 @@ def test_no_memory_is_taken_for_a_size_that_is_only_claimed(flags: int) -> None:
 
 
 def test_a_payload_longer_than_it_claims_is_cut_off_by_the_longest_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert LONGEST_TEXT > 40 * 12_100_000  # 12.1 MB: the longest text seen
+    assert LONGEST_TEXT > 40 * 12_100_000  # 12.1 MB: the longest PTX text found so far
     monkeypatch.setattr("pyptx_ir.sources.fatbin.LONGEST_TEXT", 1 << 21)
     with pytest.raises(SourceError, match="exceeds the limit"):
         found(binary(entry(MODULE + bytes(1 << 23), flags=ZSTD)))

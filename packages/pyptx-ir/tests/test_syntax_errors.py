@@ -314,7 +314,7 @@ def test_hostile_text_never_crashes_and_twice_as_much_takes_twice_the_time(name:
     assert long < 2  # a megabyte takes half a second in the worst of these
 
 
-ENOUGH_TO_MEASURE = 0.02  # seconds: shorter runs depend on cache contents
+ENOUGH_TO_MEASURE = 0.02  # minimum seconds: times of shorter runs depend on CPU caches
 LINEAR = 2.6  # maximum ratio of times for twice the text; quadratic time would give 4
 
 

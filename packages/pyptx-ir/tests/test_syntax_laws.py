@@ -245,7 +245,7 @@ def test_a_tree_without_its_spellings_still_means_the_same(name: str) -> None:
 
 
 def bare(tree: Module) -> Module:
-    """Drop all preserved source text; leading trivia stays."""
+    """Return a tree without preserved source text, with its leading trivia."""
     return replace(tree, body=tuple(map(_bare, tree.body)))
 
 

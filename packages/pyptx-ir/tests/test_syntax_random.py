@@ -17,7 +17,7 @@ from pyptx_ir.syntax.style import KNOWN, learn, stripped
 
 pytestmark = pytest.mark.no_cover
 
-# Every form once; `TOKEN` finds the tokens between which trivia may be.
+# A text with every syntactic form once; `TOKEN` finds the tokens between which trivia may be inserted.
 FORMS = (
     ".version 8.0 .target sm_90a, debug .address_size 64",
     '.file 1 "a // b.cu", 5, 6 .loc 1 2 3, function_name .debug_str+16, inlined_at 1 4 5 .loc 1 2 3 ret;',

@@ -47,7 +47,7 @@ pytestmark = pytest.mark.ptxas  # pyptx-ir[toolchain] installs both
 
 @pytest.fixture
 def without_ptxas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hide every ptxas; nvJitLink stays."""
+    """Hide every ptxas from the tool lookup, but not nvJitLink."""
     monkeypatch.setattr("pyptx_ir.toolchain.finder._pathfinder", lambda _: None)
     monkeypatch.setattr("pyptx_ir.toolchain.finder.WHEEL_FOLDERS", ())
     monkeypatch.delenv("PYPTX_PTXAS", raising=False)

@@ -16,7 +16,7 @@ def scalar(type_: str) -> str:
 
 
 def image(*parameters: str, entry: str = "k") -> bytes:
-    """Return a module with one entry."""
+    """Return the PTX of a module with one entry of an empty body."""
     declared = ", ".join(each.format(number) for number, each in enumerate(parameters))
     return f".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry {entry}({declared})\n{{ ret; }}\n".encode()
 

@@ -84,7 +84,7 @@ class NullDriver:
         self._library.cuCtxSetCurrent.argtypes = [ctypes.c_void_p]
 
     def take(self, call: str | None = None) -> list[dict[str, Any]]:
-        """Return the calls since the last `take`, or those named `call`; forget all of them."""
+        """Return the driver calls since the last `take`, or those named `call`; forget all recorded calls."""
         pointer = self._library.null_driver_take()
         text = ctypes.string_at(pointer).decode()
         self._library.null_driver_free(pointer)
@@ -107,7 +107,7 @@ class NullDriver:
         """Change properties of the driver and its devices; see DEFAULTS."""
         for name, value in settings.items():
             assert self._library.null_driver_set(name.encode(), value), name
-        if "pyptx_launch.driver" in sys.modules:  # device properties are cached
+        if "pyptx_launch.driver" in sys.modules:  # the launcher caches device properties
             sys.modules["pyptx_launch.driver"].device.cache_clear()
 
     def record(self, on: bool) -> None:  # noqa: FBT001 - a switch
@@ -120,11 +120,11 @@ class NullDriver:
             getattr(self._library, f"null_driver_on_{question}")(None)
 
     def count(self) -> int:
-        """Return the number of launches since the start, recorded or not."""
+        """Return the number of launches since the process started, recorded or not."""
         return int(self._library.null_driver_launches())
 
     def live(self, *, idle: bool = True) -> dict[str, int]:
-        """Return the numbers of live objects, after all work has completed if `idle`."""
+        """Return the numbers of live driver objects; if `idle`, first complete all outstanding work."""
         from pyptx_launch.retired import RETIRED
 
         if idle:

@@ -45,7 +45,7 @@ class Driver:
         self.library: Any = null._library
         self.handles: list[tuple[str, c_uint64]] = []
         self.ran: list[int] = []
-        self.fault = 0  # error code of the next kernel
+        self.fault = 0  # error code that the next kernel returns
         self.answer = CFUNCTYPE(c_int, POINTER(Request))(self._run)
         self.library.null_driver_on_launch(self.answer)
         module = Module(image(DECLARED, scalar("u32")))
@@ -71,14 +71,14 @@ class Driver:
         self.plan.launch((to,), stream, 0, (value,))
 
     def made(self, function: str, *arguments: object) -> int:
-        """Return the handle or address that a function creates."""
+        """Return the handle or address that a driver function creates."""
         found = c_uint64()
         assert self(function, byref(found), *arguments) == 0
         self.handles += [(GIVEN_BACK[function], found)] if function in GIVEN_BACK else []
         return found.value
 
     def close(self) -> None:
-        """Free everything, so that other tests do not count these objects."""
+        """Free all driver objects of the test, so that other tests do not count them."""
         self("cuCtxSynchronize")
         for function, handle in reversed(self.handles):
             self(function, handle)  # fails for objects that the test has freed
@@ -130,7 +130,7 @@ def test_a_copy_past_an_allocation_is_refused_whichever_way_it_goes(driver, offs
 def test_memory_is_counted_and_runs_out(driver, null):
     free, total = c_size_t(), c_size_t()
     assert driver("cuMemGetInfo_v2", byref(free), byref(total)) == 0
-    null.set(memory=total.value - free.value + (1 << 20))  # memory held by other tests, plus 1 MiB
+    null.set(memory=total.value - free.value + (1 << 20))  # total: memory held by other tests, plus 1 MiB
     place = driver.made("cuMemAlloc_v2", c_size_t(1 << 19))
     assert driver("cuMemGetInfo_v2", byref(free), byref(total)) == 0
     assert free.value == 1 << 19
@@ -159,7 +159,7 @@ def test_work_runs_when_something_waits_for_it_in_the_order_of_its_stream(driver
     assert driver.ran == []
     assert driver("cuStreamQuery", c_void_p(other)) == NOT_READY
     assert driver("cuStreamSynchronize", c_void_p(one)) == 0
-    assert driver.ran == [10, 1, 2]  # repeated queries terminate: each one completes one operation
+    assert driver.ran == [10, 1, 2]  # each query completes one operation, so that polling ends
     assert driver("cuStreamQuery", c_void_p(one)) == 0
     assert driver("cuCtxSynchronize") == 0
     assert driver.ran == [10, 1, 2, 20]

@@ -29,7 +29,7 @@ def torch() -> Any:
 
 
 class Missed(list):
-    """Records the calls that were misses, and answers them."""
+    """Recorder of the calls that missed the launcher's cache; it answers them."""
 
     def __call__(self, *tensors, **keywords):
         self.append((tensors, keywords))
@@ -37,7 +37,7 @@ class Missed(list):
 
 
 def plan_of(tensors: int, *scalars: Scalar) -> Plan:
-    """Return a plan of `tensors` pointers, followed by scalars."""
+    """Return a launch plan with `tensors` pointer parameters, followed by scalars."""
     declared = [POINTER] * tensors + [scalar(each.type) for each in scalars]
     parameters = (*map(Pointer, range(tensors)), *scalars)
     return Plan(Module(image(*declared)), "k", grid=ONE, block=(32, 1, 1), parameters=parameters)
@@ -499,7 +499,7 @@ def test_a_plan_is_for_one_value_of_each_fixed_keyword(null, torch, value):
     launcher = Launcher(missed, types=(torch.Tensor,), fixed=("size", "mode"))
     launcher.add(plan_of(1), (one,), (), fixed={"mode": "a", "size": value})
     x = torch.ones(4, 8)
-    alike = ast.literal_eval(repr(value))  # equal, but mostly a different object
+    alike = ast.literal_eval(repr(value))  # an equal value, mostly a different object
     for keywords in ({"size": value, "mode": "a"}, {"mode": "a", "size": value}, {"size": alike, "mode": "a"}):
         assert launcher(x, **keywords) is None
     for other in (each for each in [*VALUES, *OTHERS] if each is not value):

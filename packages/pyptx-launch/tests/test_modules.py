@@ -181,7 +181,7 @@ for call in (p.driver.version, p.driver.devices, lambda: p.Module(b".version 8.0
 
 
 def run_with(path: str, before: str = "") -> list[str]:
-    """Return the output of NO_DRIVER in a subprocess with `path` as driver; `before` runs first."""
+    """Return the output of the program NO_DRIVER in a subprocess with `path` as driver; `before` runs first."""
     environment = os.environ | {"PYPTX_LIBCUDA": path}
     done = subprocess.run(
         [sys.executable, "-c", NO_DRIVER.replace("# before", before)],

@@ -47,14 +47,14 @@ def plan_of(*parameters, declared=None, **shape):
 
 
 def launched(null, plan, pointers=(), scalars=()):
-    """Launch, and return the parameters as bytes."""
+    """Launch a plan, and return the parameter bytes that the driver receives."""
     plan.launch(pointers, 0, 0, scalars)
     (launch,) = null.launches()
     return launch["parameters"]
 
 
 def bf16(value: float) -> bytes:
-    """Round to nearest even through the bits of f32 (exact for f32 values)."""
+    """Return a float rounded to nearest even in bf16, through its f32 bits (exact for f32 values)."""
     bits = struct.unpack("<I", struct.pack("<f", value))[0]
     return struct.pack("<H", (bits + 0x7FFF + (bits >> 16 & 1)) >> 16)
 

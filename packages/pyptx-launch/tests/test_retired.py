@@ -21,7 +21,7 @@ ONE = (1, 1, 1)
 
 
 def launched_and_gone(count: int, device: int = 0) -> None:
-    """Load, launch and drop `count` modules."""
+    """Load `count` modules, launch their kernels, and drop the modules."""
     modules = [Module(image()) for _ in range(count)]  # load all before dropping one: loading unloads retired modules
     for module in modules:
         Plan(module, "k", grid=ONE, block=ONE).launch((), 0, device)
@@ -73,7 +73,7 @@ def test_a_garbage_collection_asks_the_driver_for_nothing(empty):
 
 def test_once_many_have_gathered_they_go_when_what_the_devices_were_asked_for_is_done(empty):
     launched_and_gone(MANY, device=0)
-    empty.context(1)  # a second device, current in this thread
+    empty.context(1)  # makes device 1 current in this thread
     empty.set(events_pending=1)
     Module(image())
     recorded = empty.take("cuCtxRecordEvent")
@@ -101,7 +101,7 @@ def test_what_kernels_may_still_use_stays_with_their_library(empty):
     gone = weakref.ref(memory)
     for module in keep:
         RETIRED.add(module._library, memory)
-        module._library = 0  # or the module would unload it a second time
+        module._library = 0  # else the module would unload its library twice
     del memory, module, keep
     empty.set(events_pending=1)
     Module(image())
@@ -136,7 +136,7 @@ def test_no_capture_is_broken_off(empty, monkeypatch, seen_by):
     empty.set(capturing=0)
     capturing[0] = False
     keep = Module(image())
-    assert unloaded(empty) == MANY + 1  # plus the module loaded during the capture
+    assert unloaded(empty) == MANY + 1  # MANY, plus the module loaded during the capture
     assert keep.kernel("k")
 
 
@@ -176,7 +176,7 @@ def test_threads_load_and_drop_modules_and_each_library_is_unloaded_once(empty):
         start.wait()
         for _ in range(100):
             loop = [Module(image())]
-            loop.append(loop)  # only garbage collection frees it
+            loop.append(loop)  # a cycle, which only garbage collection frees
 
     threads = [threading.Thread(target=work) for _ in range(8)]
     before = gc.get_threshold()

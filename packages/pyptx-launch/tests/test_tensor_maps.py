@@ -157,7 +157,7 @@ def test_every_rule_is_broken_by_some_row():
 
 
 def asked(null, map_, address=0x1000):
-    """Encode a map; return the arguments of the driver call."""
+    """Encode a tensor map; return the arguments of the driver call."""
     null.take()
     encoded = map_.encode(address)
     (call,) = (each for each in null.take() if each["call"].startswith("cuTensorMapEncode"))
@@ -206,7 +206,7 @@ UNPLANNED |= {"padded-interleave", "padded-swizzle", "nan-fill"}
 
 
 def attempt(*fields):
-    """Return a map, or None and the rule that it violates."""
+    """Return a random tensor map, or None and the rule that the map would violate."""
     try:
         return TensorMap(*fields), None
     except TensorMapError as error:

@@ -60,7 +60,7 @@ def cases() -> dict[str, tuple[str, int]]:
 
 
 def module(line: int, words: str) -> str:
-    """Return a module with `words` in a line; the entry calls a function in `words`, so that it is compiled."""
+    """Return a module with `words` in one line; its entry calls a function declared in `words`, to compile it."""
     call = "{ .param .align 4 .b8 a[4]; call f, (a); }" if ".func" in words else ""
     return f"""{HEADER}{words if line == 4 else ""}
 .visible .entry k{words if line == 5 else "(.param .u64 out)"} {{
@@ -76,7 +76,7 @@ def module(line: int, words: str) -> str:
 
 
 def outcome(text: str) -> dict[str, object]:
-    """Run a module; return its error, CPU seconds, and the peak memory of the process so far."""
+    """Run a module; return its error, its CPU seconds, and the process's peak memory so far."""
     import numpy as np
 
     import pyptx_sim
@@ -102,6 +102,6 @@ def _peak() -> int:
 
 
 if __name__ == "__main__":
-    outcome(module(7, ""))  # excludes the imports of the first run from the measurement
+    outcome(module(7, ""))  # a first run: its imports must not count
     resource.setrlimit(resource.RLIMIT_AS, (4 * BYTES, 4 * BYTES))
     json.dump({name: outcome(text) for name, (text, _) in cases().items()}, sys.stdout)

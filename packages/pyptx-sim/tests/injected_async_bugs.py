@@ -56,11 +56,11 @@ class Injected:
     blocks: int = 1
 
     def text(self, body: str) -> str:
-        """Return the whole module around `body`."""
+        """Return the PTX module whose entry has this body."""
         return PROLOGUE + dedent(body).strip() + "\nret;\n}\n"
 
     def marked_line(self) -> int:
-        """Return the number, from 1, of the marked line in the faulty module."""
+        """Return the line number (from 1) of the mark `// !` in the faulty module."""
         (line,) = [i for i, row in enumerate(self.text(self.faulty).splitlines(), 1) if "// !" in row]
         return line
 

@@ -53,11 +53,11 @@ class Injected:
     threads: int = 64
 
     def text(self, body: str) -> str:
-        """Return the whole module around `body`."""
+        """Return the PTX module whose entry has this body."""
         return PROLOGUE + dedent(body).strip() + "\nret;\n}\n"
 
     def marked_line(self) -> int:
-        """Return the number, from 1, of the marked line in the faulty module."""
+        """Return the line number (from 1) of the mark `// !` in the faulty module."""
         (line,) = [i for i, row in enumerate(self.text(self.faulty).splitlines(), 1) if "// !" in row]
         return line
 
@@ -442,7 +442,7 @@ RACES = (
     ),
 )
 
-# Warp-level instructions that do not order memory; only `bar.warp.sync` does (manual).
+# Warp-level instructions that do not order memory accesses; only `bar.warp.sync` does (manual).
 ROW = "mad.lo.u32 %r13, %r1, 16, %r3;\n"
 TOGETHER = {
     "a shuffle": "shfl.sync.idx.b32 %r12, %r1, 0, 31, -1;",
@@ -466,7 +466,7 @@ UNORDERED = tuple(
     for what, instruction in TOGETHER.items()
 )
 
-ONE_EACH = "setp.ne.u32 %p2, %r6, 0;\n@%p2 ret;\n"  # lane 0 of each of the two warps
+ONE_EACH = "setp.ne.u32 %p2, %r6, 0;\n@%p2 ret;\n"  # only lane 0 of each of the two warps continues
 
 MESSAGE = """
 setp.ne.u32 %p2, %r1, 0;
@@ -489,7 +489,7 @@ def message(title: str, faulty: str, mended: str) -> Injected:
     return swap(title, "global-race", MESSAGE, faulty, mended, blocks=2, threads=32)
 
 
-# Two strong accesses do not race; a strong and a weak one do, unless both read. Manual: "Memory Consistency Model".
+# Two strong accesses do not race; a strong and a weak access do, unless both read. Manual: "Memory Consistency Model".
 STRONG = (
     swap(
         "a plain store concurrent with a volatile load",
@@ -557,7 +557,7 @@ NARROW_SHARED = "atom.shared.add.u32 %r10, [%r3], 1; // !"
 
 
 def sizes(title: str, faulty: str, mended: str, other: str = WIDE) -> Injected:
-    """Return accesses by thread 0 of CTA 0 to words that thread 0 of CTA 1 updates."""
+    """Return a case of accesses by thread 0 of CTA 0 to words that thread 0 of CTA 1 updates."""
     body = (
         f"setp.ne.u32 %p2, %r1, 0;\n@%p2 ret;\nsetp.eq.u32 %p3, %r2, 0;\nmov.u64 %rd10, 1;\n@!%p3 {other}\n@%p3 FAULT"
     )
@@ -565,7 +565,7 @@ def sizes(title: str, faulty: str, mended: str, other: str = WIDE) -> Injected:
 
 
 def sizes_inside(title: str, rule: str, thread: int) -> Injected:
-    """Return accesses by thread 0 to words in shared memory that another thread of its CTA updates."""
+    """Return a case of accesses by thread 0 to words in shared memory that another thread of its CTA updates."""
     body = (
         f"setp.eq.u32 %p3, %r1, 0;\nsetp.eq.u32 %p4, %r1, {thread};\nmov.u64 %rd10, 1;\n@%p3 st.shared.u64 [%r3], 0;\n"
         f"bar.sync 0;\n@%p4 {WIDE_SHARED}\n@%p3 FAULT"
@@ -573,7 +573,7 @@ def sizes_inside(title: str, rule: str, thread: int) -> Injected:
     return swap(title, rule, body, NARROW_SHARED, WIDE_SHARED)
 
 
-# Morally strong operations that overlap do so completely. Manual: "Morally strong operations".
+# Morally strong operations that overlap must overlap completely. Manual: "Morally strong operations".
 SIZES = (
     sizes("atomics of two sizes", "atom.global.add.u32 %r10, [%rd2], 1; // !", WIDE),
     sizes(
@@ -598,7 +598,7 @@ SIZES = (
 
 
 def lock(take: str = "acquire", fence: str = "", give: str = "release") -> str:
-    """Return a critical section: thread 0 of each CTA increments a word that a lock protects."""
+    """Return a case of a critical section: thread 0 of each CTA increments a word that a lock protects."""
     return f"""
     setp.ne.u32 %p2, %r1, 0;
     @%p2 ret;
@@ -671,7 +671,7 @@ SCOPES = (
     swap("no fence within a CTA", "global-race", INSIDE, RAISED, f"fence.acq_rel.cta;\n{RAISED}"),
 )
 
-# A write that races with an earlier reader, but is ordered after the last reader.
+# A case: a write races with an earlier reader, but is ordered after the last reader.
 READERS = (
     swap(
         "a store ordered after the last reader, but not after the first",

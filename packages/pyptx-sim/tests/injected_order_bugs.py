@@ -11,7 +11,7 @@ MEET = "bar.warp.sync -1;\n"
 ARRIVE = "@%p0 mbarrier.arrive.shared.b64 _, [bar];\n"
 LEADER = "and.b32 %r9, %r1, 31;\nsetp.eq.u32 %p2, %r9, 0;\n"
 SECOND = "setp.ge.u32 %p3, %r1, 32;\n@%p3 bra SECOND;\n"
-# The second warp waits at the mbarrier and reads words that the first one has written.
+# The second warp waits at the mbarrier and reads words that the first warp has written.
 READS = "bra END;\nSECOND:\n" + wait() + "ld.shared.u32 %r10, [%r7]; // !\nEND:\n"
 # The first warp has read a stage; thread 32 refills it.
 FILLED = "mbarrier.arrive.expect_tx.shared.b64 _, [bar+8], 256;\n"

@@ -22,7 +22,7 @@ FORMATS = {"e4m3": (4, 3), "e5m2": (5, 2), "e3m2": (3, 2), "e2m3": (2, 3), "e2m1
 
 
 def value(bits, element):
-    """Return the value of an element's bits."""
+    """Return the number that an element's bits encode."""
     if element[0] in "us" or element == "b1":
         width = WIDTHS[element]
         return bits - (1 << width) if element[0] == "s" and bits >> (width - 1) else bits
@@ -86,7 +86,7 @@ def random_bits(random, element, shape):
     width = WIDTHS[element]
     if element[0] in "us" or element == "b1":
         return random.integers(0, 1 << width, shape, dtype=np.uint64)
-    if width == 8:  # none above 3.5, so that no accumulator overflows f16
+    if width == 8:  # 8-bit elements up to 3.5: no f16 accumulator overflows
         bits = random.integers(0, 256, shape, dtype=np.uint64)
         if element not in {"e4m3", "e5m2"}:
             return bits

@@ -36,7 +36,7 @@ BODY_LINE = module("BODY").splitlines().index("BODY") + 1
 
 
 def execute(body: str, *arguments: Any, grid: int = 1, block: int = 32, **options: Any) -> Result:
-    """Run a body on `arguments`."""
+    """Run a kernel with this body on `arguments`; return the result."""
     text = {key: options.pop(key) for key in ("parameters", "before") if key in options}
     return run(module(body, **text), grid=grid, block=block, args=arguments, **options)
 

@@ -74,12 +74,12 @@ def by_opcode(cases: Sequence[tuple[Any, ...]]) -> list[Any]:
 
 
 def is_form(text: str) -> bool:
-    """Return whether the instruction table has the instruction `text`."""
+    """Return whether the instruction `text` matches a form of the instruction table."""
     return bound(parse_instruction(text), lambda _name: "") is not None
 
 
 def exercise(text: str) -> Operation:
-    """Bind `text` for a comparison with a reference, and record its opcode."""
+    """Bind the instruction `text` for a comparison with a reference, and record its opcode as tested."""
     operation = bind(text)
     EXERCISED.add(parse_instruction(text).opcode)
     return operation
@@ -109,7 +109,7 @@ def numbers(values: np.ndarray) -> list[int | bool]:
 
 
 def read_columns(text: str, operation: Operation, columns: Sequence[T]) -> list[T]:
-    """Return the columns of the inputs that `operation` reads at run time; constants are bound before."""
+    """Return the columns of the sources that `operation` reads at run time, without those bound as constants."""
     written, read = operation.places or ((), ())
     inputs = [
         index
@@ -209,14 +209,14 @@ def _integer_columns(kinds: tuple[str, ...], count: int, seed: int) -> list[tupl
 
 # --- floats -------------------------------------------------------------------------------------
 
-# Type -> (bits, mantissa bits without the hidden one).
+# Float type -> (bits, mantissa bits without the hidden bit).
 FORMATS = {"f16": (16, 10), "bf16": (16, 7), "f32": (32, 23), "f64": (64, 52)}
 NAN = {"f16": 0x7FFF, "bf16": 0x7FFF, "f32": 0x7FFFFFFF}
 
 
-@lru_cache(maxsize=1 << 16)  # many tests decode the same numbers
+@lru_cache(maxsize=1 << 16)  # cached: many tests decode the same numbers
 def decode(bits: int, kind: str) -> Fraction | str:
-    """Return the number as a fraction, or `"nan"`, `"inf"`, `"-inf"`, `"-0"`."""
+    """Return the number that float bits encode as a fraction, or `"nan"`, `"inf"`, `"-inf"`, `"-0"`."""
     total, mantissa_bits = FORMATS[kind]
     exponent_bits = total - 1 - mantissa_bits
     sign = bits >> (total - 1)
@@ -236,7 +236,7 @@ def decode(bits: int, kind: str) -> Fraction | str:
 
 @cache
 def power(exponent: int) -> Fraction:
-    """Return a power of two."""
+    """Return 2 ** `exponent` as a fraction."""
     return Fraction(2) ** exponent
 
 
@@ -293,7 +293,7 @@ def is_subnormal(bits: int, kind: str) -> bool:
 
 
 def is_tiny(value: Fraction | str, kind: str, mode: str) -> bool:
-    """Return whether a non-zero number, rounded with an unbounded exponent, is below the normal range."""
+    """Return whether a nonzero number, rounded with an unbounded exponent, is below the type's normal range."""
     if isinstance(value, str) or value == 0:
         return False
     total, mantissa_bits = FORMATS[kind]
@@ -329,7 +329,7 @@ def _signed(name: str, *, negative: bool) -> Fraction | str:
 
 
 def add(a: Fraction | str, b: Fraction | str, mode: str) -> Fraction | str:
-    """Return the exact sum, a special value, or a zero of the right sign."""
+    """Return the exact sum of two numbers, a special value, or a zero of the right sign."""
     if "nan" in {a, b} or {a, b} == {"inf", "-inf"}:
         return "nan"
     if _is_infinite(a) or _is_infinite(b):
@@ -368,7 +368,7 @@ def divide(a: Fraction | str, b: Fraction | str) -> Fraction | str:
 
 
 def root(a: Fraction | str) -> Fraction | str:
-    """Return the square root to 200 bits and a sticky bit; every rounding of it equals that of the exact root."""
+    """Return a number's square root to 200 bits and a sticky bit, which rounds like the exact root."""
     if a in {"nan", "inf", "-0"}:
         return a
     if _negative(a):
@@ -468,7 +468,7 @@ def from_f64(value: float, kind: str) -> int | str:
 
 
 def to_float(bits: int, kind: str) -> float:
-    """Return the number as a Python float."""
+    """Return float bits of type `kind` as a Python float."""
     if kind == "f64":
         return struct.unpack("<d", bits.to_bytes(8, "little"))[0]
     value = decode(bits, kind)
@@ -478,7 +478,7 @@ def to_float(bits: int, kind: str) -> float:
 
 
 def halves(bits: int, size: int = 16, count: int = 2) -> list[int]:
-    """Return the elements of a packed register, low first."""
+    """Return the elements of a packed register, lowest bits first."""
     return [(bits >> (size * place)) & ((1 << size) - 1) for place in range(count)]
 
 

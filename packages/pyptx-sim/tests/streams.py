@@ -45,5 +45,5 @@ def chained(*bodies: str, grid: int = 8, block: int = 64, **options: Any) -> tup
 
 
 def rules(result: Any) -> list[str]:
-    """Return the rules of the findings."""
+    """Return the rules of a result's findings."""
     return [finding.rule for finding in result.findings]

@@ -34,7 +34,7 @@ SCALAR: dict[str, Callable[[int, int], int]] = {
     "dec.u32": lambda old, b: b if old == 0 or old > b else old - 1,
     "exch.b32": lambda _, b: b,
 }
-# Number of addresses that 96 lanes access: one, a few, one per lane.
+# Numbers of distinct addresses that 96 lanes access: one, a few, one per lane.
 SPREADS = (1, 7, 96)
 
 

@@ -13,7 +13,7 @@ from pyptx_sim.command import run as command
 
 from .ptx_text import execute, module
 
-# Kind of data, and schedule.
+# Runs: kind of input data, and schedule.
 RUNS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("zeros", {}),
     ("zeros", {"seed": 1}),
@@ -24,7 +24,7 @@ WORDS = 256
 
 
 def data(kind: str) -> np.ndarray[Any, np.dtype[np.uint32]]:
-    """Return 64 words of output, then words of input."""
+    """Return an array of 64 words for output, followed by words of input."""
     floats = {
         "zeros": np.zeros(WORDS),
         "ones": np.ones(WORDS),
@@ -163,7 +163,7 @@ setp.lt.u32 %p1, %r0, 16;
 FAULT
 @%p1 st.global.u32 [%rd2+256], %r2;
 """
-# Branches on the loaded value that only select the value of a register.
+# Code whose branches on the loaded value only select the value of a register.
 SELECTED = "mov.u32 %r4, 0;\nsetp.eq.u32 %p2, %r1, 77;\n@%p2 bra NEXT;\nmov.u32 %r4, 1;\nNEXT:\n"
 NESTED = "mov.u32 %r4, 0;\nsetp.eq.u32 %p2, %r1, 77;\nsetp.eq.u32 %p3, %r1, 0;\n@%p2 bra NEXT;\n@%p3 bra OTHER;\n"
 NESTED += "mov.u32 %r4, 1;\nbra.uni NEXT;\nOTHER:\nmov.u32 %r4, 2;\nNEXT:\n"
@@ -218,7 +218,7 @@ st.global.f32 [%rd0], %f1;
 """
 REST = BUTTERFLY.partition("\n")[2].partition("\n")[2]
 CONTRACTED = Twins(SQUARES, REST, REST.replace(" 16, 31", " 8, 31"), block=32)
-# A weighted mean of (a, b) rounds differently from one of (b, a).
+# A weighted mean of (a, b) rounds differently from a weighted mean of (b, a).
 WELFORD = Twins(
     f"ld.global.f32 %f1, {OF_THREAD};\nand.b32 %r3, %r0, 1;\nsetp.eq.u32 %p1, %r3, 0;\n"
     "selp.f32 %f3, 0f3F800000, 0f40000000, %p1;\n"
@@ -240,7 +240,7 @@ def test_copies_that_are_equal_but_for_rounding_are_a_note(twins: Twins, kind: s
 
 def test_a_note_gives_the_difference_of_copies_in_ulp() -> None:
     (finding,) = execute(SQUARES.replace("FAULT", REST), data("random")).findings
-    assert any("lanes of one instruction store copies that differ by 1 ulp" in note for note in finding.notes)
+    assert any("lanes of one instruction store values that differ by 1 ulp" in note for note in finding.notes)
 
 
 # --- rows of matrices --------------------------------------------------------------------------
@@ -354,7 +354,7 @@ def test_mbarrier_inval_after_a_sync_instruction_is_a_note(schedule: dict[str, A
 # --- unproved races ----------------------------------------------------------------------------
 
 UNPROVED = {
-    # An ordered store between the loads stores the old value, but only in this run.
+    # An ordered store between the loads stores an equal value, but only for this run's data.
     "loads of two versions": "setp.lt.u32 %p1, %r0, 32;\n@%p1 ld.global.u32 %r2, [%rd0+256];\nbar.sync 0;\n"
     "setp.eq.u32 %p2, %r0, 5;\nld.global.u32 %r1, [%rd0+512];\n@%p2 st.global.u32 [%rd0+256], %r1;\nbar.sync 0;\n"
     f"@!%p1 ld.global.u32 %r2, [%rd0+256];\nmov.u32 %r3, %ctaid.x;\n{STORE}",

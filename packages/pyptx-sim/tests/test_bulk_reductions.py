@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.scaled, pytest.mark.hopper]
 
-# Combinations for global memory, shared memory and tensors. Manual: "cp.reduce.async.bulk", table.
+# Legal operations and types for global memory, shared memory and tensors. Manual: "cp.reduce.async.bulk", table.
 GLOBAL = (
     *((op, kind) for op in ("and", "or", "xor") for kind in ("b32", "b64")),
     *(("add", kind) for kind in ("u32", "s32", "u64", "f32", "f64", "noftz.f16", "noftz.bf16", "noftz.f32")),
@@ -34,7 +34,7 @@ SHARED = (
     *((op, "u32") for op in ("inc", "dec")),
 )
 TENSORS = tuple((op, kind) for op, kind in GLOBAL if kind not in {"f64", "noftz.f32"})
-# A third is enough: the arithmetic is that of reductions into global memory.
+# A third of these is tested: the arithmetic is that of reductions into global memory.
 SHARED, TENSORS = share(SHARED, 3), share(TENSORS, 3)
 DTYPES = {"f16": np.float16, "bf16": np.uint16, "f32": np.float32, "f64": np.float64}
 
@@ -57,7 +57,7 @@ def dtype_of(kind: str) -> Any:
 
 
 def values_of(kind: str, count: int, seed: int) -> np.ndarray[Any, Any]:
-    """Return random values; floats include subnormals, and pairs whose sum needs rounding."""
+    """Return an array of random values; floats include subnormals, and values whose sum needs rounding."""
     random, dtype = np.random.default_rng(seed), dtype_of(kind)
     if kind.rpartition(".")[2] not in DTYPES:
         limits = np.iinfo(dtype)
@@ -110,7 +110,7 @@ def expected(op: str, kind: str, old: np.ndarray[Any, Any], new: np.ndarray[Any,
 
 
 def same(found: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any]) -> bool:
-    """Return whether values agree; zeros of both signs are equal."""
+    """Return whether two values are equal; zeros of both signs are."""
     return bool((found == wanted).all()) or bool(((found == wanted) | (found | wanted == 0x8000)).all())
 
 

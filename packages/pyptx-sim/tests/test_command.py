@@ -141,7 +141,7 @@ def test_arrays_are_filled_as_asked() -> None:
     arrays = given.arrays
     assert arrays["a"].tolist() == [[0, 1, 2], [3, 4, 5]]
     assert arrays["b"].tolist() == [-7] * 4
-    assert arrays["c"].tolist() == [0x3C, 0x3C]  # sign 0, exponent 7, mantissa 4 of 8
+    assert arrays["c"].tolist() == [0x3C, 0x3C]  # 0x3C: sign 0, exponent 7, mantissa 4 of 8
     assert (arrays["d"].dtype, arrays["d"].shape) == (np.float16, (3, 2))
     drawn = widen_bf16(arrays["e"])
     assert abs(float(drawn.mean())) < 0.2
@@ -162,7 +162,7 @@ def test_structures_are_written_in_brackets() -> None:
 def test_several_files_are_linked_and_grids_may_be_cooperative(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The kernel adds a word of the library if the grid has a workspace, as cooperative grids do."""
+    """The kernel adds a word of the linked library if the grid has a workspace, as cooperative grids do."""
     library, program = tmp_path / "library.ptx", tmp_path / "main.ptx"
     library.write_text(".version 8.8\n.target sm_90\n.address_size 64\n.visible .global .u32 more = 40;\n")
     body = "mov.u32 %r1, %envreg1; setp.ne.u32 %p1, %r1, 0; @%p1 bra on; trap; on:\n"

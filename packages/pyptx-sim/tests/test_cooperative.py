@@ -34,7 +34,7 @@ sub.u32 %r4, 0x80000001, %r2; selp.u32 %r5, %r4, 1, %p2;
 mad.lo.u32 %r12, %r1, %r3, %r0; mul.lo.u32 %r13, %r2, %r3;
 mad.wide.u32 %rd6, %r12, 4, %rd0;
 """
-# Thread i reads the word that thread i + ROUND wrote before the barrier.
+# In each round, thread i reads the word that thread i + ROUND wrote before the grid barrier.
 ROUND = """
 add.u32 %r14, %r12, ROUND; rem.u32 %r14, %r14, %r13; mad.wide.u32 %rd7, %r14, 4, %rd0;
 ld.global.u32 %r15, [%rd7]; add.u32 %r16, %r16, %r15;
@@ -87,7 +87,7 @@ ld.global.u32 %r4, [%rd3+128]; st.global.u32 [%rd2+1024], %r4;
 
 
 def counted(count: int, seed: int) -> set[str]:
-    """Run four CTAs whose barrier waits for `count`; return the rules of the findings."""
+    """Run four CTAs whose grid barrier waits for `count` CTAs; return the rules of the findings."""
     found = execute(COUNTED.replace("COUNT", str(count)), np.zeros(512, np.uint32), grid=4, seed=seed).findings
     return {finding.rule for finding in found}
 

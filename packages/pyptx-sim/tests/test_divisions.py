@@ -33,7 +33,7 @@ REGISTERS = {1: "%h", 2: "%h", 4: "%r", 8: "%q", 16: "{%r, %r, %r, %r}"}
 
 
 class Undivided(Division):
-    """Undivided shadow memory: one granule size, that of the narrowest access."""
+    """Shadow memory whose granules all have one size, the size of the narrowest access."""
 
     def parts(self, offsets: Offsets, size: int, reach: Reach) -> Iterator[tuple[Shadow, NDArray[np.int64] | None]]:
         del reach
@@ -150,13 +150,13 @@ def test_the_programs_race_and_their_memory_is_divided(monkeypatch: pytest.Monke
 
 
 NARROWED = {
-    # An update that is morally strong with the earlier ones: a byte access in the same page must not hide these.
+    # A case: an atomic that is morally strong with earlier ones, which a byte access in their page must not hide.
     "@%low red.shared.add.u32 [s], %r; @%first st.shared.b8 [s+512], %h; @%low red.shared.add.u32 [s], %r;": set(),
-    # A write of another warp, after which only a read is narrow.
+    # A case: a write of another warp, after which only a read is narrow.
     "@%high st.shared.v4.b32 [s+512], {%r, %r, %r, %r}; @%high ld.shared.b8 %h, [s+512]; "
     "@%first cp.async.bulk.global.shared::cta.bulk_group [%d], [s], 1024; @%first cp.async.bulk.commit_group; "
     "cp.async.bulk.wait_group 0;": {"shared-race"},
-    # Two lanes that have read separately, of which the second one writes.
+    # A case: two lanes read by separate instructions, and the second lane writes.
     "@%second ld.shared.b32 %r, [s]; @%pair bar.warp.sync 12; @%third ld.shared.b32 %r, [s]; "
     "@%first ld.shared.b8 %h, [s+512]; @%third st.shared.b32 [s], %r;": {"lane-race"},
 }
@@ -210,7 +210,7 @@ def test_a_byte_beside_tiles_does_not_make_checks_slow() -> None:
             times.append(time.process_time() - start)
         return min(times)
 
-    assert took("@%p st.shared.u8 [flag], %t;") < 2.5 * took("")  # 1.4 times; 4 times with byte granules in all pages
+    assert took("@%p st.shared.u8 [flag], %t;") < 2.5 * took("")  # measured: 1.4; byte granules in all pages: 4
 
 
 def test_accesses_that_leave_out_a_page_here_and_there_are_alike_from_then_on() -> None:

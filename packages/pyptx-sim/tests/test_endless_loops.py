@@ -12,7 +12,7 @@ from pyptx_sim.errors import Deadlock, StepLimitExceeded
 
 from .ptx_text import execute
 
-# Loops whose condition depends on %r1 (0 to 31), and which add to %r9, %f1 and %rd9 in each iteration.
+# Endless loops: the condition depends on %r1 (0 to 31), which stays; each iteration adds to %r9, %f1 and %rd9.
 BUSY = "add.u32 %r9, %r9, %r0; add.rn.f32 %f1, %f1, 0f3F800000; add.u64 %rd9, %rd9, 1;"
 START = "mov.u32 %r9, 0; mov.f32 %f1, 0f00000000; mov.u64 %rd9, 0; mov.u32 %r1, %r0; mov.u32 %r2, 0;\n"
 ENDLESS = {
@@ -61,7 +61,7 @@ NEXT = """
 .func (.param .b32 r) next(.param .b32 v)
 { .reg .b32 %x; ld.param.b32 %x, [v]; add.u32 %x, %x, 1; st.param.b32 [r], %x; ret; }
 """
-STEPS = 100_000  # a fiftieth of the default step limit
+STEPS = 100_000  # step limit: a fiftieth of the default
 SCHEDULES = [{}, {"seed": 1}, {"delay_async": True}]
 
 

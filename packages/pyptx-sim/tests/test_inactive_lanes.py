@@ -11,11 +11,11 @@ SCHEDULES = [(0, False), (0, True), (1, False), (2, False), (3, True)]
 PREPARE = "add.u32 %r2, %r0, 100; setp.ge.u32 %p1, %r0, 16; mov.u32 %r8, 20; mov.u32 %r9, 31; mov.u32 %r10, 0xffff;\n"
 STORE = "st.global.u32 [%rd1], %r3;"
 
-# The code before a shuffle, the shuffle, the threads per CTA, and why the source lane does not participate.
+# Cases: code before a shuffle, the shuffle, threads per CTA, and why the source lane does not participate.
 WRONG = {
     "outside the membermask": ("@%p1 bra end;", "idx.b32 %r3, %r2, 20, 31, 0xffff", 32, "is not in the membermask"),
     "in registers": ("@%p1 bra end;", "idx.b32 %r3, %r2, %r8, %r9, %r10", 32, "is not in the membermask"),
-    "exited": ("@%p1 exit;", "idx.b32 %r3, %r2, 20, 31, -1", 32, "exited without executing it"),
+    "exited": ("@%p1 exit;", "idx.b32 %r3, %r2, 20, 31, -1", 32, "exited without executing the instruction"),
     "never launched, down": ("", "down.b32 %r3, %r2, 16, 31, -1", 16, "was never launched"),
     "never launched, bfly": ("", "bfly.b32 %r3, %r2, 16, 31, -1", 16, "was never launched"),
     "never launched, in the last warp": ("", "idx.b32 %r3, %r2, 20, 31, -1", 48, "was never launched"),
@@ -63,7 +63,7 @@ def test_a_lane_whose_predicate_is_false_does_not_take_part() -> None:
         result = execute(body, np.zeros(32, np.uint32), seed=seed, delay_async=delay_async)
         assert [(each.rule, each.count) for each in result.findings] == [("inactive-lane", 1)]
         assert "read by lane 15 of warp 0" in result.findings[0].other_label
-        assert result.findings[0].notes == ("lane 16 exited without executing it",)
+        assert result.findings[0].notes == ("lane 16 exited without executing the instruction",)
 
 
 def test_the_lanes_that_survive_a_reduction_of_a_partial_warp_do_not_know_their_sum() -> None:

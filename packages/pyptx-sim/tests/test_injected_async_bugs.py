@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.scaled, pytest.mark.hopper]
 
 INJECTED = (*ASYNC, *ORDERS)
-SCHEDULED = [  # schedules of a kernel are consecutive, so that it is compiled once
+SCHEDULED = [  # a kernel's schedules are consecutive, so that it is compiled once
     pytest.param(case, schedule, id=f"{case.title}-{schedule}")
     for number, case in enumerate(INJECTED)
     for schedule in share(SCHEDULES, 2, number)

@@ -55,7 +55,7 @@ hear: ld.acquire.cta.shared.b32 %r21, [%r20]; setp.eq.u32 %p2, %r21, 0; @%p2 bra
 all:
 """
 
-# First access, second access, and the rule that is violated without a `bar.warp.sync` between.
+# Cases: first access, second access, and the rule that they violate without a `bar.warp.sync` between them.
 ORDERED_BY_A_BARRIER = {
     "a load of rows that other lanes stored": (STORE_ROW, LOAD, "lane-race"),
     "a transposed load of rows that other lanes stored": (STORE_ROW, LOAD_TRANSPOSED, "lane-race"),
@@ -82,7 +82,7 @@ ORDERED_BY_THE_PROGRAM = {
 
 
 def named(cases: dict[str, tuple[str, ...]]) -> list[Any]:
-    """Return the names of cases; the instruction table has `stmatrix` from pyptx-arch-hopper."""
+    """Return the names of the cases to run; the instruction table has `stmatrix` from pyptx-arch-hopper."""
     of_hopper = {name: any("stmatrix" in part for part in case) for name, case in cases.items()}
     return [pytest.param(name, marks=[pytest.mark.hopper] * marked) for name, marked in of_hopper.items()]
 

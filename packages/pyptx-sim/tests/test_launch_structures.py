@@ -126,7 +126,7 @@ def test_an_array_in_a_structure_is_named_by_its_member(composed: type, called: 
         (("x",), r"'p'\[0\]: unsupported type str"),
         ((np.zeros(2), np.int32(5)), r"p: expected 24 bytes, got 16(.|\n)*\{0: pointer, 8: int32\}"),
         (np.zeros(3), r"p: expected a structure of 24 bytes, got an array(.|\n)*a tuple of its members"),
-        (7, r"p: expected a structure of 24 bytes, got 7(.|\n)*a tuple of its members"),
+        (7, r"p: expected a structure of 24 bytes, got 7(.|\n)*a tuple of the structure's members"),
         (bytes(23), "p: expected 24 bytes, got 23"),
         (ctypes.c_int64 * 3, "p: expected a structure of 24 bytes, got <class"),
         ((ctypes.c_int64 * 4)(), "p: expected 24 bytes, got 32"),

@@ -24,7 +24,7 @@ CALL_F = CALL.replace("NAME", "f")
 
 
 def entry(body: str) -> str:
-    """Return an entry that sets %r1 to 1 before the body and stores it after the body."""
+    """Return an entry that sets %r1 to 1 before the body and stores %r1 after the body."""
     return (
         ".visible .entry k(.param .u64 out) {\n.reg .b32 %r<9>; .reg .b64 %rd<9>;\n"
         f"ld.param.u64 %rd1, [out];\nmov.u32 %r1, 1;\n{body}\nst.global.u32 [%rd1], %r1;\nret;\n}}"
@@ -32,7 +32,7 @@ def entry(body: str) -> str:
 
 
 def function(name: str, body: str, linking: str = ".visible") -> str:
-    """Return a function of a word that returns %r1."""
+    """Return a `.func` with one word as parameter, whose body computes the result in %r1."""
     return (
         f"{linking} .func (.param .b32 r) {name}(.param .b32 a) {{\n.reg .b32 %r<9>;\n"
         f"ld.param.b32 %r1, [a];\n{body}\nst.param.b32 [r], %r1;\nret;\n}}"
@@ -47,7 +47,7 @@ def linked(*texts: str) -> tuple[int, Result]:
 
 
 def value(*texts: str) -> int:
-    """Return the word that linked modules store; assert that they are clean."""
+    """Return the word that linked modules store; assert that the run has no finding."""
     word, result = linked(*texts)
     assert result.findings == ()
     return word
@@ -100,7 +100,7 @@ def test_a_visible_definition_comes_before_weak_ones() -> None:
     assert value(use, weak) == 5
     assert value(use, weak, weak) == 5
     assert value(use, weak, strong) == value(use, strong, weak) == 6
-    assert value(weak + entry(CALL_F), strong) == 6  # even in the module that has a weak one
+    assert value(weak + entry(CALL_F), strong) == 6  # also for calls in the module of the weak `f`
 
 
 def test_common_variables_share_the_largest() -> None:

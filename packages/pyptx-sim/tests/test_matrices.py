@@ -41,7 +41,7 @@ def move_named(move):
 
 
 def stored_elements(row, move):
-    """Return the elements of a row of memory, lowest bits first."""
+    """Return the matrix elements in a row of memory, lowest bits first."""
     bits = int.from_bytes(row.tobytes(), "little")
     return [bits >> (index * move.stored) & ((1 << move.stored) - 1) for index in range(move.fragment.columns)]
 
@@ -240,7 +240,7 @@ def test_an_operand_that_was_never_written_is_found():
 
 
 def wmma_kernel(shape, types, layouts, strides, space):
-    """Return a kernel that loads a, b and c, executes the MMA and stores d; its parameters are their addresses."""
+    """Return a wmma kernel that loads a, b and c, executes the MMA and stores d; its parameters are their addresses."""
     fragments = {which: wmma_fragment(shape, which, t) for which, t in zip("dabc", types, strict=True)}
     lists = {
         which: "{" + ", ".join(f"%{which}{index}" for index in range(fragment.registers)) + "}"
@@ -358,7 +358,7 @@ def test_several_warps_store_one_matrix_at_one_address():
 
 @pytest.mark.parametrize("layouts", ["row.col", "row.row", "col.col", "col.row"])
 def test_warps_multiply_registers_that_they_share(layouts):
-    """Registers that depend only on the lane are stored once for all warps."""
+    """The simulator stores registers that depend only on the lane once for all warps."""
     body = f"""
     and.b32 %r1, %r0, 31;
     mad.lo.u32 %r2, %r1, 0x00110013, 0x3c003800;

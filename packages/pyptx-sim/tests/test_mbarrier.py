@@ -22,7 +22,7 @@ bar.sync 0;
 
 
 def meet(wait: str, phase: str, count: int = 64) -> str:
-    """Return an arrive and a wait by all threads of a CTA, and reads of each other's words."""
+    """Return PTX: all threads of a CTA store a word, arrive, wait, and read another thread's word."""
     return f"""
     {INIT.format(count=count)}
     mov.u32 %r2, box;
@@ -49,7 +49,7 @@ def meet(wait: str, phase: str, count: int = 64) -> str:
         ("try_wait", "%rd9, 1000"),
         ("test_wait.parity", "0"),
         ("try_wait.parity.acquire.cta", "0, 1000"),
-        ("test_wait.parity", "6"),  # ptxas keeps the lowest bit only
+        ("test_wait.parity", "6"),  # ptxas uses only the parity's lowest bit
     ],
 )
 def test_threads_meet_at_an_mbarrier(schedule: dict[str, Any], wait: str, phase: str) -> None:

@@ -68,7 +68,7 @@ AGAIN = "mbarrier.inval.shared.b64 [bar+8];\n@%p0 mbarrier.init.shared.b64 [bar+
 
 
 def found(body: str, **schedule: Any) -> set[str]:
-    """Run a body with two warps; return the rules of the findings."""
+    """Run a body in a CTA of two warps; return the rules of the findings."""
     result = execute(body, np.zeros(64, np.uint32), block=64, before=BEFORE, **schedule)
     return {finding.rule for finding in result.findings}
 

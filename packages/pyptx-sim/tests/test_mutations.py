@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.syntax.nodes import Module
 
-# Comments after and inside of instructions, an instruction on two lines, and two instructions on one line.
+# A body with comments after and inside instructions, an instruction on two lines, and two on one line.
 TEXT = """\
 .version 8.6
 .target sm_90a
@@ -106,7 +106,7 @@ def test_every_mutant_is_a_module_that_parses_to_itself() -> None:
         ("drop a barrier", "found", {"mbarrier-init-race"}),
         ("drop a wait", "found", {"shared-race"}),
         ("drop a retry", "found", {"unchecked-mbarrier-wait"}),
-        ("take another barrier", "survived", set[str]()),
+        ("change a barrier number", "survived", set[str]()),
         ("drop a store", "found", {"uninitialized-memory"}),
     ],
 )
@@ -130,12 +130,12 @@ def test_a_survey_tells_wrong_numbers_and_kernels_that_do_not_end() -> None:
 
 
 def test_workers_survey_as_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Worker processes import the trial, from a module whose name is unique among the packages of tests.
+    # Worker processes import the trial function, from a module whose name is unique among all tests.
     imports = "from __future__ import annotations\nimport numpy as np\nfrom pyptx_sim import run\n"
     (tmp_path / "trial_of_mutants.py").write_text(imports + inspect.getsource(trial))
     monkeypatch.syspath_prepend(tmp_path)
     same_trial = importlib.import_module("trial_of_mutants").trial
-    some = [mutant for mutant in mutants(MODULE) if mutant.operator.name in ("take another barrier", "drop a wait")]
+    some = [mutant for mutant in mutants(MODULE) if mutant.operator.name in ("change a barrier number", "drop a wait")]
     expected = survey(some, same_trial)
     assert {verdict.outcome for verdict in expected} == {"found", "survived"}
     assert survey(some, same_trial, workers=2) == expected

@@ -24,7 +24,7 @@ BOTH, ALL = np.array([0, 1]), np.ones((1, 32), np.bool_)
 
 @dataclass
 class View:
-    """Run of one CTA with two warps."""
+    """Synthetic run of one CTA with two warps."""
 
     found: list[tuple[str, str, int, int | None]] = field(default_factory=list)
     warps: int = 2
@@ -58,7 +58,7 @@ class View:
 
 
 class Run:
-    """Checker with events: warp 0 writes and releases, warp 1 acquires and issues."""
+    """Proxy checker with synthetic events: warp 0 writes and releases, warp 1 acquires and issues."""
 
     def __init__(self) -> None:
         self.view = View()
@@ -80,7 +80,7 @@ class Run:
         self.checker.proxy_acquired(proxy, space, words.start * WORD, len(words) * WORD, BOTH[1:], lanes)
 
     def read(self, proxy: Proxy, space: str, words: range, size: int, warp: int = 1, lane: int = 0) -> set[str]:
-        """Issue asynchronous reads of `words`, `size` bytes each; return the violated rules."""
+        """Issue asynchronous reads at `words`, `size` bytes each; return the rules that they violate."""
         offsets = np.arange(words.start * WORD, words.stop * WORD, size)
         touch = AsyncAccess(space, writes=False, offsets=offsets, size=size, owners=offsets * 0, proxy=proxy)
         one = np.array([1])

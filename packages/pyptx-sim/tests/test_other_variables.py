@@ -32,7 +32,7 @@ ret;
 """
 SHARED = ".shared .align 16 .b8 a[256]; .shared .align 16 .b8 b[512];"
 
-# Each accesses `b` in threads 64 to 127 by an address formed from `a`.
+# Bodies: each accesses `b` in threads 64 to 127 by an address formed from `a`.
 LEAVES = {
     "an index": "add.u32 %r4, %r3, %r1; st.shared.u32 [%r4], %r2;",
     "a multiplied index": "mad.lo.u32 %r4, %r0, 4, %r3; st.shared.u32 [%r4], %r2;",
@@ -51,7 +51,7 @@ LEAVES = {
     "a copy": "add.u32 %r4, %r3, %r1; cp.async.ca.shared.global [%r4], [%rd1], 4; cp.async.wait_all;",
     "a shuffled address": "add.u32 %r4, %r3, %r1; shfl.sync.idx.b32 %r4, %r4, %r0, 31, -1; st.shared.u32 [%r4], %r2;",
 }
-# Addresses in `b` that may be correct.
+# Bodies with addresses in `b` that may be correct.
 STAYS = {
     "a difference of addresses": "mov.u32 %r5, b; sub.u32 %r5, %r5, %r3; add.u32 %r4, %r3, %r5;"
     "add.u32 %r4, %r4, %r1; st.shared.u32 [%r4], %r2;",
@@ -94,7 +94,7 @@ def test_an_address_that_may_have_been_formed_from_the_other_variable_is_not(bod
 
 @pytest.mark.parametrize("body", list(LEAVES))
 def test_the_same_is_right_in_one_variable_that_is_divided_by_hand(body: str) -> None:
-    """Compilers do this for the members of a structure."""
+    """Compilers address the members of a structure from one variable."""
     assert found(LEAVES[body], inside=".shared .align 16 .b8 a[768];") == []
 
 

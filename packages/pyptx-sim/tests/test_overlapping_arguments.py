@@ -111,7 +111,7 @@ class Case:
         return [self.count, self.first[1] * self.itemsize, self.second[1] * self.itemsize]
 
     def wanted(self) -> Array:
-        """Return the expected buffer: one thread adds 1 to the elements in order."""
+        """Return the buffer expected if one thread adds 1 to the elements in order."""
         expected = self.buffer().view(self.bits)
         x, y = self.view(expected, self.first), self.view(expected, self.second)
         for number in range(self.count):
@@ -299,7 +299,7 @@ def test_bytes_between_elements_are_those_of_the_buffer_and_are_kept_unless_the_
     assert run(plus_one(4), grid=1, block=1, args=[both[::2], both[1::2], 3, 8, 8]).findings == ()
     assert both[:8].tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
     out = np.zeros(8, np.uint32)
-    assert run(plus_one(4), grid=1, block=1, args=[both[:16:2], out, 8, 4, 4]).findings == ()  # as if contiguous
+    assert run(plus_one(4), grid=1, block=1, args=[both[:16:2], out, 8, 4, 4]).findings == ()  # run as if contiguous
     assert out.tolist() == list(range(1, 9))
     assert run(plus_one(4), grid=1, block=1, args=[out, both[:16:2], 8, 4, 4]).findings == ()
     assert both[:16].tolist() == [*range(2, 10), *range(8, 16)]
@@ -464,9 +464,9 @@ def test_workers_are_sent_a_memory_and_views_of_its_arrays() -> None:
 
 
 def shown_by_workers(arguments: list[Any], memory: Memory | None = None) -> set[str]:
-    """Return the rules of findings in workers, and assert that they are the same in this process."""
+    """Return the rules of findings in worker processes, and assert that they are the same in this process."""
     options: dict[str, Any] = {"grid": 2, "block": 32, "args": arguments, "seeds": range(3), "memory": memory}
-    with ThreadPoolExecutor(2) as pool:  # explore pickles the arguments for it as well
+    with ThreadPoolExecutor(2) as pool:  # explore pickles the arguments for threads as well
         there = explore(plus_one(4), workers=pool, **options)
     assert str(explore(plus_one(4), **options)) == str(there)
     return {each.finding.rule for each in there.findings}

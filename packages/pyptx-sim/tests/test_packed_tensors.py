@@ -141,7 +141,7 @@ def test_bytes_with_six_bits_each_are_packed() -> None:
     held, found = stored(array, map_of(array, (4, 128), dtype="b6x16_p32"), (128, 3), 128)
     assert found == []
     expected = np.full((6, 2 * 96), 0xEE, np.uint8)
-    for row in range(3):  # the fourth row is out of bounds
+    for row in range(3):  # rows in bounds; the fourth row is out of bounds
         number = sum(int(byte & 63) << (6 * place) for place, byte in enumerate(held[128 * row : 128 * row + 128]))
         expected[3 + row, 96:] = np.frombuffer(number.to_bytes(96, "little"), np.uint8)
     assert (array == expected).all()

@@ -15,7 +15,7 @@ from .test_async_copy import each_schedule
 pytestmark = pytest.mark.hopper
 
 STAGES, STEPS, BLOCKS = 3, 8, 2
-BOX = (16, 64)  # rows, columns: 4096 bytes
+BOX = (16, 64)  # rows and columns of a stage: 4096 bytes
 INIT = "".join(
     f"mbarrier.init.shared.b64 [full+{8 * stage}], 1;\nmbarrier.init.shared.b64 [empty+{8 * stage}], 4;\n"
     for stage in range(STAGES)
@@ -116,7 +116,7 @@ ret;
 
 
 def launched(text: str, **schedule: Any) -> tuple[bool, tuple[Finding, ...]]:
-    """Run the pipeline; return whether the results are correct, and the findings."""
+    """Run the pipeline kernel; return whether the results are correct, and the findings."""
     x = np.random.default_rng(0).integers(-4, 4, (BOX[0] * BLOCKS, BOX[1] * STEPS)).astype(np.float32)
     out = np.zeros((BLOCKS, 128), np.float32)
     described = TensorMap("f32", x.shape, x.strides, BOX, (1, 1))
@@ -127,7 +127,7 @@ def launched(text: str, **schedule: Any) -> tuple[bool, tuple[Finding, ...]]:
 
 
 def outcome(text: str, **schedule: Any) -> tuple[bool, set[str]]:
-    """Run the pipeline; return whether the results are correct, and the rules of the findings."""
+    """Run the pipeline kernel; return whether the results are correct, and the rules of the findings."""
     right, findings = launched(text, **schedule)
     return right, {finding.rule for finding in findings}
 
@@ -139,7 +139,7 @@ def test_the_pipeline_is_right_and_clean(schedule: dict[str, Any]) -> None:
 
 
 def waiting(label: str, barrier: str, parity: str) -> str:
-    """Return the lines of the kernel that wait."""
+    """Return the numbers of the kernel's lines that wait at an mbarrier."""
     return f"{label}:\nmbarrier.try_wait.parity.shared::cta.b64 %p3, [{barrier}], {parity};\n@!%p3 bra {label};\n"
 
 
@@ -204,7 +204,7 @@ def test_a_wait_whose_parity_does_not_flip_is_named() -> None:
     schedules: list[dict[str, Any]] = [{"delay_async": True}, *({"seed": seed} for seed in range(1, 7))]
     findings = (finding for schedule in schedules for finding in launched(text, **schedule)[1])
     reads = [each for each in findings if each.rule == "read-before-wait" and each.message.startswith("read of")]
-    assert len(reads) > 1  # the producer's writes follow
+    assert len(reads) > 1  # after these, the producer's writes
     why = "the warp had already observed phase 0 complete; flip the parity after each wait"
     assert all(each.notes == (f"{ONCE.format(line_of_wait(text))}: {why}",) for each in reads)
 

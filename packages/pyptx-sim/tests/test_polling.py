@@ -25,7 +25,7 @@ each_seed = pytest.mark.parametrize("seed", [0, 1, 2])
 
 
 def loops(body: str) -> list[list[str]]:
-    """Return the carried registers of each polling loop of a body."""
+    """Return, for each polling loop of a body, the registers that it carries from one iteration to the next."""
     found = polling_loops(lower(parse(module(body))))
     each = {id(loop): loop for loop in found.values()}.values()
     return [sorted(register.name for register in loop.carried) for loop in each]
@@ -137,7 +137,7 @@ st.global.u32 [%rd2], %r7;
 ret;
 }
 """
-# CTAs work for different times before they publish their own sums.
+# Variants: CTAs work for different times before they publish their own sums.
 AGGREGATE = """
 mul.lo.u32 %r8, %r0, 37; and.b32 %r8, %r8, 255;
 WORK: sub.u32 %r8, %r8, 1; setp.gt.s32 %p2, %r8, 0; @%p2 bra WORK;
@@ -155,7 +155,7 @@ def test_a_scan_over_many_blocks_takes_few_steps(aggregate: str, seed: int) -> N
     result = run(SCAN.replace("AGGREGATE", aggregate), grid=blocks, block=32, args=[x, states, y], seed=seed)
     assert result.findings == ()
     assert y.tolist() == np.cumsum(x).tolist()
-    assert result.statistics.steps < (4500 if seed else 1500)  # with a seed, lanes of a warp diverge
+    assert result.statistics.steps < (4500 if seed else 1500)  # with a seed, lanes diverge: more steps
 
 
 # --- parking does not change results ------------------------------------------------------------
@@ -163,7 +163,7 @@ def test_a_scan_over_many_blocks_takes_few_steps(aggregate: str, seed: int) -> N
 
 @contextmanager
 def nothing_parks() -> Iterator[None]:
-    """Disable the detection of polling loops in the body."""
+    """Disable the detection of polling loops for the body of the `with` block."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(table, "polling_loops", lambda _: {})
         table.compile_program.clear()

@@ -78,7 +78,7 @@ RECORDED: dict[str, tuple[str, dict[str, str], dict[str, Any]]] = {
 
 
 def recorded(name: str, **changed: Any) -> Any:
-    """Return the recorded metadata of a kernel, with some values changed."""
+    """Return Triton's recorded metadata of a kernel, with some values changed."""
     text, signature, said = RECORDED[name]
     metadata, source = SimpleNamespace(**{**said, **changed}), SimpleNamespace(signature=signature)
     return SimpleNamespace(asm={"ptx": text}, metadata=metadata, src=source)

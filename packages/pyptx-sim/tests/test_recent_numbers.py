@@ -10,7 +10,7 @@ from pyptx_sim.numerics.recent import MOST, Recent
 
 @pytest.fixture
 def counted():
-    """Return a caching sum of registers, and a list with one element per computation."""
+    """Return a function that caches sums of registers, and a list that grows by one element per computation."""
     calls = []
 
     def total(registers):
@@ -56,7 +56,7 @@ def test_what_is_taken_is_forgotten(counted):
 
 def test_no_array_is_taken_for_one_that_is_gone(counted):
     recent, _ = counted
-    for seed in range(5 * MOST):  # each may reuse the address of an earlier array
+    for seed in range(5 * MOST):  # new arrays, which may reuse the address of an earlier one
         arrays = registers(seed)
         np.testing.assert_array_equal(recent(arrays), np.add.reduce(arrays))
 

@@ -57,7 +57,7 @@ def arrive(sem: str, scope: str, barrier: str = "%r5") -> str:
 
 
 def wait(sem: str, scope: str, *, who: str = "%p1", barrier: str = "bar", parity: int = 0) -> str:
-    """Return a wait by one thread."""
+    """Return PTX by which one thread waits at the mbarrier or cluster barrier."""
     label = f"{barrier}_{parity}_{who[1:]}"
     return (
         f"W{label}: @!{who} bra D{label};\n"
@@ -67,7 +67,7 @@ def wait(sem: str, scope: str, *, who: str = "%p1", barrier: str = "bar", parity
 
 
 def findings(*body: str, blocks: int = 1, **options: Any) -> tuple[Finding, ...]:
-    """Return the findings of a body between the head and a final cluster barrier."""
+    """Run a body between the kernel's head and a final cluster barrier; return the findings."""
     text = "\n".join((HEAD, *body, SYNC))
     launch: dict[str, Any] = {"grid": blocks, "block": 64, "cluster": (blocks, 1, 1), "before": BEFORE}
     return execute(text, np.zeros(64, np.uint32), **launch, **options).findings

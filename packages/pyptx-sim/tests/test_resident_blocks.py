@@ -12,7 +12,7 @@ from pyptx_sim.errors import Deadlock, LaunchError
 
 from .ptx_text import execute, module
 
-# Each CTA stores its index.
+# Kernel: each CTA stores its index.
 NUMBERED = """
 mov.u32 %r1, %ctaid.x; setp.ne.u32 %p1, %r0, 0;
 mul.wide.u32 %rd2, %r1, 4; add.u64 %rd2, %rd2, %rd0;
@@ -73,7 +73,7 @@ def test_what_has_to_be_resident_at_once_and_has_no_room_is_refused(options: dic
     assert waves(8, **{**options, "resident_blocks": least}) == 8 // least
 
 
-# CTA 0 waits for a word that the last CTA writes.
+# Kernel: CTA 0 waits for a word that the last CTA writes.
 WAITING = """
 mov.u32 %r1, %ctaid.x; mov.u32 %r2, %nctaid.x; sub.u32 %r2, %r2, 1;
 setp.ne.u32 %p1, %r1, 0; setp.ne.u32 %p2, %r1, %r2;
@@ -82,7 +82,7 @@ setp.ne.u32 %p1, %r1, 0; setp.ne.u32 %p2, %r1, %r2;
 AGAIN: ld.acquire.gpu.global.u32 %r3, [%rd0]; setp.eq.u32 %p3, %r3, 0; @%p3 bra AGAIN;
 DONE:
 """
-# Grid barrier: every CTA waits until all CTAs have arrived.
+# Kernel with a grid barrier: every CTA waits until all CTAs have arrived.
 MEETING = """
 mov.u32 %r2, %nctaid.x; atom.add.acq_rel.gpu.global.u32 %r1, [%rd0], 1;
 AGAIN: ld.acquire.gpu.global.u32 %r3, [%rd0]; setp.lt.u32 %p3, %r3, %r2; @%p3 bra AGAIN;

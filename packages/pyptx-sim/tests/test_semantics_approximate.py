@@ -30,7 +30,7 @@ def results(text, *columns):
 
 
 def ulp(value):
-    """Return the distance between float32 numbers near `value` (float64 array)."""
+    """Return the ulp of float32 at `value` (an array of float64)."""
     exponent = np.frexp(np.abs(value))[1] - 24
     return np.ldexp(1.0, np.maximum(exponent, -149))
 
@@ -51,7 +51,7 @@ def relative(actual, exact):
     return np.abs(actual - exact) / np.abs(exact)
 
 
-# Instruction, inputs, exact function in float64, greatest error and its measure.
+# Cases: instruction, inputs, exact function in float64, greatest error and its measure.
 BOUNDS = [
     ("rcp.approx.f32", magnitudes(-126, 126), lambda x: 1 / x, 1.0, "ulp"),
     ("rcp.approx.f32", magnitudes(-127.9, 127.9), lambda x: 1 / x, 1.0, "ulp"),

@@ -85,7 +85,7 @@ def test_a_float_is_rounded_once_to_another_format(opcode, source, target, mode)
         def reference(bits, sat=sat):
             value = ref.decode(bits, source)
             if value == "nan" and not sat and (source, target) == ("f64", "f32"):
-                return "nan"  # the payload is tested below
+                return "nan"  # another test compares payloads
             return bits_or_nan(ref.saturate(value) if sat else value, target, mode)
 
         check_floats(text, reference, target, [column])
@@ -183,7 +183,7 @@ def test_tf32_keeps_ten_bits_of_mantissa(mode, flags):
 
 
 def test_nan_payloads_go_where_ptxas_folds_them():
-    """Expected values are from constant folding by ptxas 13.0; cvt.f32.f32 is a move, with .ftz an addition."""
+    """Expected values are from ptxas 13.0's constant folding: cvt.f32.f32 is a move, with .ftz an addition."""
     f64 = [0x7FF8000000001000, 0xFFFC000080001000]
     assert ref.run("cvt.rn.f32.f64 %d, %a;", f64)[0] == [0x7FC00000, 0xFFE00004]
     assert ref.run("cvt.f64.f32 %d, %a;", [0x7FC00001, 0xFFE00001])[0] == [0x7FF8000020000000, 0xFFFC000020000000]
@@ -265,7 +265,7 @@ def small_value(code, name):
 
 
 def small_code(value, name, *, relu=False):
-    """Return the nearest code by trying all of them; ties go to the even code."""
+    """Return the code nearest to a value, found by trying all codes; ties go to the even code."""
     exponent_bits, mantissa_bits, _, finite, nan = SMALL[name]
     sign_bit = 1 << (exponent_bits + mantissa_bits)
     if value == "nan":
@@ -347,7 +347,7 @@ def test_every_exponent_of_ue8m0_widens_to_bf16():
 
 
 def exponent_code(bits, *, up, satfinite):
-    """Return the code of float32 `bits`: the next power of two that is not above it, or with `up` not below it."""
+    """Return the ue8m0 code of float32 `bits`: the nearest power of two not above, or with `up` not below it."""
     bits &= 0x7FFFFFFF
     if bits >= 0x7F800000:
         return 0xFE if satfinite and bits == 0x7F800000 else 0xFF

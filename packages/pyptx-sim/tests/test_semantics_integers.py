@@ -57,7 +57,7 @@ def bfind(kind, *, shift):
 
 
 def extent(operand, bits):
-    """Return the effective position or length: the low byte, or for 64-bit fields the value up to 64."""
+    """Return the effective position or length of a bit field: the low byte, or for 64-bit fields the value up to 64."""
     return operand & 255 if bits == 32 else min(operand, 64)
 
 
@@ -407,7 +407,7 @@ def test_fns_finds_the_nth_set_bit(rows):
 
 @pytest.mark.parametrize("kind", ["b32", "b64"])
 def test_popc_counts_without_numpys_own_function(kind, monkeypatch):
-    """NumPy 1.26 has no bitwise_count."""
+    """NumPy 1.26 lacks `bitwise_count`; `popc` works without it."""
     monkeypatch.delattr(np, "bitwise_count", raising=False)
     ref.check(f"popc.{kind} %d, %a;", lambda a: a.bit_count(), ref.integer_columns((kind,)))
 

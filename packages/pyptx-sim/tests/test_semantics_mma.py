@@ -35,7 +35,7 @@ def spell(opcode, fragments, tail=""):
 
 
 def compute(text, registers, target=""):
-    """Run one instruction on registers `[register, warp, lane]`; return the result registers."""
+    """Run one MMA instruction on registers `[register, warp, lane]`; return the result registers."""
     operation = ref.exercise(text)
     function = operation.exact(target) if target else operation.compute
     given = [each for operand in registers for each in operand]
@@ -56,7 +56,7 @@ def agree(d, results, warp, element, expected):
 
 
 def bounded(pairs, c, d_type):
-    """Return the exact sum, and the error bound of a fast sum."""
+    """Return the exact accumulator element, and the error bound of `fast` numerics."""
     wanted = math.fsum([*(a * b for a, b in pairs), c])
     unit = 2.0 ** (-52 if d_type == "f64" else -23)
     bound = (len(pairs) + 1) * unit * (math.fsum(abs(a * b) for a, b in pairs) + abs(c))
@@ -118,7 +118,7 @@ def dense_fragments(shape, types, layouts):
 def inputs(random, fragments, types):
     pairs = zip(fragments[1:], types[1:], strict=True)
     registers = [mma_reference.random_registers(random, fragment, element, WARPS) for fragment, element in pairs]
-    if types[3] == "s32":  # near the limits, so that accumulators overflow
+    if types[3] == "s32":  # large accumulators, which overflow
         near = random.integers(-300, 300, registers[2].shape)
         registers[2] = np.where(near < 0, 0x7FFFFFFF + near, 0x80000000 + near).astype(np.uint32)
     return registers
@@ -202,10 +202,10 @@ SPECIAL = [
     (0x7C00, 0x0000, 0, 0x7FFFFFFF),  # inf * 0
     (0x7C00, 0x3C00, 0, 0x7F800000),  # inf
     (0x7C00, 0x3C00, 0xFF800000, 0x7FFFFFFF),  # inf - inf
-    (0x7E01, 0x3C00, 0, 0x7FFFFFFF),  # NaN of another payload
+    (0x7E01, 0x3C00, 0, 0x7FFFFFFF),  # a NaN with another payload
     (0x3C00, 0x3C00, 0xFFC00001, 0x7FFFFFFF),
     (0x0001, 0x0001, 0, 0x27800000),  # subnormal operands are not flushed: 2^-48
-    (0x0000, 0x0000, 0x00000001, 0x00000001),  # nor are subnormal accumulators
+    (0x0000, 0x0000, 0x00000001, 0x00000001),  # subnormal accumulators are not flushed
 ]
 
 
@@ -249,7 +249,7 @@ def random_metadata(random, shape, element, selector):
     """Return the metadata of one warp, and the column of each stored element of each row."""
     kind = SPARSITY[mma_reference.WIDTHS[element]]
     fragment = metadata_fragment(shape, element)
-    words = random.integers(0, 1 << 32, 32, dtype=np.uint64)  # unselected lanes hold random bits
+    words = random.integers(0, 1 << 32, 32, dtype=np.uint64)  # lanes that the selector omits hold random bits
     lanes = len({fragment.lane_of(row, column) % 4 for row in range(16) for column in range(fragment.columns)})
     columns = {}
     for row in range(16):
@@ -300,7 +300,7 @@ def test_zeros_that_are_not_stored_meet_nothing():
     registers = [np.zeros((count, WARPS, 32), np.uint32) for count in (2, 2, 4)]
     registers[0][:] = 0x3C003C00  # ones
     registers[1][:] = 0x7C003C00  # ones in even rows of b, infinities in odd ones
-    words = np.full((1, WARPS, 32), 0x88888888, np.uint32)  # fields 0, 2: the even columns
+    words = np.full((1, WARPS, 32), 0x88888888, np.uint32)  # metadata 0, 2: the even columns
     text = spell(f"mma.sp.sync.aligned.{shape}.row.col.{'.'.join(types)}", (4, 2, 2, 4), ", %e, 0")
     assert all((register.view(np.float32) == 8).all() for register in compute(text, [*registers, words]))
 

@@ -24,11 +24,11 @@ KINDS = {
 }
 BITS = {"e4m3": 8, "e5m2": 8, "e2m3": 6, "e3m2": 6, "e2m1": 4}
 HALVES = {"f16": np.float16, "bf16": ml_dtypes.bfloat16}
-NAN = 0x7FFF  # f16 and bf16
+NAN = 0x7FFF  # canonical NaN of f16 and bf16
 
 
 def run(text, *sources):
-    """Run an instruction on columns of values; return the results as unsigned numbers."""
+    """Run a conversion on columns of values; return the results as unsigned numbers."""
     operation = ref.exercise(text)
     columns = [
         np.asarray(source).view(f"<u{np.asarray(source).itemsize}").astype(f"<u{ref.dtype_of(kind).itemsize}")
@@ -179,7 +179,7 @@ def test_every_number_of_fixed_point_becomes_bf16_by_every_scale():
 
 # --- stochastic rounding ------------------------------------------------------------------------
 
-# Fraction bits, exponent of the least unit, and greatest value.
+# By format: fraction bits, exponent of the least unit, and greatest value.
 PRECISIONS = {
     "f16": (10, -24, 65504),
     "bf16": (7, -133, float(ml_dtypes.finfo(ml_dtypes.bfloat16).max)),

@@ -17,7 +17,7 @@ FULL = 0xFFFFFFFF
 
 
 def warps(seed, kind="b32", count=6):
-    """Return masks and values of some warps: full, sparse, a single lane."""
+    """Return active masks and register values of some warps: full, sparse, a single lane."""
     picker = random.Random(seed)
     masks = [FULL, 1 << picker.randrange(32), *(picker.getrandbits(32) | 1 for _ in range(count - 2))]
     low, high = ref.limits(kind)
@@ -46,7 +46,7 @@ def execute(text, masks, *columns):
 
 
 def compare(text, masks, reference, *columns):
-    """Assert that every active lane gets `reference(warp, lane)`."""
+    """Assert that every active lane's result is `reference(warp, lane)`."""
     results = execute(text, masks, *columns)
     for warp, mask in enumerate(masks):
         for lane in lanes_of(mask):

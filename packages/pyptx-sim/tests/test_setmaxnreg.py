@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.hopper
 
-LIMITED = ".maxntid 384, 1, 1 .minnctapersm 1"  # 168 registers per thread, as by ptxas 13.0
+LIMITED = ".maxntid 384, 1, 1 .minnctapersm 1"  # ptxas 13.0 gives 168 registers per thread
 GROUPS = "shr.u32 %r2, %r1, 7;\nsetp.eq.u32 %p0, %r2, 0;\n"
 
 
@@ -103,7 +103,7 @@ def test_blocks_have_pools_of_their_own() -> None:
     [
         (LIMITED, 240, True),
         (LIMITED, 248, False),
-        (".maxntid 384, 1, 1 .minnctapersm 2", 104, True),  # 80 per thread
+        (".maxntid 384, 1, 1 .minnctapersm 2", 104, True),  # 80 registers per thread at launch
         (".maxntid 384, 1, 1 .minnctapersm 2", 112, False),
         (".maxnreg 96", 128, True),
         (".maxnreg 96", 136, False),
@@ -131,7 +131,7 @@ def test_threads_begin_with_the_registers_that_ptxas_says(asked: int | None, thr
         roles(DEC.format(24), INC.format(asked) if asked else ""),
     )
     taken = assemble(kernel(body, header), "sm_90a").resources["k"].registers
-    findings = found(DEC.format(256) + body, header, threads)  # a finding for each warp with fewer
+    findings = found(DEC.format(256) + body, header, threads)  # one finding per warp with fewer registers
     said = [int(each.message.split(" the warp has ")[1].split(":")[0]) for each in findings if "256" in each.message]
     assert set(said) == ({-(-taken // 8) * 8} - {256})
 
@@ -157,7 +157,7 @@ def test_what_is_not_defined_is_found(body: str, says: str) -> None:
     assert all(finding.help for finding in findings)
 
 
-NEVER = "bra PAST;\n" + INC.format(256) + "\nPAST:\n"  # threads start with the registers of the largest increase
+NEVER = "bra PAST;\n" + INC.format(256) + "\nPAST:\n"  # never executed, but sets the registers at launch
 
 
 @pytest.mark.parametrize("count", [24, 160, 168, 176, 256])

@@ -23,7 +23,7 @@ def executed(body: str, *args: Any, block: Any = (8, 6), **options: Any) -> Any:
 
 
 def picture(dtype: Any = np.uint32, shape: tuple[int, ...] = (6, 8)) -> Any:
-    """Return an array of different numbers."""
+    """Return an array whose elements are all different."""
     return np.arange(int(np.prod(shape))).reshape(shape).astype(dtype)
 
 
@@ -70,7 +70,7 @@ def test_geometries_lie_as_arrays_do() -> None:
         assert (out == words).all()
 
 
-FAR = "add.s32 %r5, %r2, -4; add.s32 %r6, %r1, 1;\n"  # a texel to the left, a row down
+FAR = "add.s32 %r5, %r2, -4; add.s32 %r6, %r1, 1;\n"  # coordinates one texel to the left and one row down
 
 
 def test_what_lies_outside_is_clamped_zero_or_a_fault() -> None:

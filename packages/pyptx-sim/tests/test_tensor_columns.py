@@ -26,7 +26,7 @@ schedules = pytest.mark.parametrize("schedule", full(SCHEDULES, default=SCHEDULE
 
 
 def walk(array: np.ndarray[Any, Any], described: TensorMap, base: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Yield the coordinates of each pixel of a column, without channels, in the order of the manual."""
+    """Yield the coordinates of each pixel of an im2col column, without channels, in the manual's order."""
     columns, steps, place = described.im2col, described.element_strides[1:-1], list(base[:-1])
     assert columns is not None
     high = [extent - 1 + upper for extent, upper in zip(array.shape[1:-1], columns.upper, strict=True)]
@@ -44,7 +44,7 @@ def walk(array: np.ndarray[Any, Any], described: TensorMap, base: tuple[int, ...
 def column_of(
     array: np.ndarray[Any, Any], described: TensorMap, base: tuple[int, ...], offsets: tuple[int, ...]
 ) -> np.ndarray[Any, Any]:
-    """Return a column, `[pixels, channels]`; elements outside of the tensor are zero."""
+    """Return an im2col column, `[pixels, channels]`; elements outside of the tensor are zero."""
     columns = described.im2col
     assert columns is not None
     found = np.zeros((columns.pixels, columns.channels), array.dtype)
@@ -133,7 +133,7 @@ def test_columns_are_swizzled_and_filled_up() -> None:
     expected = column_of(array, plain, (0, -1, -1, 0), (0, 0))
     outside = np.isnan(rows)
     assert (rows[~outside] == expected[~outside]).all()
-    assert outside.sum() == 32 * (4 + 1 + 1 + 4)  # a row above, a column on the left, and past the last image
+    assert outside.sum() == 32 * (4 + 1 + 1 + 4)  # pixels above, to the left, and past the last image
     swizzled = found_column(array, replace(plain, swizzle="128B"), (0, -1, -1, 0), (0, 0))
     for number, line in enumerate(swizzled.view(np.uint32).reshape(16, 8, 4)):
         order = [piece ^ (number % 8) for piece in range(8)]
@@ -251,7 +251,7 @@ def test_a_box_of_an_interleaved_tensor_is_loaded(interleave: str, per_slice: in
 
 
 def test_a_box_inside_a_slice_is_a_finding() -> None:
-    array = np.zeros((2, 2, 3, 4, 8), np.float16)  # two slices of eight channels
+    array = np.zeros((2, 2, 3, 4, 8), np.float16)  # tensor of two slices of eight channels
     described = TensorMap("f16", (2, 3, 4, 16), (384, 64, 16, 2), (1, 1, 2, 8), (1,) * 4, "none", "16B")
     wrong = faults(STORED.format(mode="tile.", w=0).replace("{0,", "{4,"), array, described)
     assert wrong == [("tensor-map", "coordinate 0 is 4, must be a multiple of 8, the channels of a slice")]

@@ -38,7 +38,7 @@ mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0;
 @!%p1 bra WAIT;
 """
 TILE = {"mode": "tile", "offsets": ""}
-# Every thread copies words of shared memory to `out`.
+# Code by which every thread copies words of shared memory to `out`.
 OUT = """
 mov.u32 %r5, %r0;
 COPY:
@@ -75,7 +75,7 @@ def box_of(
 def loaded(
     array: np.ndarray[Any, Any], described: TensorMap, corner: tuple[int, ...], size: int, **options: Any
 ) -> np.ndarray[Any, Any]:
-    """Load a box, and return the bytes of shared memory."""
+    """Load a box by TMA, and return the bytes of shared memory."""
     out = np.zeros(size, np.uint8)
     spelt = ", ".join(map(str, reversed(corner)))
     body = HEAD + LOAD.format(size=size, rank=len(corner), corner=spelt, **TILE) + OUT.format(words=size // 4)

@@ -35,7 +35,7 @@ def spelt(numbers: tuple[int, ...]) -> str:
 def loaded(
     array: Any, described: TensorMap, corner: tuple[int, ...], size: int, mode: str, info: str = "", **options: Any
 ) -> Any:
-    """Load a box and return the bytes of shared memory; coordinates are in the order of the instruction."""
+    """Load a box by TMA and return the bytes of shared memory; coordinates are in the order of the instruction."""
     out = np.zeros(size, np.uint8)
     given = {"mode": mode, "offsets": info, "corner": spelt(corner)}
     body = HEAD + LOAD.format(size=size, rank=array.ndim, **given) + OUT.format(words=size // 4)
@@ -48,7 +48,7 @@ def loaded(
 
 
 def rows_of(array: Any, column: int, rows: tuple[int, ...], width: int) -> Any:
-    """Return `width` elements of each of four rows; zeros out of bounds."""
+    """Return the `width` elements that gather4 reads of each of four rows; zeros out of bounds."""
     found = np.zeros((4, width), array.dtype)
     for number, row in enumerate(rows):
         for place in range(width):
@@ -98,7 +98,7 @@ def test_four_rows_are_scattered_inside_the_bounds(schedule: dict[str, Any]) -> 
     assert [str(finding) for finding in result.findings] == []
     expected = np.full((12, 20), -1, np.float32)
     values = np.arange(64, dtype=np.float32).reshape(4, 16)
-    for number, row in enumerate((7, 0, 11)):  # the fourth row is out of bounds
+    for number, row in enumerate((7, 0, 11)):  # three rows; the fourth row is out of bounds
         expected[row, 8:20] = values[number, :12]
     assert (array == expected).all()
 

@@ -46,7 +46,7 @@ def fetched(text: str, texture: Any, points: Any, dtype: Any = np.float32, **opt
 
 
 def some_points(axes: int, sizes: tuple[int, ...], *, normalized: bool, seed: int = 0) -> Any:
-    """Return points inside, on borders between texels, and outside."""
+    """Return texture coordinates inside, on borders between texels, and outside."""
     random = np.random.default_rng(seed)
     points = random.uniform(-1.6, 2.6, (COUNT, axes))
     points[: COUNT // 2] = random.integers(-4, 9, (COUNT // 2, axes)) / 4

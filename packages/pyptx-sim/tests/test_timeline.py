@@ -142,7 +142,7 @@ CASES: dict[str, Callable[..., Result]] = {
     "copies": copies,
     **{case.title: injected(case.title) for case in share(INJECTED, 6)},
 }
-TURNS = share(range(len(SCHEDULES)), 2, 1)  # seed 1, and delayed completion
+TURNS = share(range(len(SCHEDULES)), 2, 1)  # schedules by default: seed 1, and delayed completion
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,8 +213,8 @@ def test_events_have_the_fields_that_the_format_asks_for(one: Recorded) -> None:
         assert event["pid"] in processes
         assert event["ph"] == "C" or (event["pid"], event["tid"]) in threads
     numbers = {tid for _, tid in threads}
-    assert len(numbers) == len(threads)  # some viewers identify threads by tid alone
-    assert not numbers & processes  # and take tid == pid for the main thread of a process
+    assert len(numbers) == len(threads)  # some trace viewers identify threads by tid alone
+    assert not numbers & processes  # some viewers take tid == pid for a process's main thread
     assert len(one.events("M", *FIELDS)) == len(one.document["traceEvents"])
 
 
@@ -302,7 +302,7 @@ def test_a_pipeline_shows_its_waits_its_copies_and_what_woke_whom(recorded: Call
     assert {f"waiting at mbarrier full+{8 * stage}, phase 0" for stage in range(3)} <= waits
     woken = [event for event in late.events("f") if event["name"] == "completion"]
     assert len(woken) == STEPS * BLOCKS * 4  # each load wakes four consumers
-    assert any(event["name"] == "arrival" for event in late.events("f"))  # freeing a stage wakes the producer
+    assert any(event["name"] == "arrival" for event in late.events("f"))  # an arrival at `empty` wakes the producer
     seen = [event["name"] for event in late.events("i") if event["cat"] == "phase"]
     assert seen.count("mbarrier full+0, phase 0 complete") == 4 * BLOCKS
 
@@ -539,7 +539,7 @@ def test_a_drawing_stands_alone_and_holds_every_track(
         assert bottom <= height + 0.1
     text = (folder / "it.svg").read_text(encoding="utf-8")
     assert "href" not in text
-    assert text.count("http") == 1  # the name of the format
+    assert text.count("http") == 1  # the XML namespace of SVG
 
 
 def test_a_drawing_has_a_bar_with_a_tooltip_for_every_span(

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.hopper, pytest.mark.blackwell]
 
 SCHEDULES: tuple[dict[str, Any], ...] = ({}, {"seed": 1}, {"delay_async": True})
 
-# Each instruction runs in one thread or warp; [G] is its generic address.
+# Instructions, each run by one thread or warp; [G] is the generic address of shared memory.
 KERNEL = """\
 .version 8.8
 .target sm_100a

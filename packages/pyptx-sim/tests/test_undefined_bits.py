@@ -16,7 +16,7 @@ from pyptx_sim.types import dtype_of
 from .ptx_text import BODY_LINE, execute, module
 from .semantics_reference import bind, form_of
 
-pytestmark = pytest.mark.scaled  # these tests use the harness of the semantics tests
+pytestmark = pytest.mark.scaled  # uses the semantics harness, which runs a share of values
 
 # --- a result bit is undefined if it changes with the undefined bits of the sources ------------------------------
 

@@ -139,4 +139,4 @@ def test_every_instruction_of_these_chapters_is_in_one_of_the_two_lists() -> Non
         "vmin",
         "vset",
         "vsub",
-    }  # the same semantics function as vadd
+    }  # instructions with the semantics function of vadd

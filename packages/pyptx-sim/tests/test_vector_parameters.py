@@ -40,7 +40,7 @@ ENTRY = """.visible .entry k(.param .u64 out)
 
 
 def made(vector: str, length: int, name: str) -> str:
-    """Return instructions that write 1, 2, … to the components, and the thread index plus one to the last."""
+    """Return PTX that writes 1, 2, … to a vector's components, and the thread index plus one to the last one."""
     make = TYPES[name][1]
     parts = [f"{vector}.{each}" for each in "xyzw"[:length]]
     numbers = [f"mov.u16 h, {number};" for number in range(1, length)]
@@ -49,7 +49,7 @@ def made(vector: str, length: int, name: str) -> str:
 
 
 def digits(vector: str, length: int, name: str, result: str = "r") -> str:
-    """Return instructions that combine the components as digits of base 100."""
+    """Return PTX that combines a vector's components as digits of base 100."""
     read = TYPES[name][2]
     parts = [f"{vector}.{each}" for each in "xyzw"[:length]]
     return f"mov.u32 {result}, 0; " + " ".join(

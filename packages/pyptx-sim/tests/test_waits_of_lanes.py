@@ -37,7 +37,7 @@ def guarded(predicate: str, body: str) -> str:
 
 
 def branches(first: str, second: str, predicate: str = "%p0") -> str:
-    """Return a branch: lanes with the predicate execute `first`, the others `second`."""
+    """Return a branch: lanes whose predicate holds execute `first`, the other lanes `second`."""
     return f"@!{predicate} bra ELSE;\n{first}bra JOINED;\nELSE:\n{second}JOINED:\n"
 
 
@@ -380,5 +380,5 @@ def test_lanes_run_apart_in_programs_with_copies() -> None:
         out, x = np.zeros(256, np.uint32), np.arange(256, dtype=np.uint32)
         assert execute(HEAD + body, out, x, parameters=PARAMETERS, before=BEFORE, seed=seed).findings == ()
         seen.append(out[:32].max())
-    assert min(seen) == 31  # all lanes execute it before any executes the next
+    assert min(seen) == 31  # all lanes execute an instruction before the next one
     assert max(seen) > 31

@@ -111,7 +111,7 @@ def test_work_of_an_earlier_wave_that_nobody_tells_of_is_met(
     copies, done, early, use = work
     met = {"early-reuse"} if work[0] is LOAD else {"read-before-wait"}
     assert met <= found(copies + done, use, **schedule)
-    if early:  # the flag is released before the copy's completion
+    if early:  # case: the flag is released before the copy completes
         assert met <= found(copies + early, use, hears=HEARS.format(at=""), **schedule)
 
 

@@ -1,4 +1,4 @@
-"""Turn off the warning about simulated CPU kernels: these tests test the simulation."""
+"""Turn off the warning about simulated CPU kernels: these tests run kernels on the simulator."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def test_a_plain_kernel_in_a_loss_of_torch_func_needs_no_gradient_where_none_flo
     assert torch.equal(rows, (2 * w).expand(3, 32))
 
 
-@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")  # raised inside torch
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")  # torch's own code gives this warning
 def test_compiled_autograd_reports_a_missing_gradient_too():
     x = torch.ones(32, requires_grad=True)
     compiler = torch.compile(backend="eager")
@@ -209,7 +209,7 @@ def test_torch_func_differentiates_and_batches():
 @pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
 def test_forward_and_backward_compile(backend):
     torch._dynamo.reset()
-    function = differentiable_kernel(*build_product(), save_for_backward=[0, 1])  # not called before
+    function = differentiable_kernel(*build_product(), save_for_backward=[0, 1])  # new: no call has traced it
     compiled = torch.compile(lambda x, w: function(x * 2, w) + 1, fullgraph=True, backend=backend)
     x, w = pair()
     y = compiled(x, w)
@@ -227,14 +227,14 @@ def test_forward_and_backward_compile(backend):
     raw_params=[("f32", "factor")],
 )
 def line(X, Y, *, slope=1.0, terms=(0, 0.0)):
-    """Compute Y = slope * factor * X + sum of terms; without terms, the kernel computes its own gradient too."""
+    """Compute Y = slope * factor * X + sum of terms; without terms, the kernel also computes its own gradient."""
     px, py = ptx.global_ptrs(X, Y)
     store(py, index(), load(px, index(), f32) * parameter("factor", f32) * slope + sum(terms), f32)
     ptx.ret()
 
 
 def line_gradient(gradient, *, slope, factor):
-    """Return the gradient of `line`."""
+    """Return the gradient of `line` for X."""
     return line(gradient, slope=slope, factor=factor)
 
 
@@ -290,7 +290,7 @@ def test_kernels_that_do_not_fit_are_an_error(keywords, words):
 
 
 def through_two_kernels(x, w, gradient):
-    """Return the same gradients from two kernel calls."""
+    """Return the gradients of `product_kernel` by two kernel calls."""
     gradient, _ = product_gradients(torch.ones_like(x), w, gradient)
     return product_gradients(x, w, gradient / w)
 

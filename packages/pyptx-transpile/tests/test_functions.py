@@ -177,7 +177,7 @@ class Broken:
 
 
 def with_helper(change: Callable[[str], str]) -> list[SugarRule]:
-    """Return the rules; each line of every generated helper function is changed by `change`."""
+    """Return the transpiler rules, with `change` applied to each line of every generated helper function."""
     made: dict[Helper, Broken] = {}
 
     def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
@@ -189,7 +189,7 @@ def with_helper(change: Callable[[str], str]) -> list[SugarRule]:
 
 
 def with_call(change: Callable[[str], str], *sites: int) -> list[SugarRule]:
-    """Return the rules; at the call sites with these numbers in the module, the calls are changed by `change`."""
+    """Return the transpiler rules, with `change` applied to the helper calls with these numbers in the module."""
     numbers: dict[tuple[str, int, int], int] = {}
 
     def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
@@ -277,7 +277,7 @@ def test_the_same_text_gives_the_same_functions() -> None:
 
 
 def epilogue(*places: tuple[int, int, int]) -> str:
-    """Return `count` groups of statements of one shape for each place; a different instruction precedes each place."""
+    """Return `count` equal-shaped groups of statements for each place; a different instruction precedes each place."""
     found: list[str] = []
     for number, (count, register, address) in enumerate(places):
         found.append(f"{OTHERS[number]} %r1, %r2;\n")
@@ -313,7 +313,7 @@ def test_a_wrong_call_in_a_turn_is_rejected_and_the_bytes_are_right() -> None:
 
 
 def broken(name: str, site: int) -> list[SugarRule]:
-    """Return the rules; rule `name` prints its lines twice at rewrite number `site`."""
+    """Return the transpiler rules; rule `name` prints its lines twice at rewrite number `site`."""
 
     def find_in(rule: SugarRule) -> Callable[[Body, RewritePlan], Iterator[Rewrite]]:
         def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:

@@ -25,7 +25,7 @@ LINES = MOST_LINES + 1_000
 WRONG = {"mul.lo.s32": 3_000, "shl.b32": LINES - 500}
 """Instructions that the wrong rules rewrite, in later pieces of the body, with their line numbers in the body."""
 MB = 100
-"""A module of 660 kB takes 65 MB piece by piece, and 250 MB if its function is compiled as a whole."""
+"""A module of 660 kB takes 65 MB piece by piece, and 250 MB if CPython compiles its function as a whole."""
 STATUS = "print(open('/proc/self/status').read())"  # `ru_maxrss` starts at the parent's value
 
 

@@ -37,7 +37,7 @@ def pointer(register: str, source: str) -> str:
 
 
 def printed(*statements: str, types: tuple[str, ...] = TYPES) -> list[str]:
-    """Return the lines of the body after the register groups."""
+    """Return the lines of the printed kernel body after the register groups."""
     source = module(*statements, types=types)
     done = transpile(source, RULES)
     assert not done.rejected

@@ -115,7 +115,7 @@ def first(body: Body) -> int:
 
 
 def wrong(change: Callable[[str], str]) -> list[SugarRule]:
-    """Return the rules; `change` alters the line that binds the name of the first instruction's register."""
+    """Return the transpiler rules; `change` alters the line that names the first instruction's register."""
 
     def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
         for rewrite in REGISTER.find(body, plan):

@@ -37,7 +37,7 @@ def body_of(text: str) -> str:
 
 
 def groups(count: int) -> Iterator[str]:
-    """Yield groups of four conversions and one store of their results, like an epilogue."""
+    """Yield groups of four conversions and one store of their results, like a GEMM epilogue."""
     for group in range(count):
         at = 10 + 6 * group
         yield from (f"cvt.rn.bf16x2.f32 %r{at + k}, %f{8 * group + 2 * k + 1}, %f{8 * group + 2 * k}" for k in range(4))
@@ -202,7 +202,7 @@ def test_white_space_that_repeats_lines_is_a_product() -> None:
 
 
 def spoiled(rule: str, change: Callable[[str], str], turn: int | None = None) -> list[SugarRule]:
-    """Return the rules; `change` alters the lines of `rule` in all of its rewrites, or only in rewrite `turn`."""
+    """Return the transpiler rules; `change` alters the lines of all rewrites of `rule`, or only of rewrite `turn`."""
 
     def wrong(rewrite: Rewrite) -> Rewrite:
         def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:

@@ -26,7 +26,7 @@ def uses(register: int) -> tuple[str, ...]:
 
 
 def printed(*statements: str, variables: str = TILE) -> list[str]:
-    """Return the lines of the body after the register groups."""
+    """Return the lines of the printed kernel body after the register groups."""
     source = module(*statements, variables=variables)
     done = transpile(source, RULES)
     assert not done.rejected

@@ -106,7 +106,7 @@ def _integers(cell: int, value: int, bits: int, *, signed: bool) -> int:
         x &= top
         return x - (1 << bits) if signed and x >= half else x
 
-    cell = value  # overwrites the result of an add: it is followed by an exchange
+    cell = value  # the exchange overwrites the result of the add
     cell = max(min(cell, value), value) & value | value
     cell = wrap(cell ^ value)
     if cell == value:
@@ -151,7 +151,7 @@ def swap_loops(start: float, narrow: int) -> Problem:
 
 def vector_atomics() -> Problem:
     f, g, out = np.arange(4, dtype=F4), np.array([7, 8], F4), np.array([0, 1 << 40], np.uint64)
-    swapped = np.array([7, 1 << 40], np.uint64)  # element 0: exchanged; element 1: swapped twice
+    swapped = np.array([7, 1 << 40], np.uint64)  # final words: element 0 after exchange, element 1 after two swaps
     return Problem((f, g, out), {0: f + np.arange(1, 5, dtype=F4), 1: np.array([12, 14], F4), 2: swapped}, block=1)
 
 

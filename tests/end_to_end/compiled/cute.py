@@ -22,7 +22,7 @@ def _matrix(array: Any) -> tuple[Any, ...]:
 
 
 def add() -> Problem:
-    """`a + 2 b` of whole numbers, so that it does not matter whether the product is rounded separately."""
+    """`a + 2 b` of whole numbers, for which fused and separate rounding of the product agree."""
     random, length = draws(70), 500
     a, b = (random.integers(-1000, 1000, length).astype(F4) for _ in range(2))
     vectors = [(each, np.int32(length)) for each in (a, b, Fresh(length, F4))]

@@ -91,7 +91,7 @@ def binary_functions() -> Problem:
         whole_part.append(abs(r))
         r += part
         exact.append(r + whole + math.sin(math.pi * r) * math.cos(math.pi * r))
-    # The sum is large, and its fractional part contributes up to eight times: sin(πr)·cos(πr) has slope π.
+    # The sum is large, and the error of its fractional part counts up to eight times: sin(πr)·cos(πr) has slope π.
     bound = 64 * EPS4 * np.array(whole_part)
     return Problem((x, y), {0: Near(np.array(exact), 0, bound, fast=math.inf)}, block=64)
 
@@ -145,7 +145,7 @@ def rounding() -> Problem:
 
 
 def h(value: Any) -> Array:
-    """Round to half precision; return doubles."""
+    """Round doubles to half precision; return the results as doubles."""
     return np.asarray(value, F8).astype(F2).astype(F8)
 
 

@@ -17,7 +17,7 @@ def signed(value: int, bits: int) -> int:
 
 
 def quotient(a: int, b: int) -> int:
-    """Divide as C does, rounding toward zero."""
+    """Return the quotient of two integers as in C, rounded toward zero."""
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
@@ -194,7 +194,7 @@ def recursions(n: int) -> Problem:
 
 
 def ackermanns() -> Problem:
-    # Every thread stores to the same words. The recursion depth depends on the thread index.
+    # Kernel: every thread stores to the same words; the recursion depth depends on the thread index.
     found = frozenset({"lane-race"})
     expected = np.ma.masked_array(np.array([0, 0], np.uint32), mask=[1, 0])
     return Problem((Fresh(2, np.uint32), 7), {0: expected}, block=6, found=found)

@@ -173,17 +173,17 @@ def predicates() -> Problem:
     x = np.array([4, 9, 5, 0x40000000, -300, 0x12345678, 0], np.int32)
     mask = 0xFFFFFFFF
     x4, x5 = -300 & mask, 0x12345678
-    r = (x4 | 0x5A5A) & mask  # x[2] > 0, and 5 >= -300 gives all ones: the majority of all ones, x[4] and 0x5A5A
+    r = (x4 | 0x5A5A) & mask  # bitwise majority of x[4], 0x5A5A and all ones (5 >= -300, as x[2] > 0)
     field = r >> 4 & 0xFF
     r = (field - 256 if field > 127 else field) & mask
     r = x5 & ~0xFF00 | (r & 0xFF) << 8
-    r = (r >> 8 & 0xFF) | (r & 0xFF) << 8 | r & 0xFFFF0000  # prmt 0x3201: swaps the two lower bytes
-    r = (r | x5 << 32) >> 16 & mask  # prmt.f4e by 2: bytes 2 to 5
+    r = (r >> 8 & 0xFF) | (r & 0xFF) << 8 | r & 0xFFFF0000  # prmt 0x3201 swaps the two lowest bytes
+    r = (r | x5 << 32) >> 16 & mask  # prmt.f4e by 2 selects bytes 2 to 5
     r = (32 - r.bit_length()).bit_count()
-    r = (r & -r).bit_length() - 1  # fns: the first set bit
+    r = (r & -r).bit_length() - 1  # fns finds the first set bit
     after = x.copy()
     after[6] = 0xFF << r
-    return Problem((x,), {0: after}, block=1)  # an uninitialized predicate is compared, but the result is unused
+    return Problem((x,), {0: after}, block=1)  # the kernel compares an undefined predicate, result unused
 
 
 ROW_8 = np.array([[1, 0], [3, 1], [5, 2], [7, 3], [11, 4], [13, 5], [17, 6], [19, 7]])
@@ -268,7 +268,7 @@ def captured_choice() -> Problem:
 def identity() -> Problem:
     out = np.array([0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 1, 0, 0, 0, 1, 1, 0, 2**32 - 1, 2**32 - 2], np.uint64)
     unknown = np.zeros(23, bool)
-    unknown[13:18] = True  # warpid, nwarpid, smid, nsmid, gridid: depend on the machine
+    unknown[13:18] = True  # %warpid, %nwarpid, %smid, %nsmid and %gridid depend on the machine
     return Problem((Fresh(23, np.uint64),), {0: np.ma.masked_array(out, mask=unknown)}, block=1)
 
 

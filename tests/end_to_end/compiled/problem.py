@@ -31,7 +31,7 @@ class Near:
 
 @dataclass(frozen=True, slots=True)
 class Fresh:
-    """Output array of this shape, uninitialized before the launch."""
+    """Return an output argument: an array of this shape, uninitialized before the launch."""
 
     shape: Extent
     dtype: Any

@@ -43,7 +43,7 @@ def begin() -> None:
     cute.make_rmem_tensor = cute.make_fragment
 
 
-_lowered: list[str] = []  # modules as text; not passed by the exception, because the package wraps it
+_lowered: list[str] = []  # lowered modules as text; the package wraps exceptions, so none carries them
 
 
 class _OfADevice:
@@ -64,7 +64,7 @@ class _OfADevice:
 
 
 def stand_in(element: Any, shape: tuple[int, ...], **_: Any) -> Any:
-    """Return a tensor of zeros, row-major."""
+    """Return a CuTe tensor of zeros, row-major."""
     from cutlass.cute.runtime import from_dlpack
 
     zeros = np.zeros(shape, {"Float16": np.float16, "Float32": np.float32}[element.__name__])

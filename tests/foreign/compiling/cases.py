@@ -78,18 +78,18 @@ class Surfaced:
 
 
 def given(values: Any, element: str = "") -> Array:
-    """Return a read-only array."""
+    """Return the argument for an array that the kernel only reads."""
     start = np.asarray(values)
     return Array(start, element or start.dtype.name)
 
 
 def room(*shape: int, element: str = "int32") -> Array:
-    """Return a zeroed array with arbitrary contents after the launch."""
+    """Return the argument for a zeroed array whose contents after the launch are not compared."""
     return Array(np.zeros(shape, element), element)
 
 
 def made(want: Any, element: str, start: Any = None, tolerance: float | None = None, *, ordered: bool = True) -> Array:
-    """Return an array that the kernel writes; it starts with zeros unless `start` is given."""
+    """Return the argument for an array that the kernel writes; its contents are 0 unless `start` is given."""
     wanted = np.asarray(want)
     begin = np.zeros(wanted.shape, "f4" if "float" in element else wanted.dtype) if start is None else np.asarray(start)
     allowed = TOLERANCE.get(element, 0.0) if tolerance is None else tolerance
@@ -146,7 +146,7 @@ _RANDOM = np.random.default_rng(18)
 
 
 def normal(*shape: int) -> Numbers:
-    """Return normally distributed numbers in single precision."""
+    """Return an array of normally distributed numbers in single precision."""
     return _RANDOM.standard_normal(shape, np.float32)
 
 
@@ -156,17 +156,17 @@ def eighths(*shape: int, most: int = 8) -> Numbers:
 
 
 def whole(*shape: int, low: int = 0, high: int = 100, dtype: str = "int32") -> Numbers:
-    """Return integers from `low` to below `high`."""
+    """Return an array of random integers from `low` to `high` - 1."""
     return _RANDOM.integers(low, high, shape).astype(dtype)
 
 
 def distinct(count: int) -> Numbers:
-    """Return a permutation of the first integers."""
+    """Return a random permutation of the integers 0 to `count` - 1."""
     return _RANDOM.permutation(count).astype(np.int32)
 
 
 def bits(*shape: int) -> Numbers:
-    """Return arbitrary 32-bit words."""
+    """Return an array of random 32-bit words."""
     return _RANDOM.integers(0, 1 << 32, shape, np.uint32)
 
 

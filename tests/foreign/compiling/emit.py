@@ -18,11 +18,11 @@ from modules import write
 if TYPE_CHECKING:
     from cases import Case
 
-OF_ANOTHER = {"gluon": "triton"}  # languages of another language's compiler
+OF_ANOTHER = {"gluon": "triton"}  # languages compiled by another language's compiler
 
 
 def emitted(compiler: Any, case: Case, target: str, folder: Path) -> None:
-    """Compile one case, and write the module or the error."""
+    """Compile one case, and write its PTX module or the compiler's error."""
     try:
         write(folder, case, compiler.compiled(case, target))
     except Exception as error:  # noqa: BLE001 # any exception of a compiler is part of the report

@@ -33,7 +33,7 @@ def begin(target: str) -> None:
 
 
 def compiled(case: Case, target: str) -> Compiled:  # noqa: ARG001 # `begin` has set the target
-    """Compile, and read the PTX that the compiler keeps."""
+    """Compile a case, and read the PTX that the compiler keeps."""
     function, stand_ins = case.kernel()
     if not KEEPS:
         import before_keep

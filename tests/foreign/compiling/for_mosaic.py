@@ -32,7 +32,7 @@ def begin(target: str) -> None:  # noqa: ARG001 # the options set before JAX is 
 
 
 def compiled(case: Case, target: str) -> Compiled:
-    """Compile, and read the dumped PTX."""
+    """Compile a case, and read the PTX that Mosaic dumps."""
     shutil.rmtree(DUMPS, ignore_errors=True)
     DUMPS.mkdir()
     _lowered(case.kernel, case.options["shapes"], target).compile()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def compiled(case: Case, target: str) -> Compiled:
-    """Compile with the signature and the options of a case."""
+    """Compile a case's function with its signature and options."""
     warnings.simplefilter("ignore")
     options = dict(case.options)
     digits = target.removeprefix("sm_").rstrip("a")

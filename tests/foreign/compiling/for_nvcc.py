@@ -41,7 +41,7 @@ def compiled(case: Case, target: str, compile_: Compile | None = None) -> Compil
 
 @cache
 def _said(source: str, target: str, *options: str) -> tuple[str, str]:
-    """Return the text of a module and nvcc's errors; one of them is empty."""
+    """Return the PTX that nvcc generates and nvcc's errors; one of the two is empty."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "module.ptx"
         command = ["nvcc", *OPTIONS, *options, f"-arch={target}", str(SOURCES / source), "-o", str(output)]

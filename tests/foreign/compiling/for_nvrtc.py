@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 NVIDIA = next(Path(os.environ["FOREIGN_ENVIRONMENT"]).glob("lib/python3*/site-packages/nvidia"))
 OPTIONS = ("-std=c++17", "--device-int128", "-w")
-# NVRTC has no host C++ library. libcu++ has the names that the sources and their headers use.
+# NVRTC has no host C++ library; libcu++ replaces the standard headers that the sources include.
 PRELUDE = """
 #include <cuda/std/cstdint>
 #include <cuda/std/type_traits>
@@ -34,7 +34,7 @@ def compiled(case: Case, target: str) -> Compiled:
 
 @cache
 def _said(source: str, target: str, *options: str) -> tuple[str, str]:
-    """Return the text of a module and NVRTC's errors; one of them is empty."""
+    """Return the PTX that NVRTC generates and NVRTC's errors; one of the two is empty."""
     library = ctypes.CDLL(str(min(NVIDIA.glob("cuda_nvrtc/lib/libnvrtc.so.*"), key=lambda path: len(path.name))))
     program, path = ctypes.c_void_p(), for_nvcc.SOURCES / source
     names, texts = _words(*HEADERS), _words(*HEADERS.values())

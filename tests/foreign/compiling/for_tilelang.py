@@ -16,7 +16,7 @@ from tvm.target import Target
 if TYPE_CHECKING:
     from cases import Array, Case
 
-SWIZZLES = ("none", "32B", "64B", "128B")  # in the order of CUtensorMapSwizzle
+SWIZZLES = ("none", "32B", "64B", "128B")  # in the order of the enum CUtensorMapSwizzle
 HEADERS = Path(tilelang.__file__).parent
 OPTIONS = ("-ptx", "-std=c++20", "-w", "-DENABLE_BF16", f"-I{HEADERS / 'src'}",
            f"-I{HEADERS / '3rdparty' / 'cutlass' / 'include'}")  # fmt: skip
@@ -41,7 +41,7 @@ def compiled(case: Case, target: str) -> Compiled:
 
 
 def _names(source: str, entry: str) -> list[str]:
-    """Return the names of the kernel's parameters in the generated C++."""
+    """Return the parameter names of the kernel in the generated CUDA C++."""
     found = re.search(rf"__global__ void (?:__launch_bounds__\([^)]*\) )?{entry}\(([^)]*)\) {{", source)
     assert found is not None
     return [declared.split()[-1].lstrip("*") for declared in found[1].split(",")]

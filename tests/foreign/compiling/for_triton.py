@@ -24,12 +24,12 @@ VERSIONED = {"ptx_version": 90} if RELEASE >= (3, 9) else {}
 
 
 def without_assembly(*_: Any) -> bytes:
-    """Return empty machine code, because only PTX is needed."""
+    """Return empty machine code in place of ptxas: only PTX is needed."""
     return b""
 
 
 def compiled(case: Case, target: str) -> Compiled:
-    """Compile as the language's own launcher would for these arguments."""
+    """Compile a kernel as Triton's or Gluon's own launcher would for these arguments."""
     CUDABackend.make_cubin = without_assembly
     with tempfile.TemporaryDirectory() as cache:
         os.environ["TRITON_CACHE_DIR"] = cache

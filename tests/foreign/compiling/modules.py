@@ -23,7 +23,7 @@ OF_MAPS = {
 
 @dataclass(eq=False)
 class Parameters:
-    """Serialized parameters of an entry, in order."""
+    """Parameters of an entry, in order, as rows of `launch.json`."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     arrays: dict[str, Any] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class Parameters:
 
     @classmethod
     def behind(cls, first: Compiled | None) -> Parameters:
-        """Return empty parameters that share the arrays of an earlier launch."""
+        """Return an empty parameter list that shares the arrays of the preceding launch `first`."""
         return cls(arrays=first.parameters.arrays, names=first.parameters.names) if first else cls()
 
     def array(self, array: Array, **more: Any) -> None:
@@ -65,7 +65,7 @@ class Parameters:
         self.rows.append({"members": members.rows})
 
     def number(self, value: float, kind: str) -> None:
-        """Add a number; `kind` is NumPy's name of its type."""
+        """Add a number as a parameter; `kind` is NumPy's name of its type."""
         self.rows.append({"number": value, "kind": kind})
 
     def add(self, argument: Any) -> None:

@@ -23,7 +23,7 @@ class SimulatorDriver:
 
     def __init__(self, capability: int = 90) -> None:
         self.capability, self.schedule, self.findings = capability, dict[str, Any](), list[Finding]()
-        self.utils = SimpleNamespace(  # the machine code is PTX, which Triton passes to the launcher
+        self.utils = SimpleNamespace(  # Triton passes its machine code, here PTX, to the launcher
             load_binary=lambda _name, ptx, _shared, _device: (None, ptx.decode(), 32, 0, 1024),
             get_device_properties=lambda _device: H100,
             unload_module=lambda _module: None,
@@ -37,7 +37,7 @@ class SimulatorDriver:
         self.get_active_torch_device = lambda: torch.device("cpu")
         self.get_device_interface = lambda: torch.cpu
         self.map_python_to_cpp_type = str
-        self.get_benchmarker = lambda: lambda *_, **__: [0.0, 0.0, 0.0]  # unused: one configuration remains, see below
+        self.get_benchmarker = lambda: lambda *_, **__: [0.0, 0.0, 0.0]  # unused: autotuning keeps one configuration
         CUDABackend.make_cubin = lambda _self, ptx, *_: ptx.encode()
         Autotuner.prune_configs = lambda tuner, _arguments: [min(tuner.configs, key=_size)]
         triton.runtime.driver.set_active(self)

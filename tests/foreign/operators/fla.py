@@ -18,10 +18,10 @@ from torch.nn import functional
 
 from .rows import Operator
 
-# Batch, steps, heads, width of keys, width of values. A chunk has 64 steps; the last size is odd and below a chunk.
+# Sizes: batch, steps, heads, key width, value width. A chunk has 64 steps; the last size is odd and below a chunk.
 CHUNKS = ((1, 80, 1, 32, 32), (1, 64, 2, 16, 48), (1, 17, 1, 15, 15))
 STEPS = ((1, 8, 2, 32, 32), (1, 9, 1, 48, 20), (1, 5, 1, 7, 7))
-TF32 = 2e-2  # MMAs of chunks are in TF32
+TF32 = 2e-2  # tolerance: MMAs of chunks are in TF32
 
 
 def normal(*shape):
@@ -55,7 +55,7 @@ def halved(made):
 
 
 def recurrence(q, k, v, decay=None, beta=None, bonus=None, *, delta=False):
-    """Return the outputs of a linear recurrence, step by step; its state is keys x values, `decay` is a logarithm."""
+    """Return a linear recurrence's outputs, step by step; its state is keys x values, `decay` a logarithm."""
     batch, steps, heads, keys = q.shape
     state, outputs = torch.zeros(batch, heads, keys, v.shape[-1], dtype=q.dtype), []
     for t in range(steps):
@@ -111,7 +111,7 @@ def first(function, **more):
 
 
 def each(name, chunk, recurrent, made, reference, **more):
-    """Return the rows of the two forms of an operator."""
+    """Return the table rows of an operator's chunked and recurrent forms."""
     return (
         Operator(f"chunk-{name}", made, first(chunk, **more), reference, CHUNKS, TF32),
         Operator(f"fused-recurrent-{name}", made, first(recurrent, **more), reference, STEPS),

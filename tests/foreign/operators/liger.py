@@ -26,7 +26,7 @@ from torch.nn import functional
 
 from .rows import Operator
 
-ROWS = ((4, 256), (3, 1000), (2, 7))  # rows and columns: a power of two, more than the threads of a CTA, odd and fewer
+ROWS = ((4, 256), (3, 1000), (2, 7))  # rows and columns: a power of two, more than a CTA's threads, odd
 EPSILON = 1e-6
 
 

@@ -1,4 +1,4 @@
-"""Rows of the tables of operators."""
+"""`Row`, an operator in a library's table of operators."""
 
 from __future__ import annotations
 

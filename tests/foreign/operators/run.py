@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def judged(driver: SimulatorDriver, operator: Operator, size: tuple[int, ...]) -> Outcome:
-    """Run an operator at one size under every schedule."""
+    """Run an operator at one size under every schedule; return its outcome."""
     import torch
 
     torch.manual_seed(18)
@@ -51,17 +51,17 @@ def _faults(
 
 
 def tensors(results: Results) -> list[Tensor]:
-    """Return results as a list."""
+    """Return an operator's results as a list of tensors."""
     return list(results) if isinstance(results, tuple) else [results]
 
 
 def exact(tensor: Tensor) -> Tensor:
-    """Return floats in double precision."""
+    """Return floating-point tensors in double precision, others unchanged."""
     return tensor.double() if tensor.is_floating_point() else tensor.clone()
 
 
 def distance(have: Tensor, want: Tensor) -> float:
-    """Return the greatest difference, relative to the greatest expected magnitude; infinity if any is not finite."""
+    """Return the largest error relative to the largest expected magnitude; infinity if an element is not finite."""
     away = float((have.double() - want).abs().max() / want.abs().max().clamp_min(1e-30))
     return math.inf if math.isnan(away) else away
 

@@ -17,7 +17,7 @@ from .printing import ptx
 from .running import Failure, fails_alike, failure, schedules
 from .shrinking import shrunk
 
-SHRUNK = 5  # failures of a long run that are shrunk
+SHRUNK = 5  # number of failures of a long run that are shrunk
 
 
 def parser() -> argparse.ArgumentParser:
@@ -31,7 +31,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def tried(seed: int, *, count: int, undefined: bool) -> Failure | None:
-    """Return the failure of a seed's program, or None."""
+    """Return the failure of a seed's program under the schedules, or None."""
     made = (with_undefined_read if undefined else program)(seed)
     return failure(made, schedules(seed, count))
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Statements = list["Statement"]
 
 SIZES: Final = (1, 7, 32, 32, 33, 33, 36, 36, 40, 40, 48, 48, 63, 64, 64, 96, 100, 200)
-# Words of global memory: one for each of these reductions, flags, the words that flags publish, and a word per thread.
+# Global memory: a word for each of these reductions, flags, words that flags publish, and a word per thread.
 UPDATES: Final = ("add", "min", "max", "and", "or", "xor", "add", "add")
 TICKET, LEADERS = 6, 7
 FLAGS, DATA, WORDS = 8, 12, 16
@@ -33,18 +33,18 @@ class Region:
     mask: Operand | None
     exact: bool
     depth: int = 0
-    whole: bool = True  # all threads of the warps, except exited ones
+    whole: bool = True  # all threads of `warps` execute, except exited ones
     all_warps: bool = True
     loops: int = 0
-    leaving: bool = False  # the body of a loop that single lanes may leave
-    continued: bool = False  # `mask` is no longer the loop's: some lanes continue with the next iteration
+    leaving: bool = False  # in a loop that single lanes may leave
+    continued: bool = False  # some lanes have continued: `mask` is not the loop's
     exits: bool = True  # the threads may exit
     in_function: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """Last item of a statement list: the region of the statements after the list."""
+    """Marker at the end of a statement list: the region of the statements after the list."""
 
     region: Region
 
@@ -54,7 +54,7 @@ def exits(body: Statements) -> bool:
 
 
 class Choices:
-    """State of a generated program, and random choices for it."""
+    """State of the generation of a program, and its random choices."""
 
     def __init__(self, chance: Random) -> None:
         self.chance = chance
@@ -62,9 +62,9 @@ class Choices:
         self.threads = chance.choice(SIZES)
         self.ctas = chance.choice((1, 1, 1, 2, 3)) if self.threads <= 64 else 1
         self.exited = False  # threads of a CTA may have exited
-        self.left = chance.randint(1, 6)  # groups of statements to generate
+        self.left = chance.randint(1, 6)  # number of groups of statements still to generate
         self.flags = 0
-        self.last = False  # whether a thread finds out that it is the last one to arrive
+        self.last = False  # the program has a counter by which the last thread finds itself
         self.barriers = list(range(16))
         chance.shuffle(self.barriers)
         self.mbarrier = chance.random() < 0.5

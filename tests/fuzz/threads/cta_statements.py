@@ -34,10 +34,10 @@ REDUCING: Final = ("bar.red", "barrier.red", "barrier.red.aligned")
 
 
 class CtaStatements(WarpStatements):
-    """Statements of whole warps or of the whole CTA."""
+    """Generator of statements of whole warps or of the whole CTA."""
 
     def count(self) -> int | None:
-        """Return the thread count of a CTA barrier, None for all threads."""
+        """Return a thread count for a CTA barrier; None for all threads of the CTA."""
         if not self.exited and self.coin():
             return None
         return WARP * -(-self.threads // WARP)
@@ -46,7 +46,7 @@ class CtaStatements(WarpStatements):
         return Sync(self.chance.choice(FORMS), self.barriers[0] if self.coin() else self.barriers[1], self.count())
 
     def exchange(self, region: Region) -> Statements:
-        """Exchange words between any threads of the CTA, with barriers before and after the loads."""
+        """Return an exchange of words between any threads of the CTA, with barriers before and after the loads."""
         base, at, d = 2 * self.threads, self.name("c"), self.variable()
         where: Statements = self.chance.choice(
             (
@@ -85,7 +85,7 @@ class CtaStatements(WarpStatements):
         return [*made, If(c, then, other), self.sync()]
 
     def phase(self, region: Region) -> Statements:
-        """Exchange words through a phase of an mbarrier; diverged lanes may arrive by two instructions."""
+        """Return an exchange of words through an mbarrier phase; diverged lanes may arrive by two instructions."""
         base, at = 2 * self.threads, self.name("c")
         arrive: Statements = [Signal(0)]
         if self.coin():
@@ -109,7 +109,7 @@ class CtaStatements(WarpStatements):
         return self.noted(region, found)
 
     def exchange_among_warps(self, region: Region) -> Statements:
-        """Exchange words among the warps of one side of a branch."""
+        """Return an exchange of words among the warps of one side of a branch."""
         base, at, low = 2 * self.threads, self.name("c"), WARP * region.warps[0]
         size = min(self.threads, WARP * (region.warps[-1] + 1)) - low
         name, count = self.barriers[4 + region.warps[0]], WARP * len(region.warps)
@@ -120,7 +120,7 @@ class CtaStatements(WarpStatements):
         return [*where, store, *self.diverged(region), syncs[0], load, syncs[1]]
 
     def producers(self, region: Region) -> Statements:
-        """Return a barrier at which some warps arrive; the other warps wait and load the words of the arriving ones."""
+        """Return a barrier at which some warps arrive; the other warps wait and load words of the arriving warps."""
         split = self.chance.randrange(1, len(region.warps))
         base, c, at = 2 * self.threads, self.name("c"), self.name("c")
         name, count = self.barriers[12], WARP * len(region.warps)
@@ -153,7 +153,7 @@ class CtaStatements(WarpStatements):
         return self.noted(region, found)
 
     def last_arrival(self, _: Region) -> Statements:
-        """Each thread stores a word and increments a counter; the last thread loads two of the words."""
+        """Return statements: each thread stores a word and counts itself; the last thread loads two of the words."""
         self.last, size = True, self.ctas * self.threads
         base, at = WORDS + 2 * size, self.chance.choices(range(size), k=2)
         arrived, last, one, other = self.name("u"), self.name("c"), self.name("u"), self.name("u")
@@ -167,7 +167,7 @@ class CtaStatements(WarpStatements):
         ]
 
     def message(self, _: Region) -> Statements:
-        """A thread of one CTA stores a word and publishes it by a flag; other CTAs poll the flag and load the word."""
+        """Return statements: a thread of one CTA publishes a word by a flag; other CTAs poll it and load the word."""
         flag, value, here = self.flags, self.chance.randrange(1, 99), self.chance.randrange(self.ctas)
         self.flags += 1
         c, one, first = self.name("c"), self.name("c"), self.name("c")

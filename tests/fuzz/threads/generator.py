@@ -45,12 +45,12 @@ if TYPE_CHECKING:
 
 
 def program(seed: int) -> Program:
-    """Return the program of a seed."""
+    """Return the program that a seed generates."""
     return _Generator(Random(seed)).program()
 
 
 def with_undefined_read(seed: int) -> Program:
-    """Return the program of a seed in which a shuffle writes an undefined value, which is stored."""
+    """Return a seed's program with an added shuffle that writes an undefined value, which the program stores."""
     for attempt in count():
         made = _Generator(Random(f"undefined {seed} {attempt}"), undefined=True).program()
         if not outcome(made).defined:
@@ -82,7 +82,7 @@ class _Generator(CtaStatements):
         )
 
     def prologue(self, body: Statements) -> Statements:
-        """Return the initialization of the memory and mbarriers that a body uses; a barrier must follow."""
+        """Return the initialization of a body's shared memory and mbarriers; a CTA barrier must follow."""
         each = statements(tuple(body))
         used = {(one.space, one.base) for one in each if isinstance(one, Load | Store | Atomic)}
         first: Statements = [
@@ -102,7 +102,7 @@ class _Generator(CtaStatements):
         return [*start, Let(yes, "eq", "tid", 0), If(yes, tuple(first), (), guarded=self.coin())] if first else start
 
     def epilogue(self) -> Statements:
-        """Return a barrier and loads of reduction results in shared memory."""
+        """Return a CTA barrier, followed by loads of the reduction results in shared memory."""
         if self.exited or self.chance.random() < 0.3:  # accesses of exited threads are not ordered before the loads
             return []
         ops = [self.sync()]
@@ -127,7 +127,7 @@ class _Generator(CtaStatements):
     # --- bodies -----------------------------------------------------------------------------------
 
     def body(self, region: Region) -> Statements:
-        """Return statements for the threads of a region."""
+        """Return random statements that the threads of a region execute."""
         found: Statements = []
         while self.left > 0:
             self.left -= 1
@@ -138,7 +138,7 @@ class _Generator(CtaStatements):
         return found
 
     def after(self, region: Region, found: Statements) -> Region:
-        """Return the region after the statements `found`; remove the `Now` at their end, if any."""
+        """Return the region after the statements `found`; remove a `Now` at the end of `found`."""
         if found and isinstance(found[-1], Now):
             now = found.pop()
             assert isinstance(now, Now)
@@ -174,7 +174,7 @@ class _Generator(CtaStatements):
     # --- functions --------------------------------------------------------------------------------
 
     def function(self, name: str) -> Function:
-        """Return a function for one thread, or for all lanes of the caller's membermask."""
+        """Return a `.func` for one thread, or for all lanes of the caller's membermask."""
         together = self.coin()
         region = Region((), PARAMETERS[2] if together else None, exact=True, depth=1, whole=False, in_function=True)
         kept, self.left = self.left, self.chance.randint(1, 3)

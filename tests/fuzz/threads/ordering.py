@@ -23,7 +23,7 @@ def refuse(wrong: object, why: str, *values: object) -> None:
 
 @dataclass(slots=True)
 class Word:
-    """A word of memory and its last accesses, as epochs by thread; a conflicting access must happen after them."""
+    """A word of memory and its last accesses, as epochs by thread; conflicting accesses must happen after those."""
 
     value: int | None
     writes: dict[int, int] = field(default_factory=dict)
@@ -31,18 +31,18 @@ class Word:
     updates: dict[int, int] = field(default_factory=dict)
 
     def load(self, thread: int, clock: Clock) -> int | None:
-        """Return the value; a later write must happen after this read."""
+        """Return the word's value; record the read, which later writes must happen after."""
         _check(clock, self.writes, self.updates)
         self.reads[thread] = int(clock[thread])
         return self.value
 
     def store(self, thread: int, clock: Clock, value: int | None) -> None:
-        """Overwrite the value."""
+        """Overwrite the word's value; record the write."""
         _check(clock, self.writes, self.updates, self.reads)
         self.value, self.writes, self.reads, self.updates = value, {thread: int(clock[thread])}, {}, {}
 
     def update(self, thread: int, clock: Clock, value: int | None) -> int | None:
-        """Replace the value by an atomic operation and return the old one; atomics do not race with each other."""
+        """Replace the word's value atomically and return the old value; atomics do not race with each other."""
         _check(clock, self.writes, self.reads)
         refuse(value is None, "an atomic operation on an undefined value")
         self.updates[thread] = int(clock[thread])

@@ -13,7 +13,7 @@ BRANCHING: Final = (ast.If, ast.Loop, ast.Flow, ast.Await, ast.Poll)
 
 
 def ptx(program: ast.Program) -> str:
-    """Return the module of a program with the entry `k(inputs, outputs, memory)`."""
+    """Return a program as a PTX module with the entry `k(inputs, outputs, memory)`."""
     functions = [_Printer().function(each) for each in program.functions]
     return "\n".join([HEAD, *functions, _Printer().entry(program), ""])
 
@@ -31,7 +31,7 @@ class _Printer:
     predicates: int = 0
     temporaries: int = 0
     labels: int = 0
-    loops: list[tuple[str, str]] = field(default_factory=list)  # labels of the next iteration and of the end
+    loops: list[tuple[str, str]] = field(default_factory=list)  # per loop: labels of `continue` and `break`
 
     def entry(self, program: ast.Program) -> str:
         shared = [f".shared .align 8 .b32 sh[{program.shared}];"] if program.shared else []
@@ -146,7 +146,7 @@ class _Printer:
     def branch(self, each: ast.If) -> None:
         holds = self.truth(each.condition)
         inner = (*each.then, *each.other)
-        # Each predicate register is written once, so a body cannot change its own guard.
+        # Each guard gets a new predicate register, so a body cannot change its own guard.
         if each.guarded and not any(isinstance(one, BRANCHING) for one in inner):
             self.body(each.then, f"@{holds} ")
             self.body(each.other, f"@!{holds} ")
@@ -230,7 +230,7 @@ class _Printer:
                 self.emit(f"{guard}redux.sync.{_typed(each.op)} {_text(each.d)}, {_text(each.a)}, {_text(each.mask)};")
             case ast.Elect():
                 trivia = self.predicate()
-                # The predicate would be undefined in lanes whose guard is false.
+                # Initialize the result predicate: elect.sync leaves it undefined in lanes whose guard is false.
                 self.emit(f"setp.ne.u32 {trivia}, 0, 0;") if guard else None
                 self.emit(f"{guard}elect.sync _|{trivia}, {_text(each.mask)};")
                 self.emit(f"@{trivia} red.global.add.u32 [%mem+{4 * each.base}], 1;")

@@ -18,7 +18,7 @@ Operand: TypeAlias = "str | int"
 
 VARIABLES: Final = tuple(f"v{number}" for number in range(6))
 SPECIALS: Final = ("tid", "lane", "warp", "cta", "gid")
-PARAMETERS: Final = ("a0", "a1", "a2")  # of a function; the last one is the membermask of the calling lanes
+PARAMETERS: Final = ("a0", "a1", "a2")  # parameters of a function; a2 is the membermask of the calling lanes
 WARP: Final = 32
 LOCAL: Final = 4  # words of local memory of each thread
 FULL: Final = 0xFFFFFFFF
@@ -33,7 +33,7 @@ UNARY: Final = {"clz": "clz.b32", "brev": "brev.b32", "popc": "popc.b32", "mov":
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """Base class of statements."""
+    """Base class of all statements of a program."""
 
 
 Body: TypeAlias = "tuple[Statement, ...]"
@@ -104,22 +104,22 @@ class Jump(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Break(Jump):
-    """Leave the innermost loop."""
+    """Jump that leaves the innermost loop (`break`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Continue(Jump):
-    """Continue with the next iteration."""
+    """Jump to the next iteration of the innermost loop (`continue`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Return(Jump):
-    """Return from a function."""
+    """Jump that returns from a function."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exit(Jump):
-    """Exit the thread; if `stores`, the thread stores its results first."""
+    """Exit of the thread; if `stores`, the thread stores its results first."""
 
     stores: bool
 
@@ -350,7 +350,7 @@ def statements(body: Body) -> Iterator[Statement]:
 
 
 def bodies(statement: Statement) -> tuple[Body, ...]:
-    """Return the bodies of a statement."""
+    """Return the nested bodies of a statement."""
     match statement:
         case If():
             return statement.then, statement.other
@@ -362,7 +362,7 @@ def bodies(statement: Statement) -> tuple[Body, ...]:
 
 
 def with_bodies(statement: Statement, inner: tuple[Body, ...]) -> Statement:
-    """Return the statement with other bodies."""
+    """Return the statement with `bodies` in place of its nested bodies."""
     match statement:
         case If():
             return replace(statement, then=inner[0], other=inner[1])
@@ -374,7 +374,7 @@ def with_bodies(statement: Statement, inner: tuple[Body, ...]) -> Statement:
 
 
 def registers(statement: Statement) -> Iterator[str]:
-    """Yield the names of the registers of a statement, without those of its bodies."""
+    """Yield the names of the registers of a statement, without the registers of its nested bodies."""
     skipped = {"op", "mode", "form", "space", "function"}
     assert is_dataclass(statement)
     for field in fields(statement):

@@ -40,7 +40,7 @@ OPERATIONS: Final[dict[str, Callable[[int, int], int]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Results of a grid: of each thread, and the words of global memory."""
+    """Results of a grid: the words that each thread stores, and the words of global memory."""
 
     results: tuple[tuple[Value, ...], ...]
     memory: tuple[Value, ...]
@@ -58,12 +58,12 @@ def outcome(program: ast.Program, *, backwards: bool = False) -> Outcome:
 
 @dataclass(slots=True)
 class _Wait:
-    """Wait of a thread: for threads at the same statement with the same key, for a phase, or for a flag."""
+    """Wait of a thread: for threads at the same statement with the same key, for an mbarrier phase, or for a flag."""
 
     statement: Any
     key: Any
     value: Value = 0
-    source: int = 0  # source lane of a shuffle
+    source: int = 0  # source lane of the shuffle
 
 
 @dataclass(eq=False, slots=True)
@@ -87,7 +87,7 @@ class _Thread:
 
 @dataclass(slots=True)
 class _Barrier:
-    """Arrivals in the current phase: waiting threads by warp, released clocks; and the waits of the last phase."""
+    """A CTA barrier's current phase: waiting threads by warp, released clocks; and the waits of the last phase."""
 
     waits: dict[int, list[_Thread]] = field(default_factory=dict)
     clocks: list[Clock] = field(default_factory=list)
@@ -155,7 +155,7 @@ class _Grid:
         return ""
 
     def body(self, thread: _Thread, names: Names, body: ast.Body) -> Steps:
-        """Execute statements; return "" at their end, or the reason for leaving them early."""
+        """Execute a thread's statements; return "" at their end, or the reason for leaving the list early."""
         for each in body:
             self.left -= 1
             refuse(self.left < 0, "an endless loop")
@@ -220,7 +220,7 @@ class _Grid:
         return why if why in ("end", "exit") else ""
 
     def wait(self, thread: _Thread, names: Names, each: Any) -> Generator[_Wait, Value, None]:
-        """Wait for other threads, then write the result."""
+        """Wait for the other threads of a warp or CTA operation, then write the operation's result."""
         match each:
             case ast.Sync() | ast.Arrive() | ast.SyncReduce():
                 key = _sure(names, each.name)
@@ -246,7 +246,7 @@ class _Grid:
     # --- synchronization --------------------------------------------------------------------------
 
     def advance(self, thread: _Thread, wait: _Wait) -> bool:
-        """Resume a waiting thread, and the threads that wait with it, if their wait is over."""
+        """Resume a waiting thread, and the threads that wait with it, if the condition of the wait holds."""
         match wait.statement:
             case ast.Sync() | ast.Arrive() | ast.SyncReduce():
                 return self.arrive(thread, wait)
@@ -272,7 +272,7 @@ class _Grid:
             np.maximum(each.clock, clock, out=each.clock)
 
     def arrive(self, thread: _Thread, wait: _Wait) -> bool:
-        """Count a warp as arrived after all its live threads; the last warp completes the phase."""
+        """Count a warp as arrived at a CTA barrier after all its live threads; the last warp completes the phase."""
         barrier = self.barriers.setdefault((thread.cta, wait.key), _Barrier())
         lanes, here, number = [each for each in thread.warp if each.alive], wait.statement, thread.warp[0].number
         if barrier.waits.get(number) or thread is not lanes[0]:
@@ -297,7 +297,7 @@ class _Grid:
         return True
 
     def complete(self, key: tuple[int, int], barrier: _Barrier) -> None:
-        """Complete the phase and resume its waiting threads, if all warps have arrived."""
+        """Complete a CTA barrier's phase and resume its waiting threads, if all warps have arrived."""
         count = barrier.agreed[1]
         if len(barrier.waits) < -(-self.program.threads // WARP if count is None else -count // WARP):
             return
@@ -355,7 +355,7 @@ class _Grid:
             word.store(number, clock, _value(names, each.a))
         else:
             names[each.d or ""] = word.update(number, clock, _operated(each.op, word.value, _value(names, each.a)))
-            if each.acq_rel:  # atomics on a word synchronize with all earlier ones
+            if each.acq_rel:  # acquire: synchronize with all earlier .acq_rel atomics on the word
                 np.maximum(clock, self.released.get(at, clock), out=clock)
                 self.released[at] = thread.release()
 

@@ -33,7 +33,7 @@ def schedules(number: int, count: int) -> tuple[Schedule, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A schedule and the difference of its run from the reference."""
+    """A failing schedule, and the difference of the program's run from the reference."""
 
     schedule: Schedule
     kind: str
@@ -55,7 +55,7 @@ def failure(program: Program, those: Sequence[Schedule], expected: Outcome | Non
 
 
 def fails_alike(program: Program, found: Failure) -> bool:
-    """Return whether a program fails alike under the same schedule; only a missed finding needs undefined results."""
+    """Return whether a program fails likewise under the schedule; only a missed finding needs undefined results."""
     try:
         expected = outcome(program)
     except UndefinedError:

@@ -64,7 +64,7 @@ def _resized(program: ast.Program, threads: int) -> ast.Program:
 
 
 def _shorter(body: ast.Body) -> Iterator[ast.Body]:
-    """Yield smaller bodies, those without long runs of statements first."""
+    """Yield smaller versions of a body; versions without long runs of statements come first."""
     size = len(body)
     while size:
         for start in range(0, len(body), size):
@@ -76,7 +76,7 @@ def _shorter(body: ast.Body) -> Iterator[ast.Body]:
 
 
 def _simpler(each: ast.Statement) -> Iterator[ast.Body]:
-    """Yield simpler replacements of a statement."""
+    """Yield simpler statement lists that may replace a statement."""
     inner = ast.bodies(each)
     yield from (one for one in inner if one and not (isinstance(each, ast.Loop) and _leaves(one)))
     for at, one in enumerate(inner):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .choices import Region, Statements
     from .programs import Body
 
-# `rem` by zero is undefined; `mov` is not a computation.
+# Operations to choose from: without `rem`, undefined for zero, and `mov`, which computes nothing.
 ARITHMETIC: Final = tuple(op for op in (*BINARY, *COMPARISONS) if op != "rem")
 OF_ONE: Final = tuple(op for op in UNARY if op != "mov")
 
@@ -31,7 +31,7 @@ class ThreadStatements(Choices):
         return found
 
     def private(self, region: Region, *, loops: int = 0) -> Body:
-        """Return statements that do not synchronize with other threads."""
+        """Return random statements that do not synchronize with other threads."""
         found: Statements = []
         for _ in range(self.chance.randint(1, 2)):
             makers = [self.arithmetic, self.arithmetic, self.update, self.own_memory]

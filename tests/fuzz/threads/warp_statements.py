@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from .choices import Statements
     from .programs import Operand, Statement
 
-UNDEFINED: Final = "planted"  # name of the register that has an undefined value, in the program of every seed
+UNDEFINED: Final = "planted"  # register that gets the undefined value of the added shuffle
 
 
 class WarpStatements(ThreadStatements, ABC):
-    """Statements of lanes, whose membermask is in a register."""
+    """Generator of statements of diverged lanes, whose membermask is in a register."""
 
     def __init__(self, chance: Random, *, undefined: bool) -> None:
         super().__init__(chance)
@@ -46,7 +46,7 @@ class WarpStatements(ThreadStatements, ABC):
 
     @abstractmethod
     def body(self, region: Region) -> Statements:
-        """Return statements for the threads of a region."""
+        """Return random statements that the lanes of a region execute."""
 
     # --- collectives ------------------------------------------------------------------------------
 
@@ -69,7 +69,7 @@ class WarpStatements(ThreadStatements, ABC):
         return m, [*found, *([Let(m, "and", m, region.mask)] if region.mask != FULL else [])]
 
     def collective(self, region: Region) -> Statements:
-        """Return a warp instruction for a group of lanes."""
+        """Return a random warp-level instruction for a group of lanes."""
         mask, found = self.some_lanes(region)
         d = self.target(region)
         kinds = ["vote", "match", "redux", "sync", "shuffle", "shuffle"] + ["elect"] * (
@@ -125,7 +125,7 @@ class WarpStatements(ThreadStatements, ABC):
         return [*found, shuffle, Store("global", WORDS + self.ctas * self.threads, "gid", UNDEFINED)]
 
     def source(self, mode: str, name: str, b: Operand, segment: int) -> Statements:
-        """Return statements that compute the source lane of a shuffle, if it is in range."""
+        """Return statements that compute a shuffle's source lane, which may be out of range."""
         op = {"up": "sub", "down": "add", "bfly": "xor"}.get(mode)
         if op:
             return [Let(name, op, "lane", b)]
@@ -133,7 +133,7 @@ class WarpStatements(ThreadStatements, ABC):
         return [Let(name, "and", "lane", segment), Let(name, "or", name, b & ~segment & 31)]
 
     def exchange_in_warp(self, region: Region) -> Statements:
-        """Exchange words through shared memory between lanes, with `bar.warp.sync` before and after the loads."""
+        """Return a word exchange of lanes through shared memory, with `bar.warp.sync` before and after the loads."""
         if region.in_function:
             return self.collective(region)
         mask, found = self.some_lanes(region)
@@ -157,7 +157,7 @@ class WarpStatements(ThreadStatements, ABC):
     # --- divergence -------------------------------------------------------------------------------
 
     def branch(self, region: Region) -> Statements:
-        """Return a branch of some lanes; each side has the membermask of its lanes in a register."""
+        """Return a branch that some lanes take; each side has the membermask of its lanes in a register."""
         assert region.mask is not None
         deeper = replace(region, depth=region.depth + 1, whole=False, all_warps=False, leaving=False)
         yes, no = self.name("m"), self.name("m")
@@ -177,7 +177,7 @@ class WarpStatements(ThreadStatements, ABC):
         return self.noted(region, found)
 
     def noted(self, region: Region, found: Statements) -> Statements:
-        """Return the statements; if any of them exits, mark the region's membermask as no longer exact after them."""
+        """Return `found`; if a statement in it exits, append a region whose membermask is not exact."""
         return [*found, Now(replace(region, exact=False))] if exits(found) else found
 
     def loop(self, region: Region) -> Statements:

@@ -1,4 +1,4 @@
-"""Differences of more than one chapter."""
+"""Reviewed differences that concern several chapters of the instruction table."""
 
 from __future__ import annotations
 

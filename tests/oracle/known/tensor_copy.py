@@ -18,7 +18,7 @@ STRICTER: dict[str, str] = {
     ),
 }
 
-# Both differences concern the contents of the brackets; the table checks only operand kinds.
+# These differences concern the contents of address brackets; the table checks only operand kinds.
 LAXER: dict[str, str] = {
     r"\.override::global_dim(_stride)?\S* .*\{[^{}]*\b[1-9]\d*\}\]": (
         "with an override of sizes, constant coordinates must be 0, which only ptxas checks"

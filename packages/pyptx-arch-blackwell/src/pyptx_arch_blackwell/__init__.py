@@ -1,3 +1,3 @@
-"""Blackwell plugin of pyptx: rows of the instruction table."""
+"""Blackwell plugin of pyptx: instruction table, `ptx` functions, simulator semantics and transpiler rules."""
 
 __tracebackhide__ = True

@@ -1,4 +1,4 @@
-"""Values packed into bit fields: a table of fields, used to encode, decode and print words."""
+"""Bit fields of descriptors: tables of `BitField`, used to encode, decode and print descriptors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class DescriptorError(PyptxError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """Bits `low` to `low + size - 1` of a word, with the value `name`.
+    """Bits `low` to `low + size - 1` of a descriptor, which encode its attribute `name`.
 
     `codes` maps the valid values to their numbers. Without codes the field stores `(value - least) / unit`. `part` is
     the index of the element if the value is a tuple.
@@ -35,7 +35,7 @@ class Field:
 
     @property
     def bits(self) -> str:
-        """The bit range, in the manual's notation."""
+        """Bit range of the field, in the manual's notation."""
         return f"bit {self.low}" if self.size == 1 else f"bits {self.low}-{self.low + self.size - 1}"
 
     @property
@@ -45,7 +45,7 @@ class Field:
 
     @property
     def known(self) -> str:
-        """Valid values of the field, as text."""
+        """Valid values of the field, for messages."""
         if self.codes:
             return f"{'one of ' * (len(self.codes) > 1)}{', '.join(map(repr, self.codes))}"
         last = ((1 << self.size) - 1) * self.unit + self.least
@@ -68,7 +68,7 @@ class Field:
         return None if rest or not 0 <= units < 1 << self.size else units
 
     def value(self, word: int) -> object:
-        """Return the value of the field in `word`; raise DescriptorError for a number that encodes no value."""
+        """Return the field's decoded value in the descriptor `word`; raise DescriptorError for an undefined code."""
         number = word >> self.low & (1 << self.size) - 1
         if not self.codes:
             return number * self.unit + self.least
@@ -82,7 +82,7 @@ class Field:
 
 
 def encode(fields: Sequence[Field], holder: object) -> int:
-    """Return the word whose fields encode the attributes of `holder`."""
+    """Return the bits of a descriptor whose fields encode the attributes of `holder`."""
     word = 0
     for each in fields:
         held = getattr(holder, each.name)
@@ -91,7 +91,7 @@ def encode(fields: Sequence[Field], holder: object) -> int:
 
 
 def decode(fields: Sequence[Field], word: int, width: int) -> dict[str, Any]:
-    """Return the values of all fields in a word of `width` bits; raise DescriptorError for an invalid field."""
+    """Return the decoded fields of a descriptor of `width` bits; raise DescriptorError for an invalid field."""
     covered = sum((1 << each.size) - 1 << each.low for each in fields)
     beyond = word & ~covered
     if beyond:
@@ -108,7 +108,7 @@ def decode(fields: Sequence[Field], word: int, width: int) -> dict[str, Any]:
 
 
 def picture(fields: Sequence[Field], word: int) -> str:
-    """Return a word as text: one line per field, with its bits, their value, the name and the decoded value."""
+    """Return a descriptor as text: one line per field, with its bit range, bits, name and decoded value."""
     rows = [
         (each.bits, f"{word >> each.low & (1 << each.size) - 1:#0{each.size + 2}b}", each.label, repr(each.value(word)))
         for each in fields

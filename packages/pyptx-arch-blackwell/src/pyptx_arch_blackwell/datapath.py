@@ -1,8 +1,8 @@
 """Layout of accumulators in tensor memory. Manual: "Data Path Layout Organization".
 
-Depending on its shape, an MMA uses all lanes or some, and may stack parts of the columns across lanes. All layouts of
-the manual, A to G, consist of rectangles: rows by columns of the matrix, lanes by columns of tensor memory. The manual
-has figures only; their content is taken from CuTe's tensor memory fragments (`tmem_frg`).
+Depending on its shape, an MMA uses all lanes or some, and may store column ranges of D in different lane ranges. All
+layouts of the manual, A to G, consist of rectangles: a block of D's rows and columns in a block of lanes and tensor
+memory columns. The manual has figures only; their content is taken from CuTe's tensor memory fragments (`tmem_frg`).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ LANES: Final = 128
 PARTITION: Final = 32
 """Lanes of a lane quarter: a warp can access lanes 32w to 32w + 31, w its index in the warpgroup."""
 
-_HALF = 16  # lanes of a quarter that a matrix uses if it leaves half of the lanes to another matrix
+_HALF = 16  # lanes of each lane quarter for a matrix that uses half of the lanes
 
 
 @dataclass(frozen=True, slots=True)
 class Rectangle:
-    """Part of a matrix, `rows` by `columns` elements from (`row`, `n`) on, contiguous in lanes and columns.
+    """Submatrix of D: `rows` by `columns` elements from (`row`, `n`) on, in consecutive lanes and columns.
 
     It is in the tensor memory of CTA `block` of the pair, from `lane` and `column` on, relative to the address of the
     matrix.
@@ -48,21 +48,21 @@ def accumulator(
     `sparse`: operand A is sparse; `stationary`: the MMA is weight-stationary (`.ws`). Raise ValueError for an
     unsupported M.
     """
-    if stationary and blocks == 1 and m in {32, 64}:  # layouts G and E: parts of the columns stacked across lanes
+    if stationary and blocks == 1 and m in {32, 64}:  # layouts G and E: column ranges of D in successive lane ranges
         parts = LANES // m
         width = n // parts
         return tuple(Rectangle(0, 0, m, part * width, width, part * m) for part in range(parts))
     rows = m // blocks
-    if rows == LANES:  # layouts D and A
+    if rows == LANES:  # layouts D and A of the manual: one lane per row
         return tuple(Rectangle(block, block * rows, rows, 0, n, 0) for block in range(blocks))
     if rows == LANES // 2 and not stationary:
-        if blocks == 1 or sparse:  # layouts F and C: 16 lanes of each quarter
+        if blocks == 1 or sparse:  # layouts F and C: 16 lanes of each lane quarter
             return tuple(
                 Rectangle(block, block * rows + part * _HALF, _HALF, 0, n, part * PARTITION)
                 for block in range(blocks)
                 for part in range(LANES // PARTITION)
             )
-        width = n // 2  # layout B: two halves of the columns stacked across lanes
+        width = n // 2  # layout B: columns N/2 on are in lanes 64-127
         return tuple(
             Rectangle(block, block * rows, rows, part * width, width, part * rows)
             for block in range(blocks)

@@ -121,9 +121,9 @@ def _values(kind: str, name: str) -> tuple[str, ...]:
 
 
 KINDS = tuple(_FORMATS)
-"""The values of `.kind::`, except ti16."""
+"""MMA kinds: modifiers `.kind::` of tcgen05.mma, except ti16."""
 SCALED_KINDS = tuple(kind for kind in KINDS if _values(kind, "scale"))
-"""The kinds with scale factors."""
+"""MMA kinds with scale factors."""
 FACTORS = {kind: _values(kind, "a") for kind in KINDS}
 """Types of operands A and B by kind; A and B may differ."""
 SUMS = {kind: _values(kind, "d") or ("f32",) for kind in KINDS}
@@ -133,7 +133,7 @@ SCALES = {kind: _values(kind, "scale") for kind in SCALED_KINDS}
 
 
 def default_depth(kind: str, *, sparse: bool = False) -> int:
-    """Return K of an MMA of a kind; the only other value is 96, for dense MMAs of 4-bit floats."""
+    """Return the default K of an MMA kind; dense MMAs of 4-bit floats also support K = 96."""
     return _DEPTHS[kind] * (2 if sparse else 1)
 
 
@@ -172,7 +172,7 @@ class InstructionDescriptor:
     depth: int = 0
 
     def __post_init__(self) -> None:
-        """Set defaults, and check each attribute against its field."""
+        """Set default attributes, and check each attribute against its bit field."""
         for name in ("d", "a", "b", "scale"):
             given = getattr(self, name)
             object.__setattr__(self, name, getattr(given, "name", given))
@@ -209,17 +209,17 @@ class InstructionDescriptor:
 
     @property
     def deep(self) -> bool:
-        """Whether K is 96."""
+        """Whether the MMA has K = 96."""
         return self.depth == _DEEP
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """M, N and K."""
+        """Shape of the MMA: M, N and K."""
         return self.m, self.n, self.depth
 
     @property
     def bits(self) -> int:
-        """The 32-bit operand `idesc`."""
+        """The descriptor as the 32-bit operand `idesc` of tcgen05.mma."""
         return bit_fields.encode(_FORMATS[self.kind], self)
 
     @classmethod
@@ -237,7 +237,7 @@ class InstructionDescriptor:
         return bit_fields.picture(_FORMATS[self.kind], self.bits)
 
     def __repr__(self) -> str:
-        """Return the call that makes this descriptor, without default values."""
+        """Return the Python expression of this descriptor, without arguments that are defaults."""
         usual: dict[str, object] = {"depth": default_depth(self.kind, sparse=self.sparse)}
         if len(SCALES.get(self.kind, ())) == 1:
             usual["scale"] = SCALES[self.kind][0]
@@ -249,7 +249,7 @@ class InstructionDescriptor:
         return f"InstructionDescriptor({self.kind!r}, {', '.join(said)})"
 
 
-# Manual: "Shared memory descriptor". Fields of addresses and distances hold bytes divided by 16.
+# Manual: "Shared memory descriptor". Addresses and byte offsets are encoded divided by 16.
 _SHARED = (
     Field("start", 0, 14, unit=16),
     Field("leading", 16, 14, unit=16),
@@ -266,9 +266,9 @@ class SharedDescriptor:
     """Layout of a matrix in shared memory. Manual: "Shared memory descriptor".
 
     `start`, `leading` and `stride` are bytes, multiples of 16 below 2^18; `start` is an address in the shared memory
-    window. `swizzle` is the width of the swizzle in bytes (0, 32, 64, 128), and `atom` the bytes that it moves as a
-    unit: 16, or 32 with a width of 128. `base_offset` is the 128-byte row of the swizzle pattern at the start, 0 if the
-    pattern is aligned. With `absolute_leading`, `leading` is the address of the second part of a K of 48 bytes
+    window. `swizzle` is the width of the swizzle in bytes (0, 32, 64, 128), and `atom` the bytes that the swizzle moves
+    as a unit: 16, or 32 with a width of 128. `base_offset` is the 128-byte row of the swizzle pattern at the start, 0
+    if the pattern is aligned. With `absolute_leading`, `leading` is the address of the second part of a K of 48 bytes
     (sm_103a; 128-byte swizzle, K-major).
     """
 
@@ -291,7 +291,7 @@ class SharedDescriptor:
 
     @property
     def pattern(self) -> tuple[int, int]:
-        """Width of the swizzle, and bytes that it moves as a unit."""
+        """Width of the swizzle, and size of its atom, in bytes."""
         return self.swizzle, self.atom
 
     @property
@@ -301,7 +301,7 @@ class SharedDescriptor:
 
     @classmethod
     def decode(cls, bits: int) -> SharedDescriptor:
-        """Return the decoded descriptor; the DescriptorError names the invalid field."""
+        """Return the descriptor decoded from its 64 bits; the DescriptorError names the invalid field."""
         found = bit_fields.decode(_SHARED, bits, _WIDE)
         del found["version"]
         swizzle, atom = found.pop("pattern")
@@ -312,7 +312,7 @@ class SharedDescriptor:
         return bit_fields.picture(_SHARED, self.bits)
 
     def __repr__(self) -> str:
-        """Return the call that makes this descriptor."""
+        """Return the Python expression of this descriptor."""
         said = [(each, getattr(self, each.name)) for each in fields(self)]
         shown = [
             f"{each.name}={value:#x}" if each.name == "start" else f"{each.name}={value!r}"
@@ -322,7 +322,7 @@ class SharedDescriptor:
         return f"SharedDescriptor({', '.join(shown)})"
 
 
-# Manual: "Zero-Column Mask Descriptor". Spans hold the number of columns minus one.
+# Manual: "Zero-Column Mask Descriptor". A span of columns is encoded as its length minus one.
 _ZERO_COLUMNS = (
     *(Field("start_count", 8 * part, 8, part=part) for part in range(4)),
     *(Field("first_span", 32 + part, 1, part=part) for part in range(4)),
@@ -331,7 +331,7 @@ _ZERO_COLUMNS = (
     Field("use_span", 48, 8, least=1),
     Field("shift", 56, 6),
 )
-_PARTS = {128: 1, 64: 2, 32: 4}  # sub-masks by M
+_PARTS = {128: 1, 64: 2, 32: 4}  # number of sub-masks, by M
 _MOST_SHIFT = {128: 32, 64: 32, 32: 16}
 
 
@@ -366,7 +366,7 @@ class ZeroColumnMask:
 
     @classmethod
     def decode(cls, bits: int) -> ZeroColumnMask:
-        """Return the decoded mask; the DescriptorError names the invalid field."""
+        """Return the zero-column mask decoded from its 64 bits; the DescriptorError names the invalid field."""
         return cls(**bit_fields.decode(_ZERO_COLUMNS, bits, _WIDE))
 
     def columns(self, m: int, n: int) -> tuple[int, ...]:

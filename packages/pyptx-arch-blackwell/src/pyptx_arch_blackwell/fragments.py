@@ -1,8 +1,8 @@
 """Fragments of accumulators: which element of D each register of a thread holds after tcgen05.ld.
 
-An MMA determines the location of its accumulator in tensor memory (`datapath`), a load the register of each cell
-(`layouts.moves`). Both are linear in the bits of their indices, and so is their composition. A thread's number is its
-index in the warpgroup, 0 to 127. Manual: "Data Path Layout Organization", "Matrix fragments for shape …".
+The MMA determines the lane and column of each element of D (`datapath`), tcgen05.ld the register of each lane and
+column (`layouts.moves`). Both maps are linear in the bits of their indices, and so is their composition. A thread's
+number is its index in the warpgroup, 0 to 127. Manual: "Data Path Layout Organization", "Matrix fragments for shape …".
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def accumulator_fragment(
     """Return the layout of an `m` by `n` accumulator in the registers of a warpgroup that loads all of it.
 
     `load` is the shape of tcgen05.ld, at the address of the warp's lanes: for a matrix that uses 16 lanes of 32, at the
-    first or second 16 lanes. For a CTA pair, the layout is that of one CTA's part. Each register holds an element; if
-    `packed`, two f16 of adjacent columns. If N is not a power of two, the layout is that of the next power of two, of
-    which only the first columns exist: an element's location does not depend on N, except for matrices whose halves or
-    quarters are stacked across lanes.
+    first or second 16 lanes. For a CTA pair, the layout is that of one CTA's part. Each register holds one element of
+    D; if `packed`, two f16 elements of adjacent columns. If N is not a power of two, the layout is that of the next
+    power of two, of which only the first columns exist: an element's location does not depend on N, except in layouts
+    with column ranges of D in different lane ranges.
 
-    Raise ValueError for an invalid M, and for a load of lanes without elements.
+    Raise ValueError for an invalid M, and for a load of lanes without elements of D.
     """
     shape = SHAPES.get(load)
     if shape is None or shape.accesses > 1:
@@ -74,7 +74,7 @@ def accumulator_fragment(
 
 
 def _step(parts: Iterable[Rectangle], lane: int) -> Stride | None:
-    """Return the element at the first column of a lane; None for a lane without elements of the matrix."""
+    """Return the element of D at the first column of a lane; None for a lane without elements of D."""
     for part in parts:
         inside = lane - part.lane
         if 0 <= inside < part.rows and part.column == 0:
@@ -83,7 +83,7 @@ def _step(parts: Iterable[Rectangle], lane: int) -> Stride | None:
 
 
 def _composed(steps: dict[int, Stride | None], step: Stride) -> Stride | None:
-    """Return the matrix step of a tensor memory step; None if its lane has no element of the matrix."""
+    """Return the step in D's rows and columns for a step in tensor memory; None if its lane has no element of D."""
     if not step.row:
         return Stride(0, step.column)
     found = steps[step.row]
@@ -91,7 +91,7 @@ def _composed(steps: dict[int, Stride | None], step: Stride) -> Stride | None:
 
 
 def _doubled(step: Stride | None) -> Stride | None:
-    """Return the matrix step for registers that hold column pairs: a step along columns is doubled."""
+    """Return the step in D for registers that hold two adjacent columns: a step along D's columns is doubled."""
     return step if step is None or step.row else Stride(0, 2 * step.column)
 
 

@@ -1,4 +1,4 @@
-"""The forms of tcgen05.mma: kinds, types and sizes, and which of them transpose and negate.
+"""Valid combinations of tcgen05.mma: kinds, types and shapes, and types with transposition and negation.
 
     find("f16", cta_group=2)                             # the row of the table
     check(InstructionDescriptor(…), ws=True)             # raises for an invalid MMA, and lists the valid ones
@@ -51,7 +51,7 @@ _DEEP = 96
 _WS_ROWS = (32, 64, 128)
 # Bits of an element in shared memory, by kind. Manual: "Packing formats of elements". Kinds of 8-bit types store
 # narrower
-# elements in bytes (CUTLASS transposes those too).
+# elements in bytes (CUTLASS transposes 4- and 6-bit elements too).
 _BITS = {"f16": 16, "tf32": 32, "f8f6f4": 8, "i8": 8, "mxf8f6f4": 8, "mxf4": 4, "mxf4nvf4": 4}
 
 
@@ -61,7 +61,7 @@ class MmaError(PyptxError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class MmaTypes:
-    """A row of the table: types and sizes that can be combined. `depths` are the values of K."""
+    """Types and shapes of tcgen05.mma for a kind, cta_group, .ws and sparsity; `depths` are the values of K."""
 
     kind: str
     cta_group: int
@@ -78,7 +78,7 @@ class MmaTypes:
 
     @property
     def sums(self) -> tuple[str, ...]:
-        """Types of D."""
+        """Types of the accumulator D."""
         return SUMS[self.kind]
 
     @property
@@ -104,7 +104,7 @@ class MmaTypes:
 
 
 def _columns(kind: str, cta_group: int, *, ws: bool, sparse: bool) -> tuple[int, ...]:
-    """Return the values of N. Manual: "Matrix Shape", the column "N"."""
+    """Return the valid values of N. Manual: "Matrix Shape", the column "N"."""
     if ws:
         return (64, 128) if sparse else (64, 128, 256)
     if kind == "i8":
@@ -114,7 +114,7 @@ def _columns(kind: str, cta_group: int, *, ws: bool, sparse: bool) -> tuple[int,
 
 
 def _rows(kind: str, cta_group: int, *, ws: bool, sparse: bool) -> tuple[int, ...]:
-    """Return the values of M. Manual: "Matrix Shape", the column "M"."""
+    """Return the valid values of M. Manual: "Matrix Shape", the column "M"."""
     if ws:
         return _WS_ROWS
     if cta_group == 1:
@@ -123,7 +123,7 @@ def _rows(kind: str, cta_group: int, *, ws: bool, sparse: bool) -> tuple[int, ..
 
 
 def _depths(kind: str, *, sparse: bool) -> tuple[int, ...]:
-    """Return the values of K. Manual: "Matrix Shape", the column "K"."""
+    """Return the valid values of K. Manual: "Matrix Shape", the column "K"."""
     deep = (_DEEP,) if kind in ("mxf4", "mxf4nvf4") and not sparse else ()
     return (default_depth(kind, sparse=sparse), *deep)
 
@@ -147,7 +147,7 @@ PRODUCTS: tuple[MmaTypes, ...] = tuple(
 
 
 def find(kind: str, *, cta_group: int = 1, ws: bool = False, sparse: bool = False) -> MmaTypes:
-    """Return the row of the table; the MmaError lists the valid values."""
+    """Return the valid types and shapes of an MMA; the MmaError lists the valid arguments."""
     if kind not in KINDS:
         raise MmaError(f"unknown kind {kind!r} of tcgen05.mma", help=f"use one of {', '.join(KINDS)}")
     wanted = (kind, cta_group, ws, sparse)
@@ -163,7 +163,7 @@ def find(kind: str, *, cta_group: int = 1, ws: bool = False, sparse: bool = Fals
 
 
 def check(descriptor: InstructionDescriptor, *, cta_group: int = 1, ws: bool = False) -> MmaTypes:
-    """Return the table row of the MMA with `descriptor`; the MmaError lists the valid values."""
+    """Return the valid types and shapes of the MMA with `descriptor`; raise MmaError if it is not one of them."""
     row = find(descriptor.kind, cta_group=cta_group, ws=ws, sparse=descriptor.sparse)
     for name, value, known in (
         ("M", descriptor.m, row.rows),
@@ -181,7 +181,7 @@ def check(descriptor: InstructionDescriptor, *, cta_group: int = 1, ws: bool = F
 
 
 def _check_majors(row: MmaTypes, descriptor: InstructionDescriptor) -> None:
-    """Check N for 8-bit N-major B. Manual: "Transpose and Negate operations", N shapes for 8-bit transpose B."""
+    """Reject an N that an 8-bit N-major B does not support. Manual: "Transpose and Negate operations"."""
     if descriptor.b_major == "K" or container_bits(descriptor.kind) != 8 or row.ws:
         return
     step = 16 * row.cta_group
@@ -193,7 +193,7 @@ def _check_majors(row: MmaTypes, descriptor: InstructionDescriptor) -> None:
 
 
 def _check_options(row: MmaTypes, descriptor: InstructionDescriptor) -> None:
-    """Reject selectors, shifts, operand types and scale factor IDs that the MMA does not support."""
+    """Reject sparsity selectors, column shifts, operand types and scale factor IDs that the MMA does not support."""
     if descriptor.selector and (not descriptor.sparse or descriptor.kind in ("f8f6f4", "i8")):
         raise MmaError(
             f"invalid {row.words}: selector={descriptor.selector}, must be 0",
@@ -225,14 +225,14 @@ def kind_of(a: str, b: str, *, scaled: bool = False, scale: str | None = None) -
 
 
 def check_scales(descriptor: InstructionDescriptor, size: str | None) -> None:
-    """Raise MmaError for scale factors of another type or block size than the kind has.
+    """Raise MmaError for a type or block size of scale factors that the kind does not support.
 
     `size` is the modifier after `.block_scale`: `scale_vec::4X`, `block16`, …, or None if the kind has a default.
     """
     known = SCALE_SIZES.get(descriptor.kind, ())
     name = f"kind::{descriptor.kind}"
     if size is not None and size not in known:
-        help = f"use one of {', '.join(known)}" if known else "omit it: the kind has no scale factors"
+        help = f"use one of {', '.join(known)}" if known else "omit the block size: the kind has no scale factors"
         raise MmaError(f"invalid .{size} of {name}", help=help)
     if descriptor.scale == "ue4m3" and size not in _FINE:
         message = f"ue4m3 scale factors of {name} with {'the default block size' if size is None else f'.{size}'}"
@@ -263,7 +263,7 @@ def check_swizzle(kind: str, major: str, swizzle: int, atom: int = 16) -> None:
 
 
 def _sequence(values: Sequence[int]) -> str:
-    """Return numbers as text; long arithmetic sequences are abbreviated."""
+    """Return numbers as text; a long arithmetic sequence becomes "first, second, … last"."""
     if len(values) > 5 and len({later - former for former, later in pairwise(values)}) == 1:
         return f"{values[0]}, {values[1]}, … {values[-1]}"
     return ", ".join(map(str, values[:-1])) + f" or {values[-1]}" if len(values) > 1 else str(values[0])

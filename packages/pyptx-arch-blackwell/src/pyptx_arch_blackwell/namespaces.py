@@ -1,4 +1,4 @@
-"""Blackwell's additions to `ptx`, by name."""
+"""Blackwell's namespaces and functions in `ptx`, by name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyptx_arch_blackwell.ptx.tmem import tmem
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# Names directly in `ptx`, for type checkers.
+# Names of this plugin directly in the `ptx` namespace, for type checkers.
 __all__ = ["clusterlaunchcontrol", "st_bulk", "tcgen05", "tmem"]
 
 NAMESPACES: Mapping[str, object] = {

@@ -22,7 +22,7 @@ def pyptx_api_version() -> int:
 
 @hookimpl
 def pyptx_instructions() -> Sequence[InstructionRow]:
-    """Return the instruction rows of every chapter."""
+    """Return Blackwell's rows of the instruction table."""
     from pyptx_arch_blackwell.table.chapters import ROWS
 
     return ROWS
@@ -30,7 +30,7 @@ def pyptx_instructions() -> Sequence[InstructionRow]:
 
 @hookimpl
 def pyptx_fragments() -> Sequence[Fragments]:
-    """Return the layouts of tensor memory accumulators in registers."""
+    """Return the fragment layouts of tensor memory accumulators in registers."""
     from pyptx_arch_blackwell.fragments import FRAGMENTS
 
     return FRAGMENTS

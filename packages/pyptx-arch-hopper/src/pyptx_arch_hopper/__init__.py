@@ -1,4 +1,4 @@
-"""Hopper plugin of pyptx: instruction rows, and `TensorMap` for launches of PTX on the simulator."""
+"""Hopper plugin of pyptx: instruction table, `ptx` functions, simulator semantics, and `TensorMap`."""
 
 from typing import TYPE_CHECKING
 

@@ -1,6 +1,7 @@
 """The 64-bit matrix descriptor of wgmma for an operand in shared memory.
 
-Manual: "Asynchronous Warpgroup Level Matrix Instructions: Matrix Descriptor Format". Fields hold bytes divided by 16:
+Manual: "Asynchronous Warpgroup Level Matrix Instructions: Matrix Descriptor Format". Address and byte-offset fields
+hold bytes divided by 16:
 
 | bits | field |
 |---|---|
@@ -32,7 +33,7 @@ _LEADING, _STRIDE, _BASE, _SWIZZLE = 16, 32, 49, 62
 
 
 def constant_bits(*, leading: int, stride: int, swizzle: int, base: int = 0) -> int:
-    """Return a descriptor without its start address; raise OperandError for a number that does not fit its field."""
+    """Return descriptor bits with start address 0; raise OperandError for a number that does not fit its field."""
     fields = (("leading_byte_offset", leading), ("stride_byte_offset", stride))
     units = [field_units(name, value) for name, value in fields]
     for name, value, most in (("swizzle", swizzle, 3), ("base_offset", base, 7)):
@@ -47,7 +48,7 @@ def advance(descriptor: Reg, byte_offset: int, times: Reg | None = None) -> Reg:
 
 
 def tile_of(value: object) -> SharedTile | None:
-    """Return the layout of an allocation made by `smem.tile`, or of a stage of one; None for anything else.
+    """Return the `SharedTile` of an allocation made by `smem.tile`, or of a stage of one; None for other values.
 
     An allocation of `smem.alloc_with_layout` has a layout if it was given a GmmaLayout, which must match its shape.
     """
@@ -59,7 +60,7 @@ def tile_of(value: object) -> SharedTile | None:
 
 
 def _agreed(owner: SharedAlloc, layout: GmmaLayout) -> SharedTile:
-    """Return the tile of an allocation with a GmmaLayout; raise OperandError if the two disagree."""
+    """Return the `SharedTile` of an allocation with a GmmaLayout; raise OperandError if their shapes disagree."""
     major = getattr(owner.gmma_major, "name", owner.gmma_major)
     if major is None:
         raise OperandError(f"the major dimension of {owner!r} is unknown", help='pass gmma_major="K" or "MN"')

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["FRAGMENTS", "MOVES", "Operand", "wgmma_fragment"]
 
 Operand: TypeAlias = Literal["a", "d"]
-"""Operands in registers: A, unless it is in shared memory, and the accumulator D."""
+"""Operands that may be in registers: A and the accumulator D."""
 
 _ROWS = 64
 _WARPS = 4
@@ -51,7 +51,7 @@ def _sparse(shape: str, operand: str, element: str, _order: str) -> Fragment:
 
 
 def _of_shape(shape: str, operand: str, element: str, stored: int) -> Fragment:
-    """Return the layout of an operand of `shape`; of operand A, one in `stored` elements is stored."""
+    """Return the layout of an operand of `shape`; a sparse A stores one in `stored` elements."""
     _, columns, depth = sizes(shape)
     if operand == "a":
         return wgmma_fragment("a", depth // stored, element)
@@ -62,6 +62,6 @@ def _of_shape(shape: str, operand: str, element: str, stored: int) -> Fragment:
 
 FRAGMENTS: Final = (Fragments("wgmma", _dense), Fragments("wgmma.sp", _sparse))
 
-# Each thread stores its part of a 16 x 8 accumulator, narrowed to bytes: a pair of columns of row g, and of row g + 8.
+# Each thread stores its elements of a 16 x 8 accumulator as bytes: two columns of row g, and of row g + 8.
 _M16N8: Final = flipped(distributed("stmatrix m16n8 .b8", 16, 8, 8, _PAIR))
 MOVES: Final = (MatrixMove("m16n8", ("b8",), _M16N8, 8, transposed=True),)

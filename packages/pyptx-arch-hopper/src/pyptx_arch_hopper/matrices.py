@@ -1,4 +1,4 @@
-"""Operands of wgmma: fragments and shared tiles, checked against the form of the MMA before anything is emitted."""
+"""Operands of wgmma: fragments and shared tiles, checked against the form of the MMA before emission."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def _fragment(what: str, name: str, value: object, count: int, held: str) -> lis
 
 
 def _holds(held: str, register: Reg) -> bool:
-    """Return whether the declared type of a register is valid for the instruction."""
+    """Return whether a register's declared type is valid for an operand of the required type."""
     declared = register.dtype.checked
     return declared in {"f32": ("f32", "b32"), "s32": ("s32", "b32", "u32")}.get(held, ("b32", "u32", "s32"))
 
 
 def factor(what: str, name: str, value: object, byte_offset: int) -> object:
-    """Return the operand A or B: registers, or a descriptor, computed if necessary."""
+    """Return operand A or B: registers, or a descriptor, computed from a tile if necessary."""
     if isinstance(value, Reg):
         if value.dtype.bits != u64.bits or not value.dtype.is_integer:
             raise RegisterTypeError(
@@ -73,7 +73,7 @@ def factor(what: str, name: str, value: object, byte_offset: int) -> object:
 
 
 def signs_of(what: str, form: Form, signs: tuple[int, int]) -> tuple[int, ...]:
-    """Return the immediates that negate operands A and B; raise OperandError if one cannot be negated."""
+    """Return imm-scale-a and imm-scale-b; raise OperandError if an operand's type does not support negation."""
     for name, sign in zip(("scale_a", "scale_b"), signs, strict=True):
         if as_integer(sign) not in {-1, 1}:
             raise OperandError(f"{what}: {name} must be 1 or -1 (negate), got {sign!r}")
@@ -85,7 +85,7 @@ def signs_of(what: str, form: Form, signs: tuple[int, int]) -> tuple[int, ...]:
 def transpositions(
     what: str, form: Form, matrices: tuple[object, object, object], turns: tuple[int | None, int | None]
 ) -> tuple[int, ...]:
-    """Return the immediates for MN-major operands: from the tiles, or from `turns` if given."""
+    """Return imm-trans-a and imm-trans-b (1: MN-major), from the tiles, or from `turns` if given."""
     in_registers = not isinstance(matrices[1], Reg | SharedAlloc | SharedSlice)
     found: list[int] = []
     for name, value, asked in zip(("a", "b"), matrices[1:], turns, strict=True):
@@ -112,7 +112,7 @@ def transpositions(
 def check_sizes(
     what: str, form: Form, shape: Sequence[int], matrices: tuple[object, object, object], *, dense: bool
 ) -> None:
-    """Reject an MMA that reads past a tile, or elements of another size than the tile's."""
+    """Reject a tile with elements of another size than the MMA's, or smaller than the matrix that the MMA reads."""
     depths = (shape[2] if dense else shape[2] // 2, shape[2])
     for name, value, extent, depth, type_name in zip(
         ("a", "b"), matrices[1:], shape[:2], depths, (form.a, form.b), strict=True
@@ -150,7 +150,7 @@ def metadata_operands(what: str, form: Form, metadata: Reg, selector: int) -> tu
 
 
 def scale_operand(value: object) -> object:
-    """Return scale-d: a constant, a predicate, or a new predicate that a number is nonzero."""
+    """Return operand scale-d: a constant, a predicate, or an emitted `setp.ne` of an integer register and 0."""
     if isinstance(value, NegPred) or (isinstance(value, Handle) and value.dtype.kind == "pred"):
         return value
     if isinstance(value, Reg):

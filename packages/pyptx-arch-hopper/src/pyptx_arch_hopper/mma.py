@@ -1,4 +1,4 @@
-"""The forms of wgmma, from the instruction table: types, shapes, and registers per thread."""
+"""Forms of wgmma.mma_async, from the instruction table: types, shapes, and registers per thread."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Form", "find_form", "forms"]
 
 _ROWS = 64
 _THREADS = 128
-_PACKED = {"f16": 2}  # elements of d in one register
+_PACKED = {"f16": 2}  # accumulator elements per 32-bit register, by type (others: 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Form:
 
     @property
     def types(self) -> str:
-        """The types as in messages: `f32 += bf16 x bf16`."""
+        """Types of the form as text, such as `f32 += bf16 x bf16`."""
         return f"{self.d} += {self.a} x {self.b}"
 
     def accumulators(self, columns: int) -> int:
@@ -47,12 +47,12 @@ class Form:
 
 @lru_cache(maxsize=1)
 def forms() -> tuple[Form, ...]:
-    """Return all forms, one for each combination of types."""
+    """Return all forms of wgmma.mma_async, one for each combination of types."""
     return tuple(form for product in PRODUCTS for form in _forms(product))
 
 
 def _forms(product: WgmmaTypes) -> Iterator[Form]:
-    """Yield the forms of a table row, which may list several operand types."""
+    """Yield the forms of an instruction-table row, which may list several operand types."""
     slots = dict(product.slots)
     words = [word for word in product.factors.replace("{.satfinite}", "").split(".") if word]
     for a, b in combinations(*(slots.get(word, (word,)) for word in words[:2])):
@@ -71,7 +71,7 @@ def _forms(product: WgmmaTypes) -> Iterator[Form]:
 
 
 def find_form(what: str, types: tuple[str, str, str], shape: Sequence[int], *, sparse: bool) -> Form:
-    """Return the form with these types and this shape; the OperandError lists the valid ones."""
+    """Return the form with these types and this shape; the OperandError lists the valid types or shapes."""
     form = next((form for form in forms() if (form.d, form.a, form.b) == types), None)
     if form is None:
         known = dict.fromkeys(form.types for form in forms())

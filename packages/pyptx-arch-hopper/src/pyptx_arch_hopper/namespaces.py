@@ -1,4 +1,4 @@
-"""Hopper's additions to `ptx`, by name; dotted names extend namespaces of the core."""
+"""Hopper's namespaces and functions in `ptx`, by name; dotted names extend namespaces of the core."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pyptx_arch_hopper.ptx.wgmma import wgmma
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# Names directly in `ptx`, for type checkers.
+# Names of this plugin directly in the `ptx` namespace, for type checkers.
 __all__ = [
     "cluster",
     "elect_sync",

@@ -24,7 +24,7 @@ def pyptx_api_version() -> int:
 
 @hookimpl
 def pyptx_instructions() -> Sequence[InstructionRow]:
-    """Return the instruction rows of every chapter."""
+    """Return Hopper's rows of the instruction table."""
     from pyptx_arch_hopper.table.chapters import ROWS
 
     return ROWS
@@ -32,7 +32,7 @@ def pyptx_instructions() -> Sequence[InstructionRow]:
 
 @hookimpl
 def pyptx_fragments() -> Sequence[Fragments]:
-    """Return the fragments of wgmma."""
+    """Return the fragment layouts of wgmma."""
     from pyptx_arch_hopper.fragments import FRAGMENTS
 
     return FRAGMENTS
@@ -40,7 +40,7 @@ def pyptx_fragments() -> Sequence[Fragments]:
 
 @hookimpl
 def pyptx_matrix_moves() -> Sequence[MatrixMove]:
-    """Return the matrix layouts that stmatrix adds to those of ldmatrix."""
+    """Return the fragment layouts that stmatrix adds to those of ldmatrix."""
     from pyptx_arch_hopper.fragments import MOVES
 
     return MOVES
@@ -48,7 +48,7 @@ def pyptx_matrix_moves() -> Sequence[MatrixMove]:
 
 @hookimpl
 def pyptx_namespaces() -> Mapping[str, object]:
-    """Return the additions to `ptx`: wgmma, TMA, clusters, bulk copies, fences."""
+    """Return Hopper's namespaces and functions in `ptx`: wgmma, TMA, clusters, bulk copies, fences."""
     from pyptx_arch_hopper.namespaces import NAMESPACES
 
     return NAMESPACES
@@ -56,7 +56,7 @@ def pyptx_namespaces() -> Mapping[str, object]:
 
 @hookimpl
 def pyptx_descriptors() -> Sequence[DescriptorKind]:
-    """Return the descriptor kind of TMA: tensor maps."""
+    """Return the kernel-argument descriptors that Hopper adds: tensor maps."""
     from pyptx_arch_hopper.tensor_maps.kind import TENSOR_MAP
 
     return (TENSOR_MAP,)

@@ -1,4 +1,4 @@
-"""Layouts of wgmma operands under established names; `SharedTile` provides all of it.
+"""Layouts of wgmma operands under the names of the older pyptx; `SharedTile` provides the same layouts.
 
 layout = layout_for_a(dtype=bf16, m=64, k=64)
 layout.swizzle_code, layout.leading_byte_offset, layout.stride_byte_offset   # for ptx.wgmma.make_descriptor
@@ -44,12 +44,12 @@ class GmmaLayout:
 
     @property
     def swizzle_code(self) -> int:
-        """Argument of `ptx.wgmma.make_descriptor(swizzle=…)`."""
+        """Swizzle field, the argument `swizzle` of `ptx.wgmma.make_descriptor`."""
         return int(self.layout_type)
 
     @staticmethod
     def of(tile: SharedTile) -> GmmaLayout:
-        """Return the descriptor fields of a tile; raise SpecError, with a diagram, for one that wgmma cannot read."""
+        """Return a tile's descriptor fields; raise SpecError, with a diagram, for a tile that wgmma cannot read."""
         if tile.major == Major.MN.name and tile.dtype.bits != _TRANSPOSABLE_BITS:
             raise SpecError(
                 f"{tile!r}: wgmma reads MN-major matrices of 16-bit types only",
@@ -76,12 +76,12 @@ def pick_gmma_layout(*, elem_bytes: int, m_or_n: int, k: int, major: Major) -> G
 
 
 def layout_for_a(*, dtype: PtxType, m: int, k: int) -> GmmaLayout:
-    """Return the layout of operand A, M x K with K contiguous."""
+    """Return the shared memory layout of operand A, M x K with K contiguous."""
     return GmmaLayout.of(_tile(dtype, m, k, Major.K))
 
 
 def layout_for_b(*, dtype: PtxType, k: int, n: int) -> GmmaLayout:
-    """Return the layout of operand B, K x N with N contiguous."""
+    """Return the shared memory layout of operand B, K x N with N contiguous."""
     return GmmaLayout.of(_tile(dtype, n, k, Major.MN))
 
 

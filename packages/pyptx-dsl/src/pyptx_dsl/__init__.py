@@ -1,3 +1,3 @@
-"""Write PTX kernels as Python functions: one call, one instruction."""
+"""Write PTX kernels as Python functions: one call emits one instruction."""
 
 __tracebackhide__ = True

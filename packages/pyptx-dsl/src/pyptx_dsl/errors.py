@@ -59,21 +59,21 @@ if TYPE_CHECKING:
 
 
 class DslError(PyptxError):
-    """Base class: locates the user's line itself unless `where` is given."""
+    """Base class of errors of pyptx-dsl: finds the user's line on the stack unless `where` is given."""
 
     def __init__(self, message: str, *, where: str | None = None, help: str | None = None) -> None:
-        """Compose `message`, the located source line, and `hint`."""
+        """Store `message`, the user's source line, and `help`."""
         super().__init__(message, where=where if where is not None else locate(user_frame()), help=help)
 
 
 def point_at_call(error: PyptxError) -> None:
-    """Add the running user line to an error without a location, such as a runtime's error about its arguments."""
+    """Add the user's current line to an error without a location, such as a runtime's error about arguments."""
     if error.where is None:
         PyptxError.__init__(error, error.message, where=locate(user_frame()), help=error.help)
 
 
 class TraceError(DslError):
-    """Error in the body of a kernel."""
+    """Error raised while a kernel body is traced."""
 
 
 class NoTraceError(TraceError, RuntimeError):
@@ -83,20 +83,20 @@ class NoTraceError(TraceError, RuntimeError):
         """Report that `what` must be called in the body of a kernel."""
         super().__init__(
             f"no kernel is being traced here: {what} emits PTX",
-            help="call it in a function decorated with @kernel and use .ptx() of the kernel, or in a function of "
+            help="emit PTX in a function decorated with @kernel and call the kernel's .ptx(), or in a function of "
             "a module()",
         )
 
 
 class ForeignRegisterError(TraceError, RuntimeError):
-    """A register used in a trace other than its own."""
+    """A register used in a trace other than the trace that declared it."""
 
     def __init__(self, register: str, owner: str, here: str | None) -> None:
         """Report the register, its kernel, and the kernel being traced."""
         now = f"kernel {here!r} is being traced" if here else "no kernel is being traced"
         super().__init__(
             f"register {register} belongs to the trace of kernel {owner!r}, but {now}",
-            help="registers live for one trace only; make a new one inside this kernel's body",
+            help="a register is valid in one trace only; declare a new register in this kernel's body",
         )
 
 
@@ -108,7 +108,7 @@ class TruthValueError(TraceError, TypeError):
     """A register used as a Python truth value while tracing."""
 
     def __init__(self, register: str, help: str | None = None, where: str | None = None) -> None:
-        """Report that the value is known on the GPU only."""
+        """Report that the register's value is known on the GPU only."""
         super().__init__(
             f"register {register} has no truth value while tracing: `if`, `and`, `or`, `not`, `while` and chained "
             "comparisons decide in Python, before the kernel runs",
@@ -123,7 +123,7 @@ class RegisterTypeError(TraceError, TypeError):
 
 
 class OperandError(TraceError, TypeError):
-    """A value that is not a valid operand."""
+    """A Python value that is not a valid operand of an instruction."""
 
 
 class CallError(TraceError, TypeError):
@@ -131,15 +131,15 @@ class CallError(TraceError, TypeError):
 
 
 class RewrittenOffsetError(TraceError):
-    """An offset register written by an instruction although a loop may read its 64-bit form again."""
+    """An offset register written by an instruction although a loop may read the register's 64-bit copy again."""
 
 
 class DuplicateNameError(TraceError):
-    """A name declared twice."""
+    """A PTX name declared twice in one scope."""
 
 
 class UndefinedLabelError(TraceError):
-    """A branch to an undefined label."""
+    """A branch to a label that the body does not define."""
 
 
 class RegisterIndexError(TraceError, IndexError):
@@ -155,7 +155,7 @@ class ReturnedValueError(TraceError, TypeError):
 
 
 class InstructionUseError(TraceError):
-    """An instruction of the instruction table with wrong modifiers or operands."""
+    """A known instruction with invalid modifiers or operands."""
 
 
 class DirectiveError(TraceError):
@@ -175,15 +175,15 @@ class KernelError(DslError):
 
 
 class UnknownTypeError(KernelError, ValueError):
-    """A word that is not a PTX type."""
+    """A text that is not the name of a PTX type."""
 
     def __init__(self, name: str, known: Sequence[str], help: str | None = None) -> None:
-        """Compose the message with `hint`, or with the nearest names in `known`."""
+        """Store the message with `help`, or with the names in `known` that are nearest to `name`."""
         super().__init__(f"unknown PTX type {name!r}", help=help or close(name, known))
 
 
 class ArchError(KernelError):
-    """An unknown target, or none detected."""
+    """An unknown target, or no GPU whose target can be detected."""
 
 
 class LaunchError(KernelError, ValueError):
@@ -203,7 +203,7 @@ class KeywordError(KernelError, TypeError):
 
 
 class UnboundDimensionsError(KernelError):
-    """Symbolic dimensions without a value. `sizes`: all dimensions of the kernel as keywords, where known."""
+    """Named dimensions without a size. `sizes`: all dimensions of the kernel as keywords, `…` for unknown sizes."""
 
     sizes: str = ""
 
@@ -217,7 +217,7 @@ class ContractError(DslError):
 
 
 class ArgumentCountError(ContractError, TypeError):
-    """Too few or too many arrays."""
+    """A call or a backward kernel with too few or too many arrays."""
 
 
 class ForeignArrayError(ContractError, TypeError):
@@ -229,7 +229,7 @@ class RankError(ContractError, ValueError):
 
 
 class ShapeError(ContractError, ValueError):
-    """A dimension of the wrong size, or two dimensions that must be equal but differ."""
+    """An array dimension of the wrong size, or two sizes of one named dimension."""
 
 
 class DtypeError(ContractError, TypeError):
@@ -241,7 +241,7 @@ class LayoutError(ContractError, ValueError):
 
 
 class AlignmentError(ContractError, ValueError):
-    """An array whose first byte is not sufficiently aligned."""
+    """An array whose address is not aligned as its Tile requires."""
 
 
 class DeviceError(ContractError, ValueError):
@@ -249,7 +249,7 @@ class DeviceError(ContractError, ValueError):
 
 
 class GradientError(DslError, RuntimeError):
-    """A gradient requested from a kernel that has none, or one that would be lost."""
+    """A gradient requested from a kernel that is not differentiable, or a gradient that the call would lose."""
 
 
 class AssemblyFailed(DslError):  # noqa: N818  named like ptxas's own word for it
@@ -257,7 +257,7 @@ class AssemblyFailed(DslError):  # noqa: N818  named like ptxas's own word for i
 
 
 class BundleError(DslError):
-    """A bundle that is damaged or inconsistent, or one that cannot be made."""
+    """A bundle that is damaged or inconsistent, or a kernel that cannot be exported."""
 
 
 class EmptyKernelWarning(UserWarning):
@@ -265,7 +265,7 @@ class EmptyKernelWarning(UserWarning):
 
 
 class UnknownInstructionWarning(UserWarning):
-    """An instruction that is not in the instruction table, so nothing has checked it."""
+    """An instruction that is not in the instruction table and therefore was not checked."""
 
 
 class PtxasAdvisory(UserWarning):
@@ -273,22 +273,22 @@ class PtxasAdvisory(UserWarning):
 
 
 def close(name: str, known: Sequence[str], others: Sequence[str] = ()) -> str:
-    """Return a hint with the names nearest to `name`, from `known` and `others`; all of `known` if none is near."""
+    """Return a help text with the names of `known` and `others` nearest to `name`; all of `known` if none is near."""
     from difflib import get_close_matches
 
     spelt = {each.lower(): each for each in (*others, *reversed(known))}
     near = get_close_matches(name.lower(), spelt, n=3, cutoff=0.5)
     if near:
         return "did you mean " + " or ".join(spelt[each] for each in near) + "?"
-    return "known: " + ", ".join(known) if known else "none are defined"
+    return "known: " + ", ".join(known) if known else "no names are defined"
 
 
 class ControlFlowError(TraceError):
-    """Blocks, loops and branches that do not match."""
+    """Blocks, loops and branches that do not nest correctly."""
 
 
 class SpellingError(TraceError):
-    """Source text that parses as another statement, or does not parse."""
+    """Source text of a statement that does not parse, or parses as a different statement."""
 
 
 class RawTextError(TraceError):
@@ -296,7 +296,7 @@ class RawTextError(TraceError):
 
 
 class MissingNamespaceError(DslError, AttributeError):
-    """A namespace of a package that is not installed."""
+    """A namespace of `ptx` whose package is not installed."""
 
 
 class UndefinedNameError(TraceError, NameError):

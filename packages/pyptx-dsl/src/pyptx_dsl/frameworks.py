@@ -1,4 +1,4 @@
-"""Queries about frameworks and the native extension that import neither: for users of the older system."""
+"""Queries about torch, jax and the native extension that import none of them: for users of the older system."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def any_torch_tensors(values: Iterable[object]) -> bool:
 
 
 def extract_input_shapes(tensors: Iterable[object]) -> Sequence[tuple[int, ...]]:
-    """Return the shapes of arrays."""
+    """Return the shape of each array."""
     return tuple(tuple(getattr(tensor, "shape", ())) for tensor in tensors)
 
 
 def shim_is_available() -> bool:
-    """Return whether pyptx-launch is installed and loads; `pyptx doctor` reports whether there is a driver."""
+    """Return whether pyptx-launch is installed and loads; the CUDA driver may still be missing (`pyptx doctor`)."""
     return shim_load_error() is None
 
 

@@ -1,4 +1,4 @@
-"""Values that are computed once per key, by the first thread that requests them; other keys are not blocked."""
+"""Cache of values that are computed once per key, by the first thread that requests the key."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class OncePerKey(Generic[Key, Value]):
     """
 
     def __init__(self) -> None:
-        """Start without values."""
+        """Create an empty cache."""
         self._lock = threading.Lock()
         self._known: WeakValueDictionary[Key, Value] = WeakValueDictionary()
-        self._making: dict[Key, threading.Event] = {}  # set when the thread that computes has ended
+        self._making: dict[Key, threading.Event] = {}  # event by key: set when the computing thread ends
 
     def get(self, key: Key, make: Callable[[], Value]) -> Value:
-        """Return the live value of `key`, or compute it with `make`; exceptions of `make` propagate."""
+        """Return the stored value of `key`, or compute it with `make`; exceptions of `make` propagate."""
         while True:
             with self._lock:
                 known, making = self._known.get(key), self._making.get(key)
@@ -47,9 +47,9 @@ class OncePerKey(Generic[Key, Value]):
                 self._making.pop(key).set()
 
     def __contains__(self, key: object) -> bool:
-        """Return whether a value of this key is stored, because some user still holds it."""
+        """Return whether a value of this key is stored, which requires that a caller still references it."""
         return key in self._known
 
     def __len__(self) -> int:
-        """Return the number of stored values."""
+        """Return the number of values in the cache."""
         return len(self._known)

@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import Frame
 
 Site = tuple[int, ...]
-"""Frames, innermost first: per frame the id of its code object (kept by the recorder) and an instruction offset."""
+"""User frames, innermost first: id of each frame's code object (kept by the recorder) and bytecode offset."""
 
 
 class Recorder:
-    """Captures sites during one trace, and converts them to frames afterwards."""
+    """Recorder of the user frames of each emitted instruction during a trace; converts them to lines afterwards."""
 
     __slots__ = ("_codes", "_lines", "_users", "root")
 
     def __init__(self) -> None:
-        """Start without sites."""
+        """Create a recorder without recorded frames."""
         self.root: FrameType | None = None
         # Keyed by id: hashing a code object hashes its constants. `_codes` keeps the objects alive.
         self._codes: dict[int, CodeType] = {}
@@ -39,7 +39,7 @@ class Recorder:
         self._lines: dict[int, tuple[list[int], list[int]]] = {}
 
     def stop_at(self, frame: FrameType) -> None:
-        """End recorded stacks at the frame that runs the trace; the frame itself is recorded if it is user code."""
+        """End recorded stacks at `frame`, which runs the trace; include `frame` only if it is user code."""
         self.root = frame if is_machinery(frame) else frame.f_back
 
     def capture(self, frame: FrameType | None) -> Site:
@@ -58,7 +58,7 @@ class Recorder:
         return site
 
     def innermost(self, frame: FrameType | None) -> Site:
-        """Return the innermost user frame from `frame` outwards, ignoring the root."""
+        """Return the site of the innermost user frame from `frame` outwards, even outside the root."""
         users, here = self._users, frame
         while here is not None:
             code = here.f_code
@@ -70,7 +70,7 @@ class Recorder:
         return ()
 
     def _learn(self, frame: FrameType | None) -> None:
-        """Record the code of a frame and of all outer frames, and whether it is the user's."""
+        """Record for the code of a frame and of all outer frames whether it is the user's."""
         while frame is not None and frame is not self.root:
             code = frame.f_code
             if id(code) not in self._codes:
@@ -91,7 +91,7 @@ class Recorder:
         return code.co_filename, self._line(code, site[-1])
 
     def where(self, site: Site) -> str:
-        """Return the line of a site's innermost frame as text; empty for a site without frames."""
+        """Return `file:line` of a site's innermost frame as text; empty for a site without frames."""
         return "\n".join(show(frame.file, frame.line, frame.function) for frame in self.frames(site)[:1])
 
     def at(self, site: Site) -> str | None:
@@ -111,7 +111,7 @@ class Recorder:
 
 
 def user_frame(frame: FrameType | None = None) -> FrameType | None:
-    """Return the innermost frame that is not this project's machinery."""
+    """Return the innermost frame of the current stack that is not this project's machinery."""
     frame = frame or sys._getframe(1)  # noqa: SLF001  the documented way to look at the caller's stack
     while frame is not None and is_machinery(frame):
         frame = frame.f_back
@@ -119,18 +119,18 @@ def user_frame(frame: FrameType | None = None) -> FrameType | None:
 
 
 def locate(frame: FrameType | None) -> str | None:
-    """Return a frame's line as text: `file:line: in function`, the source, a caret below the running expression."""
+    """Return a frame's current line as text: `file:line: in function`, the source, a caret below the expression."""
     return None if frame is None else at_instruction(frame.f_code, frame.f_lineno, frame.f_lasti)
 
 
 def at_instruction(code: CodeType, line: int, instruction: int) -> str:
-    """Return the line of a code object's instruction as text, with a caret below its expression."""
+    """Return the source line of a bytecode instruction as text, with a caret below its expression."""
     _, _, column, _ = next(islice(code.co_positions(), instruction // 2, None), (None,) * 4)
     return show(code.co_filename, line, code.co_qualname, column)
 
 
 def definition(code: CodeType) -> int:
-    """Return the line of a function's `def`, which follows its decorators; its first line without source."""
+    """Return the line number of a function's `def`, which follows its decorators; without source, the first line."""
     import linecache
 
     first = code.co_firstlineno
@@ -153,9 +153,9 @@ def show(file: str, line: int, function: str | None = None, column: int | None =
 
 
 def _short(file: str) -> str:
-    """Return a path relative to the working directory, if the file is below that; else unchanged."""
+    """Return a path relative to the working directory, if the file is below that directory; else unchanged."""
     try:
         short = os.path.relpath(file)
-    except (ValueError, OSError):  # another drive, or a working directory that is gone
+    except (ValueError, OSError):  # the file is on another drive, or the working directory was deleted
         return file
     return file if short.startswith("..") else short

@@ -29,13 +29,13 @@ _EXTENSIBLE = ("cp", "cp.async_", "fence")
 
 @hookimpl
 def pyptx_api_version() -> int:
-    """Return the version of the hooks that this plugin implements; both are released together."""
+    """Return the hook version that this plugin implements; hooks and plugin are released together."""
     return API_VERSION
 
 
 @hookimpl
 def pyptx_namespaces() -> Mapping[str, object]:
-    """Return the namespaces that exist without any plugin, and the members of extensible namespaces."""
+    """Return the namespaces that `ptx` has without plugins, and the members of the extensible ones."""
     import operator
 
     from pyptx_dsl import ptx
@@ -50,7 +50,7 @@ def pyptx_namespaces() -> Mapping[str, object]:
 
 @hookimpl
 def pyptx_launch_attributes() -> Sequence[LaunchAttribute]:
-    """Return the launch attributes of every device."""
+    """Return the launch attributes that every device supports."""
     from pyptx_dsl.contract.launch_attributes import ROWS
 
     return ROWS

@@ -313,16 +313,16 @@ if TYPE_CHECKING:
 
     __all__ += _blackwell.__all__
     __all__ += _hopper.__all__
-else:  # for type checkers, a module with `__getattr__` would hide every misspelled name
+else:  # hidden from type checkers, which accept any name of a module with `__getattr__`
 
     def __getattr__(name: str) -> object:
-        """Return a name from its module, or the namespace of a plugin; both are imported on first use."""
+        """Return an attribute of `ptx`: a function from its module, or a plugin's namespace, imported on first use."""
         from pyptx_dsl.instructions.names import load
 
         return load(name, globals())
 
     def __dir__() -> list[str]:
-        """Return the built-in names and those of installed plugins."""
+        """Return the built-in attribute names and the namespaces of installed plugins."""
         from pyptx_dsl.instructions.completion import provided
 
         return sorted({*__all__, *provided()})

@@ -1,4 +1,4 @@
-"""Habits of Python, NumPy, CUDA and Triton programmers, and their equivalents here: hints of error messages."""
+"""Help texts of errors: pyptx equivalents of expressions of Python, NumPy, CUDA and Triton."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ __all__ = [
     "meaning_of",
 ]
 
-_MATH = "emit it: ptx.{0}(f32, d, x), with d = reg.scalar(f32)"
+_MATH = "emit the instruction: ptx.{0}(f32, d, x), with d = reg.scalar(f32)"
 _PRODUCTS = "use ptx.mma.sync to multiply matrices, or the MMA instructions that dir(ptx) lists for the architecture"
-RUNS_EARLY = "Python runs while tracing, before the value is known"
+RUNS_EARLY = "Python runs while tracing, before a register's value is known"
 
 CALLS: dict[str, str] = {
-    "range": "write `for i in ptx.range_(n):`, which emits a loop; Python's range needs numbers, and unrolls",
+    "range": "write `for i in ptx.range_(n):`, which emits a loop; Python's range needs numbers and unrolls the loop",
     "len": "write a loop over a register as `for i in ptx.range_(n):`; the sizes of an array are X.shape",
     "float": "convert on the GPU: ptx.cvt(f32, u32, d, x, rounding='rn')",
     "int": "convert on the GPU: ptx.cvt(s32, f32, d, x, rounding='rzi')",
     "round": "convert on the GPU: ptx.cvt(s32, f32, d, x, rounding='rni')",
-    "divmod": "write x // n and x % n, one instruction each",
+    "divmod": "write x // n and x % n: each emits one instruction",
     "pow": "PTX has no power: multiply, or compute 2**(y * log2(x)) with ptx.lg2, * and ptx.ex2",
-    "sum": "add them: total += x for each register; across a warp, ptx.warp.reduce_sum(x)",
+    "sum": "add registers one by one: total += x; across a warp, use ptx.warp.reduce_sum(x)",
     "sqrt": _MATH.format("sqrt"),
     "rsqrt": _MATH.format("rsqrt"),
     "sin": _MATH.format("sin"),
@@ -38,7 +38,7 @@ CALLS: dict[str, str] = {
     "tanh": _MATH.format("tanh"),
     "exp": "PTX has 2**x: ptx.ex2(f32, d, x * 1.4426950408889634)",
     "exp2": _MATH.format("ex2"),
-    "log": "PTX has log2: ptx.lg2(f32, d, x), then d * 0.6931471805599453",
+    "log": "PTX has log2 only: ptx.lg2(f32, d, x), then d * 0.6931471805599453",
     "log2": _MATH.format("lg2"),
     "abs": "write abs(x)",
     "absolute": "write abs(x)",
@@ -53,7 +53,7 @@ CALLS: dict[str, str] = {
     "trunc": "write ptx.cvt(f32, f32, d, x, rounding='rzi')",
     "": f"{RUNS_EARLY}: compute with + - * / & | << >>, x.max(y), x.min(y), and the instructions of ptx",
 }
-"""Hint for each function of Python, `math` or NumPy that requires a number; `""`: all other functions."""
+"""Help for each function of Python, `math` or NumPy that requires a number; `""`: all other functions."""
 
 OPERATORS: dict[str, str] = {
     "** or pow()": "PTX has no power: write x * x, or compute 2**(y * log2(x)) with ptx.lg2, * and ptx.ex2",
@@ -61,20 +61,20 @@ OPERATORS: dict[str, str] = {
     "divmod()": CALLS["divmod"],
     "": "registers have + - * / // % & | ^ ~ << >> and comparisons; convert with ptx.cvt",
 }
-"""Hint for each operator that registers do not support, named as in Python's messages; `""`: all others."""
+"""Help for each operator that registers do not support, named as in Python's messages; `""`: all other operators."""
 
 ARGUMENTS: dict[str, str] = {
     "ptx.ret": "write results to the output arrays, and end with ptx.ret(): a kernel has no return value",
     "ptx.exit": "write results to the output arrays, and end with ptx.exit(): a kernel has no return value",
 }
-"""Hint for arguments passed to functions of `ptx` without operands."""
+"""Help for arguments passed to `ptx` functions that have no operands."""
 
 KERNEL_NAMES: dict[str, str] = {
     **dict.fromkeys(("run", "launch", "call", "forward", "apply"), "call the kernel: k(x)"),
     **dict.fromkeys(("asm", "source", "text", "code", "compile"), "k.ptx(), k.sass() and k.cubin() return it"),
     **dict.fromkeys(("grad", "backward"), "define a gradient: pyptx.differentiable_kernel(k, backward)"),
 }
-"""Hint for each attribute that kernels lack, by names that users expect."""
+"""Help for each attribute that users expect of kernels and kernels lack."""
 
 BLOCKS: dict[str, str] = {
     "if_": "with ptx.if_(x < 8):",
@@ -89,7 +89,7 @@ BLOCKS: dict[str, str] = {
     "asm_region": "with ptx.asm_region():",
     "kloop": "for k in ptx.kloop(n):",
 }
-"""Correct line that opens each kind of block."""
+"""Correct Python line that opens each control flow block."""
 
 REGISTER_NAMES: dict[str, str] = {
     "shape": "a register holds one value per thread; the sizes of an array are X.shape",
@@ -100,7 +100,7 @@ REGISTER_NAMES: dict[str, str] = {
     "value": "the value exists on the GPU only; k.simulate(…) shows the results of a kernel",
     "item": "the value exists on the GPU only; k.simulate(…) shows the results of a kernel",
 }
-"""Hint for each attribute that registers lack, by names that users expect."""
+"""Help for each attribute that users expect of registers and registers lack."""
 
 KERNEL_KEYWORDS: dict[str, str] = {
     "num_warps": "set the block size: block=(32 * num_warps, 1, 1)",
@@ -116,7 +116,7 @@ KERNEL_KEYWORDS: dict[str, str] = {
     "inputs": "write in_specs=(Tile(…),)",
     "outputs": "write out_specs=(Tile(…),)",
 }
-"""Hint for each keyword of `@kernel` that other systems have and pyptx lacks."""
+"""Help for each keyword that users of other systems pass to `@kernel` and pyptx lacks."""
 
 CALL_KEYWORDS: dict[str, str] = {
     "grid": "set it in the decorator: @kernel(grid=…), as numbers or a function of the dimensions",
@@ -131,7 +131,7 @@ CALL_KEYWORDS: dict[str, str] = {
     "outputs": "pass the arrays to write to as out=",
     **{name: help for name, help in KERNEL_KEYWORDS.items() if name.startswith("num_")},
 }
-"""Hint for each keyword that kernel calls do not accept, but another function or the decorator does."""
+"""Help for each keyword that a kernel call rejects, but the decorator or `simulate` accepts."""
 
 FOREIGN_NAMES: dict[str, str] = {
     **dict.fromkeys(("threadIdx", "thread_idx", "tid", "thread_id"), "use ptx.special.tid.x() for the thread index"),
@@ -164,7 +164,7 @@ FOREIGN_NAMES: dict[str, str] = {
     "arange": "use the index of each thread: ptx.special.tid.x()",
     "where": "write ptx.selp(f32, d, a, b, p)",
     "exp": "PTX has 2**x: ptx.ex2(f32, d, x * 1.4426950408889634)",
-    "log": "PTX has log2: ptx.lg2(f32, d, x), then d * 0.6931471805599453",
+    "log": "PTX has log2 only: ptx.lg2(f32, d, x), then d * 0.6931471805599453",
     "pow": CALLS["pow"],
     "dot": _PRODUCTS,
     "for_": "write `for i in ptx.range_(n):`",
@@ -173,7 +173,7 @@ FOREIGN_NAMES: dict[str, str] = {
     "print": 'write ptx.printf("x = %f\\n", x)',
     "shared": "use smem.alloc(f32, 128) for shared memory",
 }
-"""Hint for each name of CUDA or Triton that `ptx` lacks."""
+"""Help for each CUDA or Triton name that `ptx` lacks."""
 
 ARCHES: dict[str, str] = {
     **dict.fromkeys(("t4", "rtx2080", "rtx2070", "rtx2060", "turing", "quadrortx6000"), "sm_75"),
@@ -190,14 +190,14 @@ ARCHES: dict[str, str] = {
     **dict.fromkeys(("rtx5090", "rtx5080", "rtx5070", "rtx5060", "rtxpro6000"), "sm_120a"),
     **dict.fromkeys(("gb10", "dgxspark", "spark"), "sm_121a"),
 }
-"""Target of each product and architecture; names are in lower case, without blanks and vendor.
+"""Target of each product and architecture; keys are lower-case names without spaces and vendor.
 
 NVIDIA: "CUDA GPU Compute Capability".
 """
 
 
 def meaning_of(name: str) -> str | None:
-    """Return the hint for a name of another language: `__expf` is `exp`."""
+    """Return the help for a name of CUDA or Triton; `__expf` has the help of `exp`."""
     bare = name.strip("_")
     for each in (name, bare, name.removesuffix("f"), bare.removesuffix("f")):
         if each and (meant := FOREIGN_NAMES.get(each) or CALLS.get(each)):

@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 _FRAGMENT_THREADS = 128
-"""Threads of a warpgroup: one accumulator tile. Manual: "Asynchronous Warpgroup Level Matrix Instructions"."""
+"""Threads of a warpgroup, which share one accumulator. Manual: "Asynchronous Warpgroup Level Matrix Instructions"."""
 
 
 def scalar(dtype: PtxType, init: object = None, name: str | None = None) -> Reg:
@@ -56,11 +56,11 @@ def scalar(dtype: PtxType, init: object = None, name: str | None = None) -> Reg:
 
 
 def array(dtype: PtxType, count: int, name: str | None = None) -> RegArray:
-    """Declare `count` registers; emit no instruction."""
+    """Declare an array of `count` registers; emit no instruction."""
     trace = active("reg.array")
     number = as_count(count)
     if number is None or number < 1:
-        raise OperandError(f"an array needs at least one register, got {count!r}")
+        raise OperandError(f"a register array needs at least one register, got {count!r}")
     return trace.array(as_type(dtype), number, name)
 
 
@@ -165,7 +165,7 @@ def alloc(dtype: PtxType) -> Reg:
 
 
 def alloc_array(dtype: PtxType, count: int) -> RegArray:
-    """Declare `count` registers with automatic names."""
+    """Declare `count` registers of the type with automatic names."""
     return array(dtype, count)
 
 

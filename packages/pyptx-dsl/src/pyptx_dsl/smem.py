@@ -113,7 +113,7 @@ def alloc(
     align: int | None = None,
     name: str | None = None,
 ) -> SharedAlloc:
-    """Allocate `shape` elements; emit only the declaration.
+    """Allocate a shared memory array of `shape` elements; emit only its declaration.
 
     `swizzle` is `"32B"`, `"64B"` or `"128B"`. The default alignment is 128 bytes, or the period of the swizzle (256,
     512 or 1024 bytes) if larger. Raise SharedMemoryError for an invalid shape, and if the target has less shared
@@ -123,7 +123,7 @@ def alloc(
     dimensions, dtype = _dimensions(shape), as_type(dtype)
     if dtype.memory is None:
         raise SharedMemoryError(
-            f"{dtype} values cannot be in memory", help="allocate u8 or u32, and store a number made by selp"
+            f"{dtype} values cannot be in memory", help="allocate u8 or u32, and store 0 or 1 from ptx.selp"
         )
     pattern = find_swizzle(swizzle)
     alignment = _alignment(align, max(find_memory("shared").alignment, 0 if pattern is None else pattern.period))
@@ -147,7 +147,7 @@ def alloc_with_layout(
     gmma_layout: object | None = None,
     gmma_major: str | None = None,
 ) -> SharedAlloc:
-    """Allocate like `alloc`, and attach the layout of a matrix operand from which its descriptor is built."""
+    """Allocate like `alloc`, with the matrix layout from which the operand's matrix descriptor is built."""
     result = alloc(dtype, shape, swizzle, align, name)
     result.gmma_layout = gmma_layout
     result.gmma_major = gmma_major
@@ -181,7 +181,7 @@ def wgmma_tile(
 
 
 def mbarrier(count: int, name: str | None = None) -> MbarrierArray:
-    """Allocate `count` mbarrier objects, uninitialized."""
+    """Allocate `count` uninitialized mbarrier objects in shared memory."""
     trace = active("smem.mbarrier")
     number = as_count(count)
     if number is None or number < 1:
@@ -208,7 +208,7 @@ def base(name: str | None = None) -> Reg:
 
 
 def apply_swizzle(logical_offset: object, swizzle: str) -> Reg:
-    """Emit three instructions that swizzle a logical byte offset (a 32-bit register)."""
+    """Emit three instructions that swizzle a byte offset (a 32-bit register) in a shared memory tile."""
     trace = active("smem.apply_swizzle")
     pattern = find_swizzle(swizzle)
     if pattern is None:

@@ -1,4 +1,4 @@
-"""Context variable that holds the active trace; `trace` defines traces."""
+"""Context variable that holds the active trace; `tracing/trace.py` defines the class."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ACTIVE: ContextVar[Trace | None] = ContextVar("pyptx_dsl.tracing.trace", default
 
 
 def active(what: str = "this call") -> Trace:
-    """Return the active trace, that of the kernel whose body is running; raise NoTraceError if there is none."""
+    """Return the trace of the kernel whose body is running; raise NoTraceError if no body is."""
     trace = ACTIVE.get()
     if trace is None:
         raise NoTraceError(what)
@@ -22,5 +22,5 @@ def active(what: str = "this call") -> Trace:
 
 
 def current() -> Trace | None:
-    """Return the active trace, or None."""
+    """Return the trace of the kernel whose body is running; None if no body is."""
     return ACTIVE.get()

@@ -40,7 +40,7 @@ def entry(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def shorten(error: BaseException) -> None:
-    """Remove this project's frames from the tracebacks of an error and of its causes and contexts.
+    """Remove this project's frames from the tracebacks of an error, its causes and its contexts.
 
     Call it where the error is caught, before a bare `raise`, which adds no frame.
     """

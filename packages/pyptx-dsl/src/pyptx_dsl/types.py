@@ -35,14 +35,14 @@ class PtxType(Unique):
     bits: int = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "bits", WIDTHS[self.name])  # the dataclass is frozen
+        object.__setattr__(self, "bits", WIDTHS[self.name])  # assigns a field of a frozen dataclass
 
     def __hash__(self) -> int:
         return hash(self.name)  # fast, because types are keys of many caches; names are unique
 
     @property
     def ptx(self) -> str:
-        """Return the name with its dot: `.f32`."""
+        """Return the type's name with its dot: `.f32`."""
         return f".{self.name}"
 
     @property
@@ -66,15 +66,15 @@ class PtxType(Unique):
         return max(self.bits // 8, 1)
 
     def __repr__(self) -> str:
-        """Return the name without a dot."""
+        """Return the type's name without a dot."""
         return self.name
 
     def __str__(self) -> str:
-        """Return the name without a dot."""
+        """Return the type's name without a dot."""
         return self.name
 
     def __reduce__(self) -> tuple[object, tuple[str]]:
-        """Pickle by name, so that a copy is the same object."""
+        """Pickle the type by name, so that a copy is the same object."""
         return from_name, (self.name,)
 
 
@@ -156,16 +156,16 @@ TYPES: tuple[PtxType, ...] = (
 )
 
 BY_NAME = {row.name: row for row in TYPES}
-"""Types by name."""
+"""PTX types by name."""
 
 
 def is_type(value: object) -> bool:
-    """Return whether a value is a type."""
+    """Return whether a Python value is a PTX type."""
     return isinstance(value, PtxType)
 
 
 def as_type(value: object) -> PtxType:
-    """Return `value` if it is a type; raise UnknownTypeError for anything else, such as a string or a NumPy type."""
+    """Return `value` if it is a PTX type; raise UnknownTypeError for any other value, such as a NumPy type."""
     if isinstance(value, PtxType):
         return value
     word = value if isinstance(value, str) else getattr(value, "__name__", repr(value))
@@ -173,7 +173,7 @@ def as_type(value: object) -> PtxType:
 
 
 def from_name(name: str) -> PtxType:
-    """Return the type named `name` (`"f32"` or `".f32"`); raise UnknownTypeError for any other word."""
+    """Return the type named `name` (`"f32"` or `".f32"`); raise UnknownTypeError for any other name."""
     found = BY_NAME.get(name.removeprefix("."))
     if found is None:
         raise UnknownTypeError(name, tuple(BY_NAME))

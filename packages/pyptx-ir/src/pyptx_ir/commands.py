@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import Command
 
 USAGE_ERROR = 2
-INTERRUPTED, READER_GONE = 130, 141  # 128 + number of the signal, as in shells: SIGINT, SIGPIPE
+INTERRUPTED, READER_GONE = 130, 141  # exit status: 128 + signal number, as in shells (SIGINT, SIGPIPE)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def ended(command: Callable[[], int]) -> int:
-    """Run a command; return its exit status, or that for an interrupt or a closed output pipe."""
+    """Run a subcommand; return its exit status, or 130 after an interrupt, or 141 for a closed output pipe."""
     try:
         status = command()
         sys.stdout.flush()
@@ -44,7 +44,7 @@ def ended(command: Callable[[], int]) -> int:
         print("\ninterrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        # Buffered output would raise again, with a traceback, when Python exits.
+        # When Python exits, flushing the buffered output would raise the error again, with a traceback.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return READER_GONE
     return status
@@ -55,7 +55,7 @@ def _run(words: list[str]) -> int:
 
     commands = {command.name: command for command in built_in()}
     try:
-        if not words or words[0] not in commands:  # built-in commands work even if a plugin fails to load
+        if not words or words[0] not in commands:  # built-in subcommands work even if a plugin fails to load
             commands = {command.name: command for command in manager().commands()}
         if words and words[0] in commands:
             return commands[words[0]].main(words[1:])
@@ -76,7 +76,7 @@ def _run(words: list[str]) -> int:
 
 
 def built_in() -> tuple[Command, ...]:
-    """Return the commands that need only the core."""
+    """Return the subcommands that need no package other than pyptx-ir."""
     from pyptx_ir.plugins.rows import Command
 
     return (
@@ -92,42 +92,42 @@ def built_in() -> tuple[Command, ...]:
 
 
 def check(argv: Sequence[str]) -> int:
-    """Check each file against the whole instruction set and print the errors."""
+    """Check each PTX file against the whole instruction set, and print the errors."""
     from pyptx_ir.isa.modules.command import check as run
 
     return run(argv)
 
 
 def fmt(argv: Sequence[str]) -> int:
-    """Rewrite the whitespace of each file."""
+    """Reformat the whitespace of each PTX file."""
     from pyptx_ir.formatter import fmt as run
 
     return run(argv)
 
 
 def diff(argv: Sequence[str]) -> int:
-    """Compare two files and print the differences beyond names and formatting."""
+    """Compare two PTX files, and print the differences beyond names and formatting."""
     from pyptx_ir.diff.command import diff as run
 
     return run(argv)
 
 
 def explain(argv: Sequence[str]) -> int:
-    """Print the explanation of each rule or error code."""
+    """Print the explanation of each given rule or error code."""
     from pyptx_ir.explanations import explain as run
 
     return run(argv)
 
 
 def isa(argv: Sequence[str]) -> int:
-    """Search the instruction table and print the matches."""
+    """Search the instruction table, and print the matching instructions."""
     from pyptx_ir.isa.reference.command import isa as run
 
     return run(argv)
 
 
 def targets(argv: Sequence[str]) -> int:  # noqa: ARG001 - every command takes its arguments
-    """Print each target and the first PTX version that supports it."""
+    """Print each known target and the first PTX version that supports it."""
     from pyptx_ir.plugins.manager import manager
 
     for row in manager().targets():

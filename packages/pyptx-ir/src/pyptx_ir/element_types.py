@@ -69,13 +69,13 @@ ELEMENT_TYPES: Final = (
 )
 
 BY_NAME: Final = {row.name: row for row in reversed(ELEMENT_TYPES)}
-"""Row by PTX type, for allocation."""
+"""`ElementType` by PTX type, for allocation."""
 
 BY_ARRAY: Final = {row.array: row for row in reversed(ELEMENT_TYPES)}
-"""Row by array element type, for conversion to PTX."""
+"""`ElementType` by array element type, for conversion to PTX."""
 
 UNTYPED: Final = {row.name: row for row in ELEMENT_TYPES if row.kind == "bits"}
-"""Types that accept elements of any other type of their width."""
+"""PTX types of untyped bits, which accept elements of any other type of equal width."""
 
 
 def takes(declared: str, given: str) -> bool:

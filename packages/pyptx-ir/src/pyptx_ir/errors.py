@@ -19,7 +19,7 @@ class PyptxError(Exception):
     """Base class of all errors that pyptx raises deliberately."""
 
     def __init__(self, message: str, *, where: str | None = None, help: str | None = None) -> None:
-        """Compose the text: `message`, then the located source line `where`, then `help`."""
+        """Compose the error text: `message`, then the located source line `where`, then `help`."""
         self.message = message
         self.where = where
         self.help = help

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 USAGE_ERROR = 2
 CHECK = "pyptx check"
-_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")  # a link to a page of the site; a terminal shows its text only
+_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")  # a Markdown link, of which a terminal shows only the text
 
 
 def explanations() -> Mapping[str, Explanation]:
@@ -28,7 +28,7 @@ def explanations() -> Mapping[str, Explanation]:
 
 
 def explain(argv: Sequence[str]) -> int:
-    """Print explanations; return 0, or 2 for an unknown name or another usage error."""
+    """Print explanations of the given names; return 0, or 2 for an unknown name or another usage error."""
     try:
         options = _parser().parse_args(argv)
     except SystemExit as leaving:  # argparse has printed the error
@@ -48,7 +48,7 @@ def explain(argv: Sequence[str]) -> int:
 
 
 def text_of(row: Explanation) -> str:
-    """Return an explanation: the headline, the page, and the help."""
+    """Return the text of an explanation: its headline, its page, and its help."""
     page = "" if row.page is None else _LINK.sub(r"\1", row.page.read_text(encoding="utf-8")).strip()
     help = f"help: {row.help}" if row.help else ""
     return "\n\n".join(filter(None, [f"{row.severity}[{row.name}]: {row.summary} ({row.tool})", page, help])) + "\n"

@@ -48,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="pyptx fmt",
         description="Reformat the whitespace of PTX files; tokens and comments do not change.",
     )
-    parser.add_argument("files", nargs="+", metavar="FILE", help=f"{INPUTS}; images are printed")
+    parser.add_argument("files", nargs="+", metavar="FILE", help=f"{INPUTS}; PTX in images is printed, not rewritten")
     parser.add_argument("--arch", metavar="sm_XY", help=ARCH)
     parser.add_argument(
         "--style",
@@ -88,10 +88,10 @@ def _one(name: str, style: Style, options: argparse.Namespace) -> int:
 
 
 def _images(sources: Sequence[PtxSource], style: Style, options: argparse.Namespace) -> int:
-    """Print the images of a file, each after a comment with its name. The file itself is never written."""
+    """Print the formatted PTX images of a file, each after a comment with its name. The file is never written."""
     output = options.output or "-"
     if output != "-" and Path(output).exists() and Path(output).samefile(sources[0].file):
-        return _refused(f"{output} contains images and is not overwritten")
+        return _refused(f"{output} contains PTX images: pyptx fmt overwrites only PTX text")
     if output != "-" and len(sources) > 1:
         return _refused(f"-o takes one module, but the input has {len(sources)}; choose one:\n{described(sources)}")
     status = 0

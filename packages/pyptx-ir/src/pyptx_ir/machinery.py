@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 MARK: Final = "__tracebackhide__"
 
-# Modules of Python between a user's line and pyptx, as in `with ptx.if_(…)`; they have no mark.
+# Standard modules between a user's line and pyptx, as in `with ptx.if_(…)`; they lack `__tracebackhide__`.
 _CONTEXTS: Final = "contextlib"
 _BETWEEN: Final = frozenset({_CONTEXTS, "functools"})
 
 
 def is_machinery(frame: FrameType) -> bool:
-    """Return whether a frame is between user code and pyptx: marked, of a framework, or `contextlib` or `functools`."""
+    """Return whether a frame is between user code and pyptx: marked, or of a framework, `contextlib` or `functools`."""
     names = frame.f_globals
     return is_marked(names) or _root(names) in _between()
 
@@ -34,7 +34,7 @@ def is_internal(frame: FrameType) -> bool:
 
 
 def is_marked(names: Mapping[str, object]) -> bool:
-    """Return whether a module, given by its globals, is marked; without a mark, its nearest marked package decides."""
+    """Return whether a module, given by its globals, is marked; if not, its nearest marked package decides."""
     mark, around = names.get(MARK), str(names.get("__name__"))
     while mark is None and "." in around:
         around = around.rpartition(".")[0]
@@ -48,7 +48,7 @@ def _root(names: Mapping[str, object]) -> str:
 
 @functools.cache
 def _between() -> frozenset[str]:
-    """Return the top-level packages without marks between user code and pyptx: Python's and the frameworks'."""
+    """Return the unmarked top-level packages between user code and pyptx: Python's and the frameworks'."""
     from pyptx_ir.plugins.homes import HOMES
 
     return _BETWEEN.union(*(home.frameworks for home in HOMES if home.launches))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 CHECKOUT: Final = "pyptx-checkout"
 """Distribution at the root of the repository: it has the extras of pyptx and no code."""
-_CORE: Final = "pyptx-ir"  # the distribution of this module
+_CORE: Final = "pyptx-ir"  # the distribution that contains this module
 
 
 def install_command(*choices: str) -> str:

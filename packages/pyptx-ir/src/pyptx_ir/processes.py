@@ -36,7 +36,7 @@ def jobs(text: str) -> int:
 def completed(
     function: Callable[[_Item], _Result], items: Iterable[_Item], executor: Executor
 ) -> Generator[_Result, None, None]:
-    """Yield the result of a function for each item, in order of completion.
+    """Yield the result of a function for each item, in order of completion, from an executor.
 
     Closing the iterator cancels pending items; the executor stays open.
     """
@@ -73,7 +73,7 @@ def in_processes(
     thread = Thread(target=_hand_out, args=(partial(_interruptible, function), items, number, results, leaving))
     try:
         _start_tracker()
-        before = _mask("SIG_BLOCK", signal.SIGINT)  # also in threads and processes that this thread starts
+        before = _mask("SIG_BLOCK", signal.SIGINT)  # threads and processes started by this thread inherit the mask
         try:
             thread.start()
         finally:
@@ -86,7 +86,7 @@ def in_processes(
 
 
 class _End:
-    """End of the results, with the error if there was one."""
+    """End of the results of a pool, with the error that ended it, if any."""
 
     def __init__(self, error: BaseException | None = None) -> None:
         self.error = error
@@ -99,11 +99,11 @@ def _hand_out(
     results: SimpleQueue[_Result | _End],
     leaving: list[bool],
 ) -> None:
-    """Put results into a queue until `leaving` is non-empty."""
+    """Put the results of a pool into a queue until `leaving` is non-empty."""
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_all_start_methods, get_context
 
-    # No fork, because this process has threads.
+    # Not with fork, because this process has threads.
     context = get_context("forkserver" if "forkserver" in get_all_start_methods() else "spawn")
     try:
         with ProcessPoolExecutor(number or None, context) as pool, closing(completed(function, items, pool)) as done:
@@ -125,7 +125,7 @@ def _read(results: SimpleQueue[_Result | _End]) -> Iterator[_Result]:
 
 
 def _interruptible(function: Callable[[_Item], _Result], item: _Item) -> _Result:
-    """Call a function in a worker. A pending interrupt is raised at the start of the call."""
+    """Call a function in a worker process. A pending interrupt is raised at the start of the call."""
     before = _mask("SIG_BLOCK")
     try:
         _mask("SIG_UNBLOCK", signal.SIGINT)

@@ -1,4 +1,4 @@
-"""Former public names, for the errors about them. This table is removed with the first release."""
+"""Former public names, for errors that state the present names. This table is removed with the first release."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ KEYWORDS: Final = {
 
 
 def missing_attribute(module: str, name: str) -> AttributeError:
-    """Return the error for a name that a module lacks; for a renamed one, the message has the present name."""
+    """Return the error for a name that a module lacks; for a renamed one, the message states the present name."""
     present = NAMES.get(f"{module}.{name}", NAMES.get(name))
     now = f"; {name} is now {present}" if present else ""
     return AttributeError(f"module {module!r} has no attribute {name!r}{now}")
 
 
 def former_attribute(self: object, name: str) -> NoReturn:
-    """Raise the AttributeError of an object without this attribute; the `__getattr__` of public classes."""
+    """Raise AttributeError for an attribute that an object lacks; used as `__getattr__` of public classes."""
     kind = type(self)
     present = ATTRIBUTES.get(name, "")
     now = f"; {name} is now {present}" if hasattr(kind, present) else ""
@@ -75,7 +75,7 @@ def former_attribute(self: object, name: str) -> NoReturn:
 
 
 def with_present_keywords(function: Callable[P, R]) -> Callable[P, R]:
-    """Return `function` with a TypeError for renamed keywords that states the present ones."""
+    """Return `function` with a TypeError for renamed keywords that states the present keywords."""
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -9,19 +9,19 @@ if TYPE_CHECKING:
 
 # Comparing two names takes time O(n m) in their lengths. Longer names get no suggestion.
 LONGEST = 64
-# A comparison takes 10 µs, so one suggestion takes at most 20 ms; a large kernel has as many names.
+# A comparison takes 10 µs, so one suggestion takes at most 20 ms; a large kernel has about 2,000 names.
 MOST_COMPARED = 2_000
 
 
 def close_names(name: str, known: Iterable[str], *, most: int, cutoff: float = 0.6) -> list[str]:
-    """Return at most `most` of the known names, best match first; `cutoff` is difflib's ratio."""
-    from difflib import get_close_matches  # only invalid texts need suggestions
+    """Return at most `most` of the known names that are similar to `name`, best first; `cutoff` is difflib's ratio."""
+    from difflib import get_close_matches  # imported here: only invalid texts need it
 
     return get_close_matches(name, comparable(name, known, cutoff), n=most, cutoff=cutoff)
 
 
 def comparable(name: str, known: Iterable[str], cutoff: float) -> list[str]:
-    """Return the known names whose length does not rule out a match, in their order."""
+    """Return, in order, the known names whose length permits the similarity `cutoff` to `name`."""
     if len(name) > LONGEST:
         return []
     least, longest = len(name) * cutoff / (2 - cutoff), len(name) * (2 - cutoff) / cutoff

@@ -25,7 +25,7 @@ _become: Any = object.__dict__["__class__"].__set__
 
 
 class _SignatureOfFields:
-    """Signature for `inspect.signature` and `help`: compiles the constructor, whose signature they then use."""
+    """Signature for `inspect.signature` and `help`: compiles the constructor, and `inspect` then uses its signature."""
 
     def __get__(self, _: object, kind: Any) -> Signature | None:  # noqa: ANN401 - the function assigns its `__init__`
         if kind.__init__ is _first_init:
@@ -99,14 +99,14 @@ def value(kind: type[ValueT] | None = None, /, *, kw_only: bool = False) -> Any:
 
 
 def _first_init(self: Value, *arguments: object, **keywords: object) -> None:
-    """Compile the constructor of a class, replace this function with it, and call it."""
+    """Compile the constructor of a class, install it in place of this function, and call it."""
     _compile(type(self)).__init__(self, *arguments, **keywords)
 
 
 def _compile(kind: type) -> Any:  # noqa: ANN401 - the function assigns its `__init__`
-    """Return the class that defines the constructor of `kind`, compiled."""
+    """Return the class that defines the constructor of `kind`, after compiling the constructor."""
     owner: Any = next(one for one in kind.__mro__ if "__init__" in vars(one))
-    if owner.__init__ is _first_init:  # unless another thread has compiled it in the meantime
+    if owner.__init__ is _first_init:  # unless another thread has compiled it
         owner.__init__ = _constructor(owner)
     return owner
 
@@ -125,7 +125,7 @@ def __init__({parameters}):
 
 
 def _constructor(kind: Any) -> Any:  # noqa: ANN401 - a function whose parameters are the fields
-    """Return the constructor of a frozen class with these fields. A plain subclass has no draft of its own."""
+    """Return the constructor of a frozen class with these fields. An undecorated subclass has no draft of its own."""
     names = {"__kind": kind, "__draft": draft(kind), "__become": _become, "__put": object.__setattr__, "__new": MISSING}
     listed = sorted((one for one in fields(kind) if one.init), key=lambda one: bool(one.kw_only))
     parameters, values = ["self"], dict[str, str]()
@@ -148,7 +148,7 @@ def _constructor(kind: Any) -> Any:  # noqa: ANN401 - a function whose parameter
 
 
 def _parameter(one: Field[Any], names: dict[str, object]) -> tuple[str, str]:
-    """Return the source of a field's parameter and of its value; add the objects that they use to `names`."""
+    """Return the source of a field's parameter and of its value; add the objects that both use to `names`."""
     name = one.name
     if one.default_factory is not MISSING:
         names[f"__make_{name}"] = one.default_factory
@@ -163,7 +163,7 @@ def draft(kind: type) -> Any:  # noqa: ANN401 - callers assign attributes of the
     """Return a class whose instances, with all slots set, become `kind` by `value.__class__ = kind`."""
     namespace: dict[str, object] = {
         "__slots__": kind.__dict__["__slots__"],
-        # Both setters are needed: either alone keeps the slower inherited path.
+        # Both setters are needed: with only one of them, assignment uses the slower inherited path.
         "__setattr__": object.__setattr__,
         "__delattr__": object.__delattr__,
         "__init__": object.__init__,
@@ -172,7 +172,7 @@ def draft(kind: type) -> Any:  # noqa: ANN401 - callers assign attributes of the
 
 
 class _Keys(dict[Any, "Callable[[object], Any]"]):
-    """By class, the function that returns the fields used in comparisons."""
+    """Function that returns the compared fields of a value, by class."""
 
     def __missing__(self, kind: Any) -> Callable[[object], Any]:  # noqa: ANN401 - as above
         names = [one.name for one in fields(kind) if one.compare]

@@ -1,6 +1,6 @@
 """Run pyptx kernels on jax arrays: jit, vmap, grad, shard_map, export.
 
-Calling a kernel with jax arrays requires no import of this package; `register` is for exported programs.
+Calling a kernel with jax arrays requires no import of this package; `register` is for loading exported programs.
 """
 
 from typing import TYPE_CHECKING

@@ -29,7 +29,7 @@ DTYPES: Final = {name: row.array for name, row in BY_NAME.items() if has_dtype(r
 
 
 def arguments_of(kernel: Launchable[Declaration], arrays: Sequence[object]) -> list[Argument]:
-    """Return the argument properties of a kernel's inputs, in the layouts of its Tiles.
+    """Return the shapes, types and strides of a kernel's inputs, in the layouts of its Tiles.
 
     XLA stores the inputs in these layouts for the call. Raises DtypeError and ShapeError for unsupported arrays.
     """
@@ -72,7 +72,7 @@ _WIDE: Final = 'call jax.config.update("jax_enable_x64", True) to enable 64-bit 
 
 
 def _check_wide_types(kernel: Launchable[Declaration]) -> None:
-    """Raise DtypeError for a kernel of 64-bit arrays while they are disabled in jax."""
+    """Raise DtypeError for a kernel of 64-bit arrays while jax_enable_x64 is off."""
     declaration = kernel.declaration
     if wide_types():
         return
@@ -89,11 +89,12 @@ def _device(array: object) -> str:
 
 
 def result_of(kernel: str, row: Output, varying: frozenset[str]) -> jax.ShapeDtypeStruct:
-    """Return jax's description of an output; raise DtypeError if jax has no such type."""
+    """Return an output's shape and dtype for jax; raise DtypeError if jax lacks the element type."""
     name = DTYPES.get(row.dtype)
     if name is None:
         raise DtypeError(
-            f"{kernel}: {row.name} is .{row.dtype}, which has no jax dtype", help="declare it as bits: b8, b16"
+            f"{kernel}: {row.name} is .{row.dtype}, which has no jax dtype",
+            help="declare its elements as bits: b8, b16",
         )
     return struct(row.shape, dtype(name), varying)
 

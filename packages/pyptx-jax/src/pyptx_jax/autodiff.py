@@ -41,11 +41,11 @@ def join(forward: Kernel, backward: Backward, keywords: Mapping[str, object]) ->
 
     def call(*arrays: object, **keywords: object) -> object:
         own = constants(forward.name, keywords)
-        specialized(forward, arguments_of(forward, arrays), own)  # report errors here, not from inside jax
+        specialized(forward, arguments_of(forward, arrays), own)  # raises call errors here, not inside jax
         if not any(map(is_traced, arrays)):
             return answer(programs.get(own), arrays)
-        # Inside shard_map, the gradient of an array that all devices share is the sum of theirs: jax adds the reduction
-        # here.
+        # Inside shard_map, the gradient of a replicated array is the sum of the devices' gradients: jax adds the
+        # reduction here.
         return functions.get(own)(*agreeing(cast("list[jax.Array]", arrays))[0])
 
     return straight_to(programs, call)
@@ -70,7 +70,7 @@ def _function(pair: KernelPair, keywords: Mapping[str, object]) -> Callable[...,
         return pair.forward(*arrays, **keywords)
 
     def forwards(*arrays: jax.Array) -> tuple[object, tuple[Like, list[jax.Array]]]:
-        # Through `joined`, so that a missing second derivative fails in the backward kernel.
+        # Call `joined`, not the kernel, so that a second derivative raises the error of the backward kernel.
         result = joined(*arrays)
         results = _tuple(result)
         return result, (Like(_rows(arrays), _rows(results)), pair.saved(arrays, results))
@@ -85,7 +85,7 @@ def _function(pair: KernelPair, keywords: Mapping[str, object]) -> Callable[...,
 
 
 def _fitting(pair: KernelPair, results: tuple[jax.Array, ...], like: Like) -> Gradients:
-    """Return a gradient for each input, None for one without a gradient; raise ShapeError for a mismatch."""
+    """Return a gradient for each input, None for an input without a gradient; raise ShapeError for a mismatch."""
     pair.check_returned(len(results))
     found = list[jax.Array | None]()
     for index, (shape, dtype) in enumerate(like.inputs):

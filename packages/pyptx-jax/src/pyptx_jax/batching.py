@@ -9,16 +9,17 @@ from pyptx_jax.arguments import bytes_of
 if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import Input, Output, Specialization
 
-# XLA aligns every GPU array to this ("kXlaAllocatedBufferAlignBytes"), and kernels may rely on it.
+# Bytes to which XLA aligns every GPU array ("kXlaAllocatedBufferAlignBytes"); kernels may rely on this alignment.
 ALIGNMENT: Final = 128
 
 
 def vmap_method(special: Specialization) -> Literal["expand_dims", "broadcast_all", "sequential"]:
-    """Return the method by which jax batches the call of a kernel.
+    """Return the method by which jax.vmap batches the custom call of a kernel (jax.ffi's vmap_method).
 
-    Items are contiguous in a batch. If each item is aligned like a separate array, the call takes whole batches. Arrays
-    shared by all launches then have a batch dimension of 1. A kernel that writes to its inputs needs an input for each
-    launch. Otherwise jax copies the items out and calls the kernel for one after the other.
+    Items are contiguous in a batch. If each item is aligned like a separate array, one custom call takes the whole
+    batch. Arrays shared by all launches then have a batch dimension of 1. A kernel that writes to its inputs needs an
+    input for each launch. Otherwise jax copies the items out of the batch and calls the kernel once per item,
+    sequentially.
     """
     rows: tuple[Input | Output, ...] = (*special.inputs, *special.outputs)
     if any(bytes_of(row) % ALIGNMENT for row in rows):

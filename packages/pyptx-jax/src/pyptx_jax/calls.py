@@ -39,7 +39,7 @@ def specialized(
 ) -> Specialization:
     """Check a call and trace the kernel for it; a kernel without Tiles takes its arrays unchanged.
 
-    The scalars in `numbers` have no value in the specialization: they are operands.
+    The scalars in `numbers` have no value in the specialization: their values are operands of the custom call.
     """
     left = tuple(numbers)
     special = opened(kernel.specialize(arguments, {**keywords, **dict.fromkeys(left, 0)}), left)
@@ -54,7 +54,7 @@ def bind(
 ) -> object:
     """Call a kernel on arrays or tracers; return its outputs, then the new values of the inputs that it mutates.
 
-    `numbers` are the values of traced scalars. One array is returned as such, several as a tuple, none as None.
+    `numbers` are the values of traced scalars. One array is returned as it is, several as a tuple, none as None.
     """
     register()
     alike, axes = agreeing([*arrays, *(numbers or {}).values()])
@@ -79,7 +79,7 @@ def _nothing(special: Specialization, axes: frozenset[str]) -> Call:
 def _custom_call(
     special: Specialization, arrays: Sequence[jax.Array], axes: frozenset[str], operands: Sequence[Operand]
 ) -> Call:
-    """Return the call for arrays like these, under the kernel's name."""
+    """Return the custom call of a kernel for arrays with these shapes and dtypes, under the kernel's name."""
     outputs = [result_of(special.entry, row, axes) for row in special.outputs]
     mutated = [struct(arrays[index].shape, arrays[index].dtype, axes) for index in special.mutated]
     orders = [dimension_order(row) for row in special.inputs]
@@ -104,7 +104,7 @@ def _custom_call(
 
 
 def _not_differentiable(name: str, call: Call) -> Call:
-    """Return the call with a derivative rule that raises an error at the line of the call."""
+    """Return the custom call with a derivative rule that raises NotDifferentiableError at the line of the call."""
     place = locate(user_frame())
 
     def refuse(_primals: object, _tangents: object) -> NoReturn:

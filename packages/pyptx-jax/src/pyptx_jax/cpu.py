@@ -30,7 +30,7 @@ Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
 def run_of(origin: Origin) -> Callable[[list[memoryview]], None]:
     """Return the function that simulates a kernel in the memory of its arrays; warn at the line of the call.
 
-    XLA's handler passes the memory of unmutated inputs as read-only, so the arrays on it are read-only too. Raises
+    XLA's handler passes the memory of unmutated inputs as read-only, so their NumPy arrays are read-only too. Raises
     RuntimeMissingError without a simulator.
     """
     special, operands = origin.special, origin.operands

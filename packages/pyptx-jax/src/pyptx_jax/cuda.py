@@ -18,8 +18,8 @@ def plan_of(origin: Origin) -> Plan:
     """Return the plan of a traced kernel for any device of this machine; raise KeywordError for traced numbers.
 
     XLA compiles a program before the device is known. On a machine with several generations of GPUs, the code is
-    compiled for the kernel's own target. With GPUs of several sizes, a persistent kernel has the number of CTAs of the
-    smallest one.
+    compiled for the kernel's own target. With GPUs of several sizes, a persistent kernel has the number of CTAs for the
+    smallest GPU.
     """
     special = origin.special
     if origin.operands:
@@ -37,7 +37,7 @@ def plan_of(origin: Origin) -> Plan:
 
 @dataclass(frozen=True, slots=True)
 class _Code:
-    """Key of loaded machine code."""
+    """Key of loaded machine code: PTX text, image, target and device."""
 
     text: str
     image: bytes | None
@@ -46,4 +46,4 @@ class _Code:
 
 
 MODULES: Final = OncePerKey[_Code, Module]()
-"""Code loaded for XLA in this process; XLA compiles programs on several threads."""
+"""Loaded modules of this process, by key; XLA compiles programs on several threads."""

@@ -11,8 +11,8 @@ from pyptx_ir.plugins.rows import Diagnosis
 
 
 def check() -> tuple[Diagnosis, ...]:
-    """Import jax and initialize its backend."""
-    api = cast("Any", jax)  # some of its types are unknown
+    """Return the version and the devices of jax; imports jax and initializes its backend."""
+    api = cast("Any", jax)  # jax's annotations are partly unknown to strict type checkers
     backend, count = str(api.default_backend()), int(api.device_count())
     seen = (
         f"found {count} GPU{'s' * (count != 1)}"

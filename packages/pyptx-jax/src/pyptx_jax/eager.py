@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def call(kernel: Launchable[Declaration], arrays: Sequence[object], keywords: Mapping[str, object]) -> object:
-    """Check a call in full, with errors at the user's line; then run it, or add it to the program being traced."""
+    """Check a call, with errors at the user's line; then run the kernel, or add the call to the traced program."""
     rest, numbers = split(kernel, keywords)
     own, device = _sorted(kernel, (*arrays, *numbers.values()), rest)
     special = specialized(kernel, arguments_of(kernel, arrays), own, numbers)
@@ -56,8 +56,8 @@ def launcher(kernel: Launchable[Declaration], miss: Callable[..., object]) -> Ca
 def straight_to(wrappers: Wrappers, miss: Callable[..., object]) -> Callable[..., object]:
     """Return a fast path for calls with jax arrays, or jax and NumPy arrays; it forwards other calls to `miss`.
 
-    It calls jax's compiled functions, which check shapes, dtypes and devices; if they reject a call, `miss` produces
-    the error message.
+    The fast path calls functions that jax has compiled, which check shapes, dtypes and devices; if they reject a call,
+    `miss` raises the error.
     """
     concrete = concrete_type()
     plain = wrappers.get({})
@@ -134,7 +134,7 @@ def _wrappers(kernel: Launchable[Declaration]) -> Wrappers:
 
 
 def _made(kernel: Launchable[Declaration]) -> Wrappers:
-    """Return the compiled functions of a kernel; they do not keep the kernel alive, their caller does."""
+    """Return a kernel's jax-compiled functions, which do not keep the kernel alive: their caller does."""
     reference, name = weakref.ref(kernel), kernel.name
 
     def make(keywords: Mapping[str, object]) -> Callable[..., object]:

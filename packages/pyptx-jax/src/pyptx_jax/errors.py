@@ -14,8 +14,8 @@ from pyptx_ir.errors import PyptxError
 
 
 class NotDifferentiableError(PyptxError, TypeError):
-    """Derivative of a kernel that has none."""
+    """A derivative was requested of a kernel without a backward kernel."""
 
 
 class ExecutionError(PyptxError, RuntimeError):
-    """Failure of a kernel while it ran."""
+    """A kernel failed while it ran."""

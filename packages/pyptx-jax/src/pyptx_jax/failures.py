@@ -1,7 +1,7 @@
 """Exceptions of XLA handlers, and their return to the Python caller.
 
-XLA passes only an error's text from its handlers to its callers. So the exceptions are stored here, by their texts,
-until a call takes them.
+XLA passes only an error's text from its handlers to its callers. So the exceptions are stored here, by text, until the
+failed call re-raises them.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class Failures:
 
     @contextmanager
     def kept(self) -> Generator[None]:
-        """Store an exception of the body, and raise only its text.
+        """Store an exception of the body, and raise an exception with its text only.
 
-        An exception's traceback keeps its frames alive, and these keep the memory of arrays, which XLA owns.
+        An exception's traceback keeps its frames alive, and the frames reference the memory of arrays, which XLA owns.
         """
         try:
             yield
@@ -46,19 +46,19 @@ class Failures:
             raise RuntimeError(text) from None
 
     def take(self, text: str) -> Exception | None:
-        """Remove and return the exception of that text."""
+        """Remove and return the stored exception with this text; None if there is none."""
         with self._lock:
             return self._known.pop(text, None)
 
 
 FAILURES: Final = Failures(64)
-"""Failures of this process; handlers run on any thread."""
+"""Exceptions of XLA handlers in this process; handlers run on any thread."""
 
-_FAILED: Final = "INTERNAL: "  # XLA prefixes the text of an error with its code; our handlers use this one
+_FAILED: Final = "INTERNAL: "  # error code that XLA puts before the error text of pyptx's FFI handlers
 
 
 def failure_of(error: Exception) -> Exception | None:
-    """Return the exception of a handler, located at the user's line; None if no handler was called."""
+    """Return the handler exception that caused a jax error, at the user's line; None if no handler raised."""
     text = str(error)
     if not text.startswith(_FAILED):
         return None
@@ -70,7 +70,7 @@ def failure_of(error: Exception) -> Exception | None:
 
 
 def answer(function: Callable[..., object], arrays: Sequence[object]) -> object:
-    """Call a compiled function, and re-raise a handler's error as the original exception."""
+    """Call a jax-compiled function; re-raise a handler's failure as the original exception."""
     try:
         return function(*arrays)
     except (RuntimeError, ValueError) as error:

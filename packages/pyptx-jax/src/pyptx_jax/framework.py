@@ -23,12 +23,12 @@ _BACKEND: Final[Any] = backend
 
 def concrete_type() -> type[object]:
     """Return the type of concrete arrays; jax has no public name for it."""
-    with _JAX.ensure_compile_time_eval():  # jax may be tracing
+    with _JAX.ensure_compile_time_eval():  # creates a concrete array even while jax traces
         return cast("type[object]", type(_JAX.numpy.zeros(())))
 
 
 def is_traced(value: object) -> bool:
-    """Return whether a value is a tracer, without a value until the program runs."""
+    """Return whether an array is a jax tracer, which has no values until the program runs."""
     return isinstance(value, Tracer)
 
 
@@ -38,7 +38,7 @@ def is_device(value: object) -> bool:
 
 
 def dtype(name: str) -> np.dtype[Any]:
-    """Return the dtype of this name in jax: NumPy's or an extension's."""
+    """Return jax's dtype with this name: a NumPy dtype or an extension of jax."""
     return cast("np.dtype[Any]", _JAX.numpy.dtype(name))
 
 
@@ -48,7 +48,7 @@ def has_dtype(name: str) -> bool:
 
 
 def shape_and_dtype(value: object) -> tuple[tuple[object, ...], np.dtype[Any] | None]:
-    """Return shape and dtype of an array of jax or NumPy; no dtype for any other value."""
+    """Return shape and dtype of a jax or NumPy array; the dtype of any other value is None."""
     if not isinstance(value, jax.Array | np.ndarray):
         return (), None
     array = cast("Any", value)
@@ -56,7 +56,7 @@ def shape_and_dtype(value: object) -> tuple[tuple[object, ...], np.dtype[Any] | 
 
 
 def is_integer(held: np.dtype[Any]) -> bool:
-    """Return whether an element type holds integers or truth values."""
+    """Return whether a dtype is an integer or boolean type."""
     return held.name == "bool" or bool(_JAX.numpy.issubdtype(held, _JAX.numpy.integer))
 
 
@@ -85,7 +85,7 @@ def is_array(value: object) -> TypeGuard[jax.Array]:
 
 
 def on_device(device: object) -> AbstractContextManager[None]:
-    """Place uncommitted arrays on a device, for the body."""
+    """Make a device jax's default for the body, on which uncommitted arrays are placed."""
     return cast("AbstractContextManager[None]", _JAX.default_device(device))
 
 
@@ -105,12 +105,12 @@ def wide_types() -> bool:
 
 
 def platforms() -> frozenset[str]:
-    """Return the platforms for which jax has devices; initializes them."""
+    """Return the platforms for which jax has devices; initializes jax's backends."""
     return frozenset(_BACKEND.backends())
 
 
 def scope(name: str) -> AbstractContextManager[None]:
-    """Name the operations traced in the body, for profilers."""
+    """Give operations traced in the body a name that profilers show (`jax.named_scope`)."""
     return cast("AbstractContextManager[None]", _JAX.named_scope(name))
 
 
@@ -143,11 +143,11 @@ def register(name: str, stages: Mapping[str, object], state: str, kind: Mapping[
     _JAX.ffi.register_ffi_target(name, dict(stages), platform)
 
 
-# --- jax.shard_map: along which axes of the mesh an array's values vary -----------------------------------------------
+# --- jax.shard_map: mesh axes along which an array's values vary ------------------------------------------------------
 
 
 def struct(shape: tuple[int, ...], dtype: object, varying: frozenset[str] = frozenset()) -> jax.ShapeDtypeStruct:
-    """Return the description of an array whose values vary along these axes."""
+    """Return jax's shape and dtype of an array whose values vary along these mesh axes."""
     if not varying:
         return cast("jax.ShapeDtypeStruct", _JAX.ShapeDtypeStruct(shape, dtype))
     place = _JAX.sharding
@@ -157,16 +157,16 @@ def struct(shape: tuple[int, ...], dtype: object, varying: frozenset[str] = froz
 
 
 def varying(array: jax.Array) -> frozenset[str]:
-    """Return the axes along which an array's values vary."""
+    """Return the mesh axes along which an array's values vary."""
     return cast("frozenset[str]", _JAX.typeof(array).manual_axis_type.varying)
 
 
 def agreeing(arrays: Sequence[jax.Array]) -> tuple[list[jax.Array], frozenset[str]]:
-    """Return arrays that all vary along the union of their axes, and that union."""
+    """Return arrays that are all marked as varying along the union of their mesh axes, and the union."""
     axes = frozenset[str]().union(*map(varying, arrays))
     return [varying_along(array, axes - varying(array)) for array in arrays], axes
 
 
 def varying_along(array: jax.Array, axes: frozenset[str]) -> jax.Array:
-    """Return an array that is also marked as varying along `axes` (`jax.lax.pcast`)."""
+    """Return an array that is also marked as varying along mesh `axes` (`jax.lax.pcast`)."""
     return cast("jax.Array", _JAX.lax.pcast(array, tuple(sorted(axes)), to="varying")) if axes else array

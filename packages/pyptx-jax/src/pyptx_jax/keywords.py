@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def constants(kernel: str, keywords: Mapping[str, object]) -> dict[str, object]:
-    """Return keywords for the kernel, with jax scalars as numbers; raise KeywordError for a traced one."""
+    """Return keywords with concrete jax scalars as Python numbers; raise KeywordError for a traced scalar."""
     return {name: _constant(kernel, name, value) for name, value in keywords.items()}
 
 

@@ -1,4 +1,4 @@
-"""Resolver that XLA calls once per compiled program: returns the launch of a record on the program's platform."""
+"""Resolver that XLA calls once per custom call of a compiled program; it returns the launch for the record."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def resolve(platform: str, record: bytes) -> xla.Launch:
-    """Return the launch of a record; an exception becomes the text of XLA's error."""
+    """Return the launch for a custom call's record; an exception becomes the text of XLA's error."""
     with FAILURES.kept():
         origin = RECORDS.read(record.decode())
         if platform == "cpu":

@@ -1,4 +1,4 @@
-"""Traced numbers: operands of the custom call without dimensions, whose values are known when it runs."""
+"""Traced scalars of a kernel: operands of rank 0 of the custom call, whose values are known when the call runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TYPES: Final = {"bool", *(row.array for row in BY_NAME.values() if has_dtype(ro
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A scalar parameter whose value is an operand, and the operand's jax dtype."""
+    """A scalar parameter whose value is an operand of the custom call, and the operand's jax dtype."""
 
     name: str
     dtype: str
@@ -38,7 +38,7 @@ class Operand:
         return dtype(self.dtype).itemsize
 
     def read(self, memory: memoryview) -> int | float:
-        """Return the value in the operand's memory."""
+        """Return the scalar's value, read from the operand's memory."""
         import numpy as np
 
         value = np.ndarray((), dtype(self.dtype), memory)
@@ -72,7 +72,7 @@ def _check(kernel: str, parameter: RawParameter, value: object) -> None:
 
 
 def operands_of(numbers: Mapping[str, jax.Array]) -> tuple[Operand, ...]:
-    """Return the operands that are passed after the arrays."""
+    """Return the traced scalars as operands, which follow the arrays in the custom call."""
     return tuple(Operand(name, value.dtype.name) for name, value in numbers.items())
 
 
@@ -84,7 +84,7 @@ def opened(special: Specialization, names: Sequence[str]) -> Specialization:
 
 
 def filled(special: Specialization, values: Mapping[str, Number]) -> Specialization:
-    """Return a specialization with the values of its open scalars; raise KeywordError for a value out of range."""
+    """Return a specialization with values for its scalars without one; raise KeywordError for a value out of range."""
     return replace(
         special,
         parameters=tuple(
@@ -97,7 +97,7 @@ def filled(special: Specialization, values: Mapping[str, Number]) -> Specializat
 
 
 def check_operands(special: Specialization, plain: object) -> tuple[Operand, ...]:
-    """Return the operands listed in a record; raise BundleError unless they are its open scalars."""
+    """Return the scalar operands listed in a record; raise BundleError unless they are the scalars without a value."""
     named = cast("dict[str, object]", plain) if isinstance(plain, dict) else {}
     operands = tuple(Operand(name, str(held)) for name, held in named.items())
     left = {row.name for row in special.parameters if row.kind == "scalar" and row.value is None}

@@ -1,4 +1,4 @@
-"""pyptx-jax as a plugin: the runtime of jax arrays."""
+"""pyptx-jax's plugin, which registers the runtime of jax arrays."""
 
 from __future__ import annotations
 

@@ -26,20 +26,20 @@ _OPERANDS: Final = "operands"
 
 
 class Record(str):
-    """Text of a specialization. Its repr is the kernel's name, because jaxprs print the attributes of calls."""
+    """Record of a custom call: a specialization as text. Its repr is short, because jaxprs print attributes."""
 
     __slots__ = ("entry",)
 
     entry: str
 
     def __repr__(self) -> str:
-        """Return the kernel's name and a digest of the text, PTX included."""
+        """Return the kernel's name and a digest of the record, PTX included."""
         return f"<{self.entry} {sha256(self.encode()).hexdigest()[:12]}>"
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A specialization, the user's line of its latest call (None if it is from another process), and its operands."""
+    """A specialization, the user's line of its latest call (None for another process's), and its scalar operands."""
 
     special: Specialization
     place: tuple[str, int] | None = None
@@ -47,7 +47,7 @@ class Origin:
 
 
 class Records:
-    """Writes and reads records; recent records of this process include their source lines."""
+    """Writes and reads custom-call records; keeps the source lines of this process's recent records."""
 
     def __init__(self, size: int) -> None:
         """Keep up to `size` specializations."""
@@ -68,7 +68,7 @@ class Records:
         return text
 
     def read(self, text: str) -> Origin:
-        """Return the specialization of a record; raise BundleError for a damaged one."""
+        """Return the specialization of a record; raise BundleError for a damaged record."""
         known = self._known.get(text)
         if known is not None:
             return known

@@ -1,4 +1,4 @@
-"""The runtime row `jax`. This module does not import jax before a call has a jax array.
+"""The runtime `jax` of the plugin interface. This module does not import jax before a call has a jax array.
 
 call, launcher  ──▶ eager.py     ──▶ calls.py ──▶ arguments.py, batching.py, records.py, targets.py
 differentiable  ──▶ autodiff.py  ──▶
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from pyptx_dsl.kernels.differentiable import Backward
     from pyptx_dsl.kernels.kernel import Kernel
 
-PRIORITY: Final = 100  # ahead of the simulator
+PRIORITY: Final = 100  # called before the simulator's runtime
 
 
 def claims(arguments: Sequence[object]) -> bool:
-    """Return whether the arguments contain a jax array, or are a single device (of a call without arrays)."""
+    """Return whether the arguments contain a jax array, or are one jax device (of a call without arrays)."""
     jax = sys.modules.get("jax")
     if jax is None:
         return False
@@ -49,7 +49,7 @@ def simulate(
 
 
 def launcher(kernel: Launchable[Declaration], miss: Callable[..., object]) -> Callable[..., object]:
-    """Return the callable for calls with jax arrays."""
+    """Return the callable for a kernel's calls with jax arrays; it forwards other calls to `miss`."""
     from pyptx_jax.eager import launcher as launcher_of
 
     return launcher_of(kernel, miss)

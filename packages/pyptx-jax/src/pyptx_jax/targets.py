@@ -1,4 +1,4 @@
-"""Registration of the custom call with XLA, for the platforms of this process."""
+"""Registration of the custom call `pyptx_launch` with XLA, for the platforms of this process."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ class Registration:
     """Platforms for which the custom call is registered."""
 
     def __init__(self) -> None:
-        """Register the call for no platform yet."""
+        """Start without registrations."""
         self._done: set[str] = set()
         self._lock = threading.Lock()
 
     def complete(self) -> None:
-        """Register the call for each platform without it; initializes jax's backends.
+        """Register the custom call for each platform that lacks it; initializes jax's backends.
 
         XLA requires types to be registered before handlers. It stores registrations for a missing platform in its own
-        order, so a platform must exist before anything is registered for it.
+        order, so a platform must exist before types or handlers are registered for it.
         """
         present = framework.platforms()
         with self._lock:
@@ -39,5 +39,5 @@ REGISTRATION: Final = Registration()
 
 
 def register() -> None:
-    """Register the custom call with XLA, for programs that were exported elsewhere; calling a kernel does this too."""
+    """Register the custom call with XLA, for programs exported by other processes; calling a kernel does so too."""
     REGISTRATION.complete()

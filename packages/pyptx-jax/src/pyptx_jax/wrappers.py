@@ -1,4 +1,4 @@
-"""Functions that jax has compiled, by the keywords of the call."""
+"""jax-compiled functions of a kernel, by the keywords of the call."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Wrappers:
     """Latest compiled functions of one kernel; in each, jax keeps one program per shape."""
 
     def __init__(self, make: Callable[[Mapping[str, object]], Callable[..., object]]) -> None:
-        """Create functions by `make(keywords)`."""
+        """Start without functions; `make(keywords)` creates a function."""
         self._make = make
         self._functions: OrderedDict[Hashable, Callable[..., object]] = OrderedDict()
 
     def known(self, keywords: Mapping[str, object]) -> Callable[..., object] | None:
-        """Return the existing function for these keywords; None if there is none or a value is not plain.
+        """Return the existing function for these keywords; None without one, or if a value is not a plain constant.
 
         A function exists only for keywords that an earlier call has checked.
         """
@@ -32,7 +32,7 @@ class Wrappers:
         return self._functions.get(freeze(keywords))
 
     def get(self, keywords: Mapping[str, object]) -> Callable[..., object]:
-        """Return the function for these keywords; a new one each time if they cannot be compared."""
+        """Return the function for these keywords; a new function each time if the keywords cannot be compared."""
         key = freeze(keywords)
         if key is None:
             return self._make(keywords)

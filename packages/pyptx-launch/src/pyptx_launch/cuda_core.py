@@ -14,7 +14,7 @@ from pyptx_launch.errors import LaunchError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_STREAM_VERSION: Final = 0  # protocol version; the tuple's second number is the handle
+_STREAM_VERSION: Final = 0  # version of the __cuda_stream__ protocol; the tuple is (version, CUstream)
 
 
 class SupportsCudaStream(Protocol):
@@ -26,7 +26,7 @@ class SupportsCudaStream(Protocol):
 
 
 class MemoryView(Protocol):
-    """A tensor's memory, shaped like `cuda.core.utils.StridedMemoryView`."""
+    """Protocol of a tensor's memory: the attributes used of `cuda.core.utils.StridedMemoryView`."""
 
     @property
     def ptr(self) -> int:
@@ -40,7 +40,7 @@ class MemoryView(Protocol):
 
 
 class Memory(Protocol):
-    """An allocation, shaped like `cuda.core.Buffer`."""
+    """Protocol of an allocation: the attributes used of `cuda.core.Buffer`."""
 
     @property
     def handle(self) -> SupportsInt:
@@ -58,7 +58,7 @@ class ObjectCodeLike(Protocol):
 
     @property
     def code(self) -> bytes | str:
-        """The image."""
+        """The cubin, fatbin or PTX."""
         ...
 
     def get_kernel(self, name: str) -> object:
@@ -67,7 +67,7 @@ class ObjectCodeLike(Protocol):
 
 
 def handle_of(stream: SupportsCudaStream) -> int:
-    """Return the CUstream; raise LaunchError for an unknown protocol version."""
+    """Return the CUstream number of a stream object; raise LaunchError for an unknown protocol version."""
     tell = getattr(stream, "__cuda_stream__", None)
     if tell is None:
         raise TypeError(f"stream must be a CUstream number or have __cuda_stream__, got {stream!r}")
@@ -78,7 +78,7 @@ def handle_of(stream: SupportsCudaStream) -> int:
 
 
 def addresses_of(entry: str, pointers: Sequence[int | MemoryView | Memory]) -> list[int]:
-    """Return the addresses; raise LaunchError for memory that is marked inaccessible to kernels."""
+    """Return the addresses of tensor objects; raise LaunchError for memory marked as inaccessible to kernels."""
     return [_address(entry, number, pointer) for number, pointer in enumerate(pointers)]
 
 

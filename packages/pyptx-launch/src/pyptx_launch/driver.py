@@ -12,7 +12,7 @@ from typing import Final, cast
 from pyptx_launch import libcuda
 from pyptx_launch.errors import LaunchError
 
-# CUdevice_attribute: compute capability (major, minor), number of SMs, maximum opt-in shared memory per CTA.
+# CUdevice_attribute numbers: compute capability (major, minor), SM count, maximum opt-in shared memory per CTA.
 _ATTRIBUTES: Final = (75, 76, 16, 97)
 
 
@@ -54,7 +54,7 @@ def version() -> tuple[int, int]:
 
 
 def devices() -> tuple[Device, ...]:
-    """Return the devices, in the driver's order (see CUDA_VISIBLE_DEVICES).
+    """Return the CUDA devices, in the driver's order (see CUDA_VISIBLE_DEVICES).
 
     Properties do not change while a process runs, so each device is queried once.
     """

@@ -50,7 +50,7 @@ class TensorMapError(LaunchError, ValueError):
 
 
 def of(kind: str, message: str, name: str, code: int, meaning: str, log: str) -> LaunchError:
-    """Return the exception for a failure in the native extension, which calls this by name."""
+    """Return the exception for a failure in the native extension, which calls this function by name."""
     match kind:
         case "DriverMissingError" if "\nhelp: " in message:
             return DriverMissingError(message)

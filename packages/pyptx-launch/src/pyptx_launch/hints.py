@@ -1,4 +1,4 @@
-"""Hints for driver errors, by CUresult name (driver API manual)."""
+"""Help texts for driver errors, by CUresult name (driver API manual)."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MAX_TENSORS: Final = _shim.MAX_TENSORS
 """Maximum number of tensors per call; a call with more is a miss."""
 
-# DLDataType by PTX name: code, bits, lanes.
+# DLPack DLDataType by PTX type name: code, bits, lanes.
 _DTYPES: Final = {
     **{f"s{bits}": (0, bits, 1) for bits in (8, 16, 32, 64)},
     **{f"u{bits}": (1, bits, 1) for bits in (8, 16, 32, 64)},
@@ -38,7 +38,7 @@ _DTYPES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Properties that a tensor must have to match a plan.
+    """Signature of one tensor: the properties that a tensor must have to match a plan.
 
     `strides` count elements, None for a contiguous tensor; the stride of a dimension of extent 1 is ignored. `dtype` is
     the PTX name (or `bool`, or `e2m1x2`: bytes of two elements). `device` is DLPack's pair of device type (2 is CUDA, 1
@@ -61,7 +61,7 @@ class Signature:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of a dense tensor of this shape."""
+        """Bytes of a dense tensor with this shape and element type."""
         _, bits, lanes = _DTYPES[self.dtype]
         return math.prod(self.shape) * bits * lanes // 8
 
@@ -217,14 +217,14 @@ def _forget(self: Launcher) -> None:
 
 
 def _fixed_position(name: str, keywords: Sequence[str], plan: Plan) -> int:
-    """Return the index of a fixed keyword among the launcher's; raise LaunchError for an unknown one."""
+    """Return the index of a fixed keyword among the launcher's `fixed`; raise LaunchError for an unknown keyword."""
     if name not in keywords:
         raise LaunchError(f"{plan.entry}: unknown fixed keyword {name!r} of the launcher")
     return keywords.index(name)
 
 
 def _position(name: str, keywords: Sequence[str], plan: Plan) -> int:
-    """Return the index of the keyword that sets a scalar of the plan; -1 if the scalar keeps its own value."""
+    """Return the index of the launcher keyword that sets a plan's scalar; -1 if the scalar keeps its default value."""
     if name in keywords:
         return keywords.index(name)
     if name not in plan.optional:
@@ -287,7 +287,7 @@ if TYPE_CHECKING:
             """Launch the matching plan and return its outputs, or return the result of `miss`."""
             ...
 
-        _references: tuple[Any, ...]  # constructor arguments; scalar and fixed keyword names are last
+        _references: tuple[Any, ...]  # constructor arguments, those with scalar and fixed keyword names last
 
         def add(
             self,
@@ -313,7 +313,7 @@ if TYPE_CHECKING:
             ...
 
         def forget(self) -> None:
-            """Remove all plans; calls that have already found a plan continue with it."""
+            """Remove all plans from the launcher; calls that have already found a plan continue with this plan."""
             ...
 
 else:

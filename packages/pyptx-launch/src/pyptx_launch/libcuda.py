@@ -1,6 +1,6 @@
-"""Driver calls outside the hot path, through cuda-python, in the library that the native extension opened.
+"""Driver calls outside the hot path, through cuda-python, in the libcuda that the native extension opened.
 
-The bindings are imported at the first driver call: the import takes longer than that of the rest of this package.
+The bindings are imported at the first driver call: the import takes longer than importing the rest of this package.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _RELAXED: Final = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 
 
 def open_driver() -> None:
-    """Open the driver for the native extension, unless it is open; raise DriverMissingError if there is none."""
+    """Open libcuda for the native extension, unless it is open; raise DriverMissingError if there is none."""
     _shim.open_driver(os.environ.get("PYPTX_LIBCUDA") or "libcuda.so.1")
 
 
 @cache
 def bindings() -> ModuleType:
     """Return `cuda.bindings.driver` on the native extension's driver; raise DriverMissingError if there is none."""
-    open_driver()  # makes the bindings find the same library
+    open_driver()  # loads the driver, so that cuda-bindings finds the same libcuda
     return importlib.import_module("cuda.bindings.driver")
 
 
@@ -45,9 +45,9 @@ def call(function: str, *arguments: object, doing: str = "") -> tuple[object, ..
         raise NotImplementedError(f"{function} is missing in this release of cuda-bindings")
     try:
         result, *values = entry(*arguments)
-    except RuntimeError as absent:  # raised by the bindings for a symbol that the library lacks
+    except RuntimeError as absent:  # cuda-bindings raises it for a symbol that libcuda lacks
         raise NotImplementedError(f"{function} is missing in this driver: {absent}") from None
-    except (KeyError, ValueError) as unknown:  # a CUresult newer than the bindings
+    except (KeyError, ValueError) as unknown:  # a CUresult newer than cuda-bindings
         result = _code_in(unknown)
         values = []
     if int(result):
@@ -56,7 +56,7 @@ def call(function: str, *arguments: object, doing: str = "") -> tuple[object, ..
 
 
 def number(function: str, *arguments: object, doing: str = "") -> int:
-    """Call a driver function that returns a number or a handle, and return that; raises like `call`."""
+    """Call a driver function and return its only result, a number or a handle; raises like `call`."""
     return int(cast("SupportsInt", call(function, *arguments, doing=doing)[0]))
 
 
@@ -67,7 +67,7 @@ def constant(enumeration: str, value: int) -> object:
 
 
 def _code_in(unknown: Exception) -> int:
-    """Return the CUresult for which the bindings have no name; re-raise any other exception."""
+    """Return the CUresult number that the bindings could not convert; re-raise any other exception."""
     found = re.fullmatch(r"(\d+)( is not a valid .*CUresult.*)?", str(unknown))
     if found is None:
         raise unknown
@@ -75,7 +75,7 @@ def _code_in(unknown: Exception) -> int:
 
 
 def error(result: int, what: str) -> DriverError:
-    """Return the exception for a CUresult."""
+    """Return the DriverError for a CUresult, with its name, meaning and help."""
     name, meaning = (_said(function, result) for function in ("cuGetErrorName", "cuGetErrorString"))
     name, meaning = name or "CUDA_ERROR_UNKNOWN", meaning or "unknown to this driver"
     return DriverError(f"{what} failed with {name} ({result}): {meaning}", name=name, code=result, meaning=meaning)
@@ -103,7 +103,7 @@ def relaxed_capture() -> Generator[None]:
 
 @contextmanager
 def any_context() -> Generator[None]:
-    """Make a context current for the body: the current one, else an active primary context, else device 0's."""
+    """Make a context current for the body: the thread's current one, an active primary context, or device 0's."""
     if number("cuCtxGetCurrent"):
         yield
         return

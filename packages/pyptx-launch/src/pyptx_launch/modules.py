@@ -1,4 +1,4 @@
-"""Loaded code and the attributes of its entries."""
+"""Modules: code loaded by the driver, and the resources of its entries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyptx_launch.cuda_core import ObjectCodeLike
 
 _LOG_BYTES: Final = 16384
-_JIT_LOGS: Final = (5, 6, 3, 4)  # CU_JIT_ERROR_LOG_BUFFER, its size, CU_JIT_INFO_LOG_BUFFER, its size
+_JIT_LOGS: Final = (5, 6, 3, 4)  # CUjit_option: error log buffer and its size, info log buffer and its size
 _FATBIN_MAGIC: Final = 0xBA55ED50
 
 
@@ -43,13 +43,13 @@ class Module:
     A module is not bound to a device: its code is loaded on a device when a plan first runs there. Raises LaunchError
     for an image that is empty or truncated.
 
-    A module lives as long as its plans. Its code stays loaded longer, until all work that was submitted to the devices
-    by then has finished: see `pyptx_launch.retired`. The driver does not count later replays of a CUDA graph as
-    submitted work. It also does not count work in contexts other than the primary one and its green contexts. Keep the
-    plan for as long as the graph, or until such work is done.
+    A module lives as long as its plans. Its code stays loaded longer, until all work that had been submitted to the
+    devices when the module was deleted has finished: see `pyptx_launch.retired`. The driver does not count later
+    replays of a CUDA graph as submitted work. It also does not count work in contexts other than the primary one and
+    its green contexts. Keep the plan for as long as the graph, or until such work is done.
     """
 
-    _library = 0  # nothing is loaded, or loading failed
+    _library = 0  # 0: no library is loaded, or loading failed
 
     def __init__(self, image: bytes) -> None:
         self.image: Final = image
@@ -57,17 +57,18 @@ class Module:
         self._logs: tuple[bytearray, bytearray] | None = None
         options, values = list[object](), list[object]()
         if self.kind == "ptx":
-            # The compiler may run as late as at first use, so the logs must outlive this call.
+            # The driver may compile PTX as late as at the first use of the library, so the log buffers must outlive
+            # this call.
             self._logs = (bytearray(_LOG_BYTES), bytearray(_LOG_BYTES))
             options = [libcuda.constant("CUjit_option", option) for option in _JIT_LOGS]
             values = [each for log in self._logs for each in (log, _LOG_BYTES - 1)]
-        self.pools: Final = _shim.MapPools()  # for tensor maps of its plans that kernels take by address
+        self.pools: Final = _shim.MapPools()  # device memory for the plans' tensor maps that kernels take by address
         self._retire = RETIRED.add  # bound now: at interpreter exit, modules lose their globals
         RETIRED.unload()
         self._library = self._load(options, values)
 
     def __del__(self) -> None:
-        """Hand the code and the memory of its maps to `RETIRED`, which unloads them when no kernel runs."""
+        """Add the library and the memory of its tensor maps to `RETIRED`, which unloads them when no kernel runs."""
         if self._library:
             self._retire(self._library, self.pools)
 
@@ -82,11 +83,11 @@ class Module:
 
     @property
     def log_address(self) -> int:
-        """Address of the log of the driver's compiler; 0 if the image is not PTX."""
+        """Address of the error log of the driver's PTX compiler; 0 if the image is not PTX."""
         return 0 if self._logs is None else ctypes.addressof(ctypes.c_char.from_buffer(self._logs[0]))
 
     def kernel(self, entry: str) -> int:
-        """Return the driver's handle of an entry."""
+        """Return the CUkernel of an entry."""
         what = f"looking for entry {entry}"
         try:
             return libcuda.number("cuLibraryGetKernel", self._library, entry.encode(), doing=what)
@@ -94,7 +95,7 @@ class Module:
             raise self._compile_error(error) from None
 
     def attributes(self, entry: str, device: int = 0) -> Attributes:
-        """Return the resources that `entry` uses on `device`; loads it there."""
+        """Return the resources that `entry` uses on `device`; loads the code there."""
         kernel, what = self.kernel(entry), f"querying the resources of entry {entry}"
         attributes = [libcuda.constant("CUfunction_attribute", number) for number in range(len(fields(Attributes)))]
         return Attributes(
@@ -102,12 +103,12 @@ class Module:
         )
 
     def parameters(self, entry: str) -> tuple[tuple[int, int], ...] | None:
-        """Return offset and size of each parameter; loads the code, and raises CompileError for invalid PTX.
+        """Return offset and size of each parameter of an entry; loads the code, raises CompileError for invalid PTX.
 
         None if the driver cannot report them: before CUDA 12.4, and for code of a device other than this thread's.
         """
         kernel, found = self.kernel(entry), list[tuple[int, int]]()
-        # The driver loads code lazily and needs a context for it, which a thread may not have yet.
+        # The driver loads code lazily and needs a current context, which a new thread lacks.
         with libcuda.any_context(), libcuda.relaxed_capture():
             try:
                 while True:
@@ -115,7 +116,7 @@ class Module:
             except NotImplementedError:
                 return None
             except DriverError as error:
-                if error.name == "CUDA_ERROR_INVALID_VALUE":  # the previous parameter was the last
+                if error.name == "CUDA_ERROR_INVALID_VALUE":  # the entry has no parameter of this index
                     return tuple(found)
                 if error.name == "CUDA_ERROR_NO_BINARY_FOR_GPU":
                     return None
@@ -124,14 +125,15 @@ class Module:
     def object_code(self) -> ObjectCodeLike:
         """Return the image as an ObjectCode, which cuda.core loads again; raise ImportError without cuda-core.
 
-        Use its kernels with `cuda.core.launch`. It does not share code with this module's plans.
+        Use the object's kernels with `cuda.core.launch`. The object does not share loaded code with this module's
+        plans.
         """
         from pyptx_launch.cuda_core import object_code
 
         return object_code(self.kind, self.image)
 
     def _compile_error(self, error: DriverError) -> DriverError:
-        """Return the error with the output of the driver's compiler, if there is any."""
+        """Return a DriverError as CompileError with the output of the driver's PTX compiler, if there is any."""
         said = [bytes(each).split(b"\0")[0] for each in self._logs or ()]
         if not said or not said[0]:
             return error
@@ -141,14 +143,14 @@ class Module:
 
 
 def _checked_kind(image: bytes) -> str:
-    """Return `cubin`, `fatbin` or `ptx`; raise LaunchError for an image shorter than its headers state.
+    """Return an image's kind, `cubin`, `fatbin` or `ptx`; raise LaunchError if its headers state a larger size.
 
     The driver trusts the headers and reads past the end of a truncated image.
     """
     if not image:
         raise LaunchError("the image is empty: pass a cubin, a fatbin or PTX")
     padded = image[:64].ljust(64, b"\0")
-    if image.startswith(b"\x7fELF"):  # ELF64: the tables of segments and sections, at any offset
+    if image.startswith(b"\x7fELF"):  # ELF64: the tables of segments and sections may be at any offset
         segments, sections, _, _, size, count, section_size, section_count = struct.unpack_from("<QQIHHHHH", padded, 32)
         stated, kind = max(64, segments + size * count, sections + section_size * section_count), "cubin"
     elif struct.unpack_from("<I", padded)[0] == _FATBIN_MAGIC:

@@ -1,4 +1,4 @@
-"""Arguments for a kernel's parameters, one row each, in the order of the entry."""
+"""Kernel parameters of a plan, one object per parameter, in the order of the entry."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Pointer:
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A number by value, of a PTX type. `value` is the default; with None, each launch must pass one."""
+    """A number by value, of a PTX type. `value` is the default; with None, each launch must pass a value."""
 
     type: str
     name: str
@@ -46,8 +46,8 @@ class MapPointer:
 
 Parameter = Pointer | Scalar | Map | MapPointer
 
-# Parameter row of the native extension: kind (SlotKind), tensor index; scalar kind (ScalarKind), bytes and value;
-# packed tensor map.
+# Parameter description for the native extension: SlotKind, tensor index; ScalarKind, bytes and value; packed tensor
+# map.
 Row = tuple[int, int, int, int, "int | float | None", bytes]
 
 _KINDS: Final = {"b": 0, "u": 1, "s": 2, "f": 3, "bf": 4}
@@ -59,7 +59,7 @@ SCALAR_TYPES: Final = {
 
 
 def row_of(parameter: Parameter) -> Row:
-    """Return a parameter as a row of the native extension; checks the rules of a tensor map."""
+    """Return a parameter as the tuple that the native extension takes; checks the rules of a tensor map."""
     match parameter:
         case Pointer(index):
             return (0, index, 0, 0, None, b"")

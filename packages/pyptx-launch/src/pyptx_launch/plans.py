@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 Extents = tuple[int, int, int]
 
 _MAX_GRID: Final = (2**31 - 1, 65535, 65535)
-_MAX_PARAMETER_BYTES: Final = 32764  # since compute capability 7.0
+_MAX_PARAMETER_BYTES: Final = 32764  # kernel parameter limit since compute capability 7.0
 _CLUSTER_DIMENSION: Final = 4  # CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
 
 
 class EntryParameterLike(Protocol):
-    """A parameter of an entry, shaped like `pyptx_ir.plugins.rows.EntryParameter`."""
+    """Protocol of an entry's parameter: the attributes used of `pyptx_ir.plugins.rows.EntryParameter`."""
 
     @property
     def name(self) -> str:
-        """Name in PTX."""
+        """Name of the parameter in PTX."""
         ...
 
     @property
     def kind(self) -> str:
-        """`tensor`, `scalar` or `descriptor`."""
+        """Kind of the parameter: `tensor`, `scalar` or `descriptor`."""
         ...
 
     @property
@@ -46,22 +46,22 @@ class EntryParameterLike(Protocol):
 
     @property
     def index(self) -> int | None:
-        """Index of its tensor; inputs are counted first, then outputs."""
+        """Index of the parameter's tensor; inputs are counted first, then outputs."""
         ...
 
     @property
     def value(self) -> int | float | None:
-        """Value of a scalar."""
+        """Value of a scalar parameter."""
         ...
 
     @property
     def descriptor(self) -> object | None:
-        """Descriptor of its tensor. Only tensor maps are accepted."""
+        """Descriptor of the parameter's tensor. Only tensor maps are accepted."""
         ...
 
 
 class SpecializationLike(Protocol):
-    """A traced kernel, shaped like `pyptx_ir.plugins.rows.Specialization`."""
+    """Protocol of a traced kernel: the attributes used of `pyptx_ir.plugins.rows.Specialization`."""
 
     @property
     def entry(self) -> str:
@@ -69,7 +69,7 @@ class SpecializationLike(Protocol):
         ...
 
     def grid_on(self, multiprocessors: int, /) -> Extents:
-        """Return the number of CTAs on a device with this number of SMs."""
+        """Return the grid size on a device with this number of SMs."""
         ...
 
     @property
@@ -94,7 +94,7 @@ class SpecializationLike(Protocol):
 
     @property
     def attributes(self) -> Sequence[tuple[int, bytes]]:
-        """Launch attributes: number and value."""
+        """Launch attributes: CUlaunchAttribute number and value."""
         ...
 
 
@@ -102,9 +102,9 @@ class Plan(_shim.Plan):
     """Prepare a launch of `entry`: its shape, parameters and launch attributes.
 
     `grid` counts CTAs (not clusters) and must be divisible by the cluster. `attributes` are CUlaunchAttribute numbers
-    with the bytes of their values. Raises LaunchError for an invalid number or for rows that do not match the entry's
-    parameters, TensorMapError for a tensor map that violates a rule. Device-dependent limits (shared memory, clusters)
-    are checked at the first launch on a device.
+    with the bytes of their values. Raises LaunchError for an invalid number or for `parameters` that do not match the
+    entry's, TensorMapError for a tensor map that violates a rule. Device-dependent limits (shared memory, clusters) are
+    checked at the first launch on a device.
 
     A plan is immutable: any number of threads may launch it, on any devices, and on streams of any context. Tensor maps
     that a kernel takes by pointer are in device memory of the module, while a launch or a captured graph may read them.
@@ -129,7 +129,7 @@ class Plan(_shim.Plan):
         check_shape(entry, grid, block, cluster, shared_bytes)
         rows = [row_of(parameter) for parameter in parameters]
         self.entry: Final = entry
-        self.module: Final = module  # keeps its code loaded
+        self.module: Final = module  # the reference keeps the kernel's code loaded
         scalars = [each for each in parameters if isinstance(each, Scalar)]
         self.scalars: Final = tuple(each.name for each in scalars)
         self.optional: Final = frozenset(each.name for each in scalars if each.value is not None)
@@ -202,9 +202,9 @@ def _check_extents(entry: str, name: str, extents: tuple[int, ...]) -> None:
 
 
 def _check_parameters(entry: str, rows: Sequence[Row], wanted: Sequence[tuple[int, int]] | None) -> None:
-    """Compare the rows with the driver's parameters of the entry; skipped if the driver cannot report them."""
+    """Compare a plan's parameters with the driver's for the entry; do nothing if the driver cannot report them."""
     total = 0
-    for size in map(size_of, rows):  # same layout as in the native extension: each at a multiple of its size
+    for size in map(size_of, rows):  # same layout as in the native extension: each parameter is aligned to its size
         total = -(-total // size) * size + size
     if total > _MAX_PARAMETER_BYTES or len(rows) > _MAX_PARAMETER_BYTES // 8:
         raise LaunchError(f"{entry}: {len(rows)} parameters take {total} bytes; the limit is {_MAX_PARAMETER_BYTES}")
@@ -220,7 +220,7 @@ def _check_parameters(entry: str, rows: Sequence[Row], wanted: Sequence[tuple[in
 
 
 def _packed(entry: str, cluster: Extents, attributes: Sequence[tuple[int, bytes]]) -> bytes:
-    """Return the attributes, including the cluster, as an array of CUlaunchAttribute."""
+    """Return the launch attributes, including the cluster size, as an array of CUlaunchAttribute."""
     for number, value in attributes:
         if number == _CLUSTER_DIMENSION:
             raise LaunchError(f"{entry}: cluster as a launch attribute: pass cluster= instead")
@@ -231,10 +231,10 @@ def _packed(entry: str, cluster: Extents, attributes: Sequence[tuple[int, bytes]
 
 
 def plan_for(specialization: SpecializationLike, module: Module, multiprocessors: int | None = None) -> Plan:
-    """Return the plan of a traced kernel; its scalars default to the values of the trace.
+    """Return the plan of a traced kernel; scalars default to the values of the trace.
 
-    `multiprocessors` is the number of SMs of the device that launches it, from which the number of CTAs of a persistent
-    kernel is computed. The default is the smallest number of SMs among this machine's devices.
+    `multiprocessors` is the number of SMs of the device that launches the plan, from which the number of CTAs of a
+    persistent kernel is computed. The default is the smallest number of SMs among this machine's devices.
     """
     if multiprocessors is None:
         multiprocessors = min(each.multiprocessors for each in driver.devices())

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
 MANY: Final = 16
-"""Number of listed libraries at which an event is recorded for the work submitted so far."""
+"""Number of retired libraries at which an event is recorded for the work submitted so far."""
 
 _DISABLE_TIMING: Final = 2  # CU_EVENT_DISABLE_TIMING
 _LEGACY_STREAM: Final = 1  # CU_STREAM_LEGACY
@@ -40,21 +40,21 @@ class Retired:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Libraries retired together, with one event per context recorded after the work that may use them."""
+    """Batch of retired libraries, with one event per context, recorded after work that may use the libraries."""
 
     retired: tuple[Retired, ...]
     events: tuple[int, ...]
 
 
 class RetiredLibraries:
-    """Libraries that are no longer used and not yet unloaded; `len` counts them.
+    """Libraries of deleted modules that are not yet unloaded; `len` counts them.
 
-    `batches` are those for which events are recorded. Thread-safe.
+    `batches` are the libraries for which events are recorded. Thread-safe.
     """
 
     def __init__(self, many: int = MANY) -> None:
         self.batches: tuple[Batch, ...] = ()
-        self._gathering = deque[Retired]()  # finalizers append to it without a lock, which this thread might hold
+        self._gathering = deque[Retired]()  # finalizers append without the lock, which their thread may hold
         self._many = many
         self._guards: tuple[Callable[[], bool], ...] = ()
         self._lock = threading.Lock()
@@ -63,23 +63,23 @@ class RetiredLibraries:
         return len(self._gathering) + sum(len(batch.retired) for batch in self.batches)
 
     def add(self, library: int, *memory: object) -> None:
-        """Add a library of a deleted module, and `memory` to keep alive with it; makes no driver call."""
+        """Add a deleted module's library, and `memory` to keep alive as long as the library; makes no driver call."""
         self._gathering.append(Retired(library, memory))
 
     def guard(self, capturing: Callable[[], bool]) -> None:
         """Record no event while `capturing()` reports that a stream captures.
 
-        Captures of streams that synchronize with the legacy default stream are detected without it, in all threads.
-        Captures of non-blocking streams, which frameworks use, are known only to the owner of the stream.
+        Captures of streams that synchronize with the legacy default stream are detected without `capturing`, in all
+        threads. Captures of non-blocking streams, which frameworks use, are known only to the owner of the stream.
         """
         if capturing not in self._guards:
             self._guards = (*self._guards, capturing)
 
     def unload(self, *, wait: bool = False) -> None:
-        """Unload libraries whose work has finished, and record events for the others if there are many.
+        """Unload libraries whose work has finished, and record events for other libraries if there are many.
 
-        With `wait`, synchronize with the devices and unload everything, unless a stream captures; raises DriverError if
-        that fails. Without it, driver errors leave the list unchanged: the next launch reports them.
+        With `wait`, synchronize with the devices and unload everything, unless a stream captures; raises DriverError
+        for a failure. Without `wait`, driver errors leave the list unchanged: the next launch reports them.
         """
         due = wait or self.batches or len(self._gathering) >= self._many
         if not self or not due or not self._lock.acquire(blocking=wait):
@@ -96,8 +96,8 @@ class RetiredLibraries:
             self._lock.release()
 
     def _settle(self, contexts: Sequence[int], *, wait: bool) -> None:
-        """Record events for the listed libraries, or wait; then unload the finished ones."""
-        # One by one: other threads append to the deque meanwhile, which would break an iteration.
+        """Record events for the retired libraries, or wait; then unload the libraries whose work has finished."""
+        # popleft() instead of iteration, which fails if another thread appends meanwhile.
         retired = tuple([self._gathering.popleft() for _ in range(len(self._gathering))])
         try:
             events = () if wait else _recorded(contexts)
@@ -123,12 +123,12 @@ class RetiredLibraries:
 
 
 RETIRED: Final = RetiredLibraries()
-"""The list of this process."""
+"""Retired libraries of this process."""
 
 
 @contextmanager
 def _active_contexts() -> Generator[tuple[int, ...]]:
-    """Retain the active primary contexts for the body: only in these can a kernel run."""
+    """Retain the active primary contexts for the body: kernels can run only in active contexts."""
     with ExitStack() as kept:
         contexts: list[int] = []
         for ordinal in range(libcuda.number("cuDeviceGetCount")):
@@ -153,7 +153,7 @@ def _captures(context: int) -> bool:
 
 
 def _recorded(contexts: Sequence[int]) -> tuple[int, ...] | None:
-    """Return one event per context, recorded after its work; None if the driver cannot record events for contexts."""
+    """Return one event per context, recorded after the context's work; None if the driver lacks cuCtxRecordEvent."""
     events: list[int] = []
     try:
         for context in contexts:
@@ -178,7 +178,7 @@ def _wait_for(contexts: Sequence[int]) -> None:
 def _complete(event: int) -> bool:
     try:
         libcuda.call("cuEventQuery", event)
-    except DriverError:  # CUDA_ERROR_NOT_READY, or the context is lost and nothing can be unloaded from it
+    except DriverError:  # CUDA_ERROR_NOT_READY, or the context is lost and its libraries cannot be unloaded
         return False
     return True
 

@@ -1,8 +1,8 @@
-"""Rules of tensor maps, one row each: cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col in the driver API manual.
+"""Table of rules for tensor maps: cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col in the driver API manual.
 
-The driver returns CUDA_ERROR_INVALID_VALUE for every violation; these rules name the parameter and the values. In this
-module dimensions are in the driver's order, innermost first. Messages count them like an array's shape: dimension -1 is
-the innermost.
+The driver returns CUDA_ERROR_INVALID_VALUE for every violation; the rules' messages name the parameter and the values.
+In this module dimensions are in the driver's order, innermost first. Messages number dimensions like an array's shape:
+dimension -1 is the innermost.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Im2col:
-    """Columns of pixels instead of a box; corners are in the order of the tensor's spatial dimensions, innermost last.
+    """im2col mode: columns of pixels instead of a box; corners are in the order of the tensor's shape.
 
-    `lower` and `upper` are offsets of the bounding box's corners from those of the tensor. `channels` is the number of
+    `lower` and `upper` are offsets of the bounding box's corners from the tensor's corners. `channels` is the number of
     elements per pixel in a copy, `pixels` the number of pixels per copy.
     """
 
@@ -33,32 +33,32 @@ class Im2col:
 
 
 class Im2colLike(Protocol):
-    """Columns of pixels, shaped like `Im2col`."""
+    """Protocol of `Im2col`."""
 
     @property
     def lower(self) -> tuple[int, ...]:
-        """Offsets of the lower corner."""
+        """Offsets of the bounding box's lower corner."""
         ...
 
     @property
     def upper(self) -> tuple[int, ...]:
-        """Offsets of the upper corner."""
+        """Offsets of the bounding box's upper corner."""
         ...
 
     @property
     def channels(self) -> int:
-        """Elements per pixel."""
+        """Elements per pixel in a copy."""
         ...
 
     @property
     def pixels(self) -> int:
-        """Pixels per copy."""
+        """Number of pixels per copy."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ElementType:
-    """CUtensorMapDataType; `padded` types are unpacked into 16-byte chunks with gaps when copied to shared memory."""
+    """Element type: CUtensorMapDataType number and bits; loads unpack `padded` types into 16-byte chunks with gaps."""
 
     number: int
     bits: int
@@ -68,7 +68,7 @@ class ElementType:
 
 @dataclass(frozen=True, slots=True)
 class Swizzle:
-    """CUtensorMapSwizzle, and the size in bytes of the row within which it permutes chunks."""
+    """Swizzle mode: CUtensorMapSwizzle number, and bytes of the row within which the swizzle permutes chunks."""
 
     number: int
     span: int
@@ -112,18 +112,18 @@ INTERLEAVES: Final = {"none": 0, "16B": 1, "32B": 2}
 PROMOTIONS: Final = {"none": 0, "64B": 1, "128B": 2, "256B": 3}
 FILLS: Final = {"zeros": 0, "nan": 1}
 
-# Swizzles that unpack a padded type, by the type's number.
+# Valid swizzles of padded element types, by CUtensorMapDataType number.
 _PADDED_SWIZZLES: Final = {
     14: ("none", "128B", "128B_atom_32B"),
     15: ("none", "128B", "128B_atom_32B", "128B_atom_64B"),
 }
-# Minimum and maximum offset of a corner, by rank: 16, 8 and 5 signed bits.
+# Minimum and maximum im2col corner offset, by rank: 16, 8 and 5 signed bits.
 _CORNERS: Final = {3: (-(2**15), 2**15 - 1), 4: (-(2**7), 2**7 - 1), 5: (-(2**4), 2**4 - 1)}
 
 
 @dataclass(frozen=True, slots=True)
 class MapView:
-    """A map with valid keywords, innermost dimension first."""
+    """A tensor map with known types and modes, innermost dimension first."""
 
     dtype: str
     type: ElementType
@@ -139,7 +139,7 @@ class MapView:
 
     @property
     def rank(self) -> int:
-        """Number of dimensions."""
+        """Number of dimensions of the tensor."""
         return len(self.shape)
 
     @property
@@ -168,7 +168,7 @@ class Rule:
 
 
 def _first(values: Iterable[int], what: str, holds: Callable[[int], bool], wanted: str, *, skip: int = 0) -> str | None:
-    """Return the message for the first value, from dimension `skip` on, for which `holds` is false."""
+    """Return a message for the first dimension, from `skip` on, whose value does not satisfy `holds`."""
     for dimension, value in enumerate(values):
         if dimension >= skip and not holds(value):
             return f"{what} of dimension {-1 - dimension} must be {wanted}, got {value}"
@@ -291,7 +291,7 @@ def _corners(map_: MapView) -> str | None:
 def _area(map_: MapView) -> str | None:
     if map_.im2col is None:
         return None
-    spatial = map_.shape[-2:0:-1]  # without the channels and the batch, outermost first
+    spatial = map_.shape[-2:0:-1]  # extents without channels and batch, outermost dimension first
     extents = [n + up - low for n, low, up in zip(spatial, map_.im2col.lower, map_.im2col.upper, strict=True)]
     if all(extent > 0 for extent in extents):
         return None
@@ -307,7 +307,7 @@ def _counts(map_: MapView) -> str | None:
     return None
 
 
-# Each rule may rely on the preceding rules.
+# Checks in order: each may assume that the preceding ones passed.
 RULES: Final = (
     Rule("rank", "tensorRank", _rank),
     Rule("lengths", "tensorRank", _lengths),
@@ -340,7 +340,7 @@ RULES: Final = (
 
 
 def checked(map_: TensorMapLike) -> MapView:
-    """Return a map in the driver's order; raise TensorMapError for the first violated rule."""
+    """Return a tensor map with dimensions in the driver's order; raise TensorMapError for the first violated rule."""
     for field, word, known in (
         ("dtype", map_.dtype, TYPES),
         ("swizzle", map_.swizzle, SWIZZLES),

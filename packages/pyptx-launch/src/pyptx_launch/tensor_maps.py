@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class TensorMapLike(Protocol):
-    """A tensor map, shaped like `pyptx_ir.plugins.rows.TensorMap`; see `TensorMap` for the fields."""
+    """Protocol of `pyptx_ir.plugins.rows.TensorMap`; see `TensorMap` for the fields."""
 
     @property
     def dtype(self) -> str:
-        """Element type."""
+        """PTX element type."""
         ...
 
     @property
@@ -29,7 +29,7 @@ class TensorMapLike(Protocol):
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Strides in bytes."""
+        """Strides of the tensor in bytes."""
         ...
 
     @property
@@ -39,7 +39,7 @@ class TensorMapLike(Protocol):
 
     @property
     def element_strides(self) -> tuple[int, ...]:
-        """Steps of a copy, in elements."""
+        """Traversal strides of a copy along each dimension, in elements."""
         ...
 
     @property
@@ -49,12 +49,12 @@ class TensorMapLike(Protocol):
 
     @property
     def interleave(self) -> str:
-        """Layout of channels."""
+        """Interleave mode of channels."""
         ...
 
     @property
     def l2_promotion(self) -> str:
-        """Size of L2 fetches."""
+        """L2 promotion: size of L2 fetches."""
         ...
 
     @property
@@ -64,7 +64,7 @@ class TensorMapLike(Protocol):
 
     @property
     def im2col(self) -> Im2colLike | None:
-        """Columns of pixels that a copy moves instead of a box."""
+        """im2col mode: columns of pixels that a copy transfers instead of a box."""
         ...
 
 
@@ -93,7 +93,7 @@ class TensorMap:
     im2col: Im2colLike | None = None
 
     def __post_init__(self) -> None:
-        """Check the fields against the hardware's rules; raise TensorMapError for the first violated one."""
+        """Check the fields against the hardware's rules; raise TensorMapError for the first violated rule."""
         checked(self)
 
     @classmethod
@@ -107,8 +107,8 @@ class TensorMap:
         l2_promotion: str = "none",
         fill: str = "zeros",
     ) -> Self:
-        """Return the map of a contiguous tensor, with a box of adjacent elements."""
-        bits = TYPES[dtype].bits if dtype in TYPES else 8  # an unknown type is rejected below, by name
+        """Return the tensor map of a contiguous tensor, with a box of adjacent elements."""
+        bits = TYPES[dtype].bits if dtype in TYPES else 8  # the check below rejects an unknown type
         strides = [max(1, bits // 8)]
         for step in range(1, len(shape)):
             strides.append(bits * shape[-1] // 8 if step == 1 else strides[-1] * shape[-step])
@@ -126,15 +126,15 @@ class TensorMap:
         return _shim.encode_map(arguments, address)
 
 
-# MapArguments of the native extension (tensor_map.h).
+# Fields of MapArguments in the native extension (tensor_map.h).
 _LAYOUT: Final = struct.Struct("@iI5Q5Q5I5I4iIi5i5iII")
 
 
 def packed(map_: TensorMapLike) -> bytes:
-    """Check the rules of a map and return the packed arguments of the native extension, innermost dimension first."""
+    """Check a tensor map and return its fields as the native extension's arguments, innermost dimension first."""
     im2col = map_.im2col
     view = checked(map_)
-    # Corners innermost dimension first, like the sizes. CUTLASS has the same order (W, H, D).
+    # Corner offsets have the innermost dimension first, like the extents; CUTLASS uses this order (W, H, D) too.
     corners = ((), ()) if im2col is None else (im2col.lower[::-1], im2col.upper[::-1])
     arrays = (view.shape, view.strides[1:], view.box, view.element_strides)
     return _LAYOUT.pack(

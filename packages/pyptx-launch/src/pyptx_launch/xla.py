@@ -1,7 +1,8 @@
-"""The custom call `pyptx_launch`, through which XLA launches kernels: its registration and its launches.
+"""Custom call `pyptx_launch`, through which XLA launches kernels: registration, and the launches of a record.
 
-A call carries a record, whose format only the resolver defines. XLA calls the resolver once per record in a compiled
-program, with the name of the platform (`"cpu"` or `"CUDA"`). It keeps the launch as long as the program lives.
+A custom call carries a record, whose format only the resolver defines. XLA calls the resolver once per record in a
+compiled program, with the name of the platform (`"cpu"` or `"CUDA"`). XLA keeps the returned launch as long as the
+program lives.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ if not hasattr(_shim, "XlaLaunch"):
     )
 
 NAME: Final = "pyptx_launch"
-"""Name of the custom call."""
+"""Name of the custom call in XLA programs."""
 
 STATE: Final = "pyptx_launch_state"
-"""Name of the type of the state that a program keeps."""
+"""XLA name of the state type, the launch that a program keeps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Registration for one platform: `type` registers the state's type, `stages` are the handlers."""
+    """Custom-call registration for one platform: `type` registers the state's type, `stages` are handlers."""
 
     platform: str
     type: Mapping[str, object]
@@ -52,10 +53,10 @@ class Item:
 
 
 class Launch(_shim.XlaLaunch):
-    """Result of resolving a record: the launches of a call, and the position of its tensors.
+    """Launch that the resolver returns for a record: how a custom call runs, and the order of its tensors.
 
-    The call's operands are the inputs. Its results are the outputs, then the new values of the inputs named in
-    `mutated`; XLA stores each of these in the memory of its input.
+    The call's operands are the inputs. Its results are the outputs, then the new values of the inputs in `mutated`; XLA
+    stores each new value in the memory of its input.
     """
 
     __slots__ = ()
@@ -83,7 +84,7 @@ if TYPE_CHECKING:
 
 
 def targets() -> tuple[Target, ...]:
-    """Return the registrations of each platform. XLA requires the type to be registered before the handlers."""
+    """Return the registrations by platform. XLA requires a type to be registered before handlers."""
     return tuple(Target(*row) for row in _shim.xla_targets())
 
 

@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any, Final
 
 END: Final = 0x7FFF_FFFF_F000  # end of the address space: device memory is below, registered host memory may be above
-RESERVED: Final = 64 << 20  # bytes at the start: variables of the running module, then its heap
+RESERVED: Final = 64 << 20  # bytes at the start of memory for the running module's variables and heap
 NANOSECONDS: Final = 100_000  # per step
-STEPS: Final = 5_000_000  # limit after which a kernel is treated as endless
-NEWEST_PTX: Final = (9, 0)  # of CUDA 13.0, the driver's version
+STEPS: Final = 5_000_000  # simulated steps after which a kernel counts as endless
+NEWEST_PTX: Final = (9, 0)  # PTX version of CUDA 13.0, which the driver reports
 UNSUPPORTED_VERSION, LAUNCH_TIMEOUT, LAUNCH_FAILED, UNKNOWN = 222, 702, 719, 999
 INVALID_VALUE, INVALID_PTX, ILLEGAL_ADDRESS, MISALIGNED_ADDRESS, NOT_SUPPORTED = 1, 218, 700, 716, 801
 # CUtensorMapDataType as PTX types.
@@ -49,7 +49,7 @@ LAUNCH = CFUNCTYPE(c_int, POINTER(Request))
 LOAD = CFUNCTYPE(c_int, c_void_p, c_size_t, POINTER(c_char), c_size_t)
 MAP = CFUNCTYPE(c_int, c_void_p, c_uint64, c_char_p, c_char_p)
 
-_texts: dict[str, str] = {}  # PTX by digest of the cubin assembled from it
+_texts: dict[str, str] = {}  # PTX texts, by the digest of the cubin assembled from each
 
 
 def register(image: bytes, ptx: str) -> None:
@@ -109,7 +109,7 @@ class Simulator:
         specials._CYCLES_PER_STEP = NANOSECONDS  # type: ignore[attr-defined] # simulated clock
 
     def run(self, request: Any) -> None:
-        """Run one launch; raise the simulator's exceptions."""
+        """Simulate one launch; raise the simulator's exceptions."""
         from pyptx_sim.findings import FindingLog
         from pyptx_sim.launch import Launch
         from pyptx_sim.limits import configuration_of
@@ -123,7 +123,7 @@ class Simulator:
         asked = Launch(grid=grid, block=block, cluster=cluster, shared_bytes=request.shared)
         launch = configuration_of(program, asked)
         memories, heap = self._memories(program, request)
-        together = launch.ctas * launch.warps_per_cta <= RESIDENT_WARPS  # CTAs may wait for each other
+        together = launch.ctas * launch.warps_per_cta <= RESIDENT_WARPS  # CTAs that fit may wait for each other
         warps = RESIDENT_WARPS if together else WAVE_WARPS
         log = FindingLog(program.place, program.opcode, {}, {})
         machine = Machine(program, code, launch, memories, heap, log, checked=False, warps=warps)
@@ -169,7 +169,7 @@ class Simulator:
         return self._allocated
 
     def answer(self, request: Any) -> int:
-        """Run one launch; return the driver's error code."""
+        """Simulate one launch; return the driver's error code for it."""
         from pyptx_sim import errors
 
         try:
@@ -298,7 +298,7 @@ def install(path: str) -> None:
     simulator: list[Simulator] = []
 
     def launch(request: Any) -> int:
-        if not simulator:  # created with the first kernel, which imports NumPy
+        if not simulator:  # created at the first launch: it imports NumPy
             simulator.append(Simulator(driver))
         return simulator[0].answer(request)
 
@@ -308,4 +308,4 @@ def install(path: str) -> None:
     driver.null_driver_on_map(_callbacks[2])
 
 
-_callbacks: list[Any] = []  # must live as long as the driver may call them
+_callbacks: list[Any] = []  # ctypes callbacks, kept alive while the driver may call them

@@ -1,7 +1,7 @@
 """Run PTX on a CPU, and find data races, deadlocks and memory errors.
 
-Names are imported at first use: this package's plugin is loaded for every kernel and must not import NumPy. Descriptor
-classes, such as TMA tensor maps, come from plugins, by name.
+Public names are imported at first use: the package's plugin is loaded for every kernel and must not import NumPy.
+Descriptor classes, such as TMA tensor maps, come from plugins, by name.
 """
 
 from typing import TYPE_CHECKING

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from pyptx_sim.values import Argument
 
 _POINTER_BYTES: Final = 8
-# CUDA's default heap is 8 MiB; nothing is touched before the kernel calls malloc.
+# Size of the heap of device-side malloc, as CUDA's default; host pages are untouched until the kernel calls malloc.
 _HEAP_BYTES = 8 << 20
 
 
@@ -51,7 +51,7 @@ _HEAP_BYTES = 8 << 20
 class Arguments:
     """Packed arguments of one launch; `memories` are the state spaces that persist across waves.
 
-    `handles` are the handles of its textures, samplers and surfaces.
+    `handles` binds the handles of the launch's textures, samplers and surfaces.
     """
 
     memories: dict[str, FlatMemory]
@@ -61,16 +61,16 @@ class Arguments:
 
     @property
     def outputs(self) -> list[Placed]:
-        """Arrays in which every element must be written."""
+        """Placed output arrays: the kernel must write every element."""
         return [placed for placed in self._placed if placed.output is not None]
 
     def copy_back(self) -> None:
-        """Write the buffers' contents into the caller's arrays."""
+        """Copy the arrays' bytes from the global space to the caller's arrays."""
         store(self._placed, self.memories["global"].arena)
 
 
 def pack_arguments(launches: Sequence[tuple[Program, Launch]], *, checked: bool) -> tuple[Arguments, ...]:
-    """Place arrays and pack all other arguments, for launches of one module's entries that share global memory.
+    """Place arrays and pack all other arguments of launches that share global memory; the entries are of one module.
 
     Messages use the launch's argument names, or else the entry's parameter names. Raises LaunchError for a wrong number
     of arguments or an invalid value.
@@ -108,7 +108,7 @@ def _banks(placing: Placing, launches: Sequence[tuple[Program, Launch]]) -> tupl
 
 
 def _bank_of(placing: Placing, program: Program, launch: Launch) -> bytes:
-    """Return the parameters of a launch, and place its arrays."""
+    """Return the parameter bank of a launch as bytes, and place its arrays in the global space."""
     values, names = launch.args, launch.names
     if len(values) != len(program.parameters):
         wanted = ", ".join(f".{place.type} {place.name}" for place in program.parameters) or "none"
@@ -137,7 +137,7 @@ def _named_handles(placing: Placing, program: Program, launch: Launch) -> Handle
 
 
 def _memory(launches: Sequence[tuple[Program, Launch]]) -> Memory | None:
-    """Return the `Memory` passed to the launches, or the one that contains their arrays; None without either."""
+    """Return the `Memory` passed to the launches, or the `Memory` that contains their arrays; None without either."""
     memories: list[Memory] = []
     for _, launch in launches:
         memories += [launch.memory] if launch.memory is not None else []
@@ -145,7 +145,7 @@ def _memory(launches: Sequence[tuple[Program, Launch]]) -> Memory | None:
         found = (array for value in values if not isinstance(value, np.ndarray) for array in _arrays(value))
         memories += [array.memory for array in found if isinstance(array, DeviceArray)]
     if any(memory is not memories[0] for memory in memories):
-        raise LaunchError("arrays of the launch are in several Memory objects", help="place all of them in one Memory")
+        raise LaunchError("arrays of the launch are in several Memory objects", help="place all arrays in one Memory")
     return memories[0] if memories else None
 
 
@@ -173,20 +173,20 @@ def does_nothing(launch: Launch) -> bool:
 
 
 def _placing(image: Image, memory: Memory | None, unplaced: Iterable[Region] = ()) -> Placing:
-    """Return the global space without the launches' arrays; `unplaced` are known regions of overlapping arrays."""
+    """Return a `Placing` without the launches' arrays; `unplaced`: regions of overlapping arrays, without offsets."""
     variables, end = [_named(place) for place in image.placements], len(image.data)
     if memory is None:
         return Placing(next_place(end), Regions(unplaced), [], variables)
     if end > memory.module_bytes:
         raise LaunchError(
             f"module variables need {end} bytes, but the memory has module_bytes={memory.module_bytes}",
-            help=f"create it with Memory(module_bytes={end})",
+            help=f"create the memory with Memory(module_bytes={end})",
         )
     return Placing(memory.end, Regions((*memory.regions, *unplaced)), list(memory.placed), variables)
 
 
 def _packed(placing: Placing, place: Placement, value: Argument, what: str, name: str) -> bytes:
-    """Return the bytes of a parameter, and place the array that it points to."""
+    """Return the bytes of parameter `place`, and place the arrays that `value` refers to."""
     if is_pointer(value) and raw_member(value) is None:
         _check_pointer(place)
         return placing.pointer(value, what, name)
@@ -202,13 +202,13 @@ def _packed(placing: Placing, place: Placement, value: Argument, what: str, name
     if len(member.data) != place.size:
         raise LaunchError(
             f"parameter {place.name}: expected {counted(place.size, 'byte')}, got {len(member.data)}",
-            help=None if raw else f"compare the members passed (offset: type): {member.what}",
+            help=None if raw else f"compare the parameter's members with the value's (offset: type): {member.what}",
         )
     return member.data
 
 
 def _descriptor(placing: Placing, place: Placement, value: WithDescriptor, what: str, name: str) -> bytes:
-    """Return the bytes of a parameter: a descriptor, or the address of its copy in global memory."""
+    """Return the bytes of parameter `place`: the descriptor, or the address of a copy of it in global memory."""
     kind, data = placing.descriptor(value, what, name)
     if place.size == len(data):
         return data
@@ -270,11 +270,11 @@ def _check_pointer(place: Placement) -> None:
 
 
 def _scalar(place: Placement, value: object) -> bytes:
-    """Return the bytes of a scalar."""
+    """Return the little-endian bytes of number `value` in the type of parameter `place`."""
     if place.size != byte_size(place.type):
         raise LaunchError(
             f"parameter {place.name}: expected a structure of {counted(place.size, 'byte')}, got {value!r}",
-            help="pass a tuple of its members, a ctypes or NumPy structure, or bytes of this length",
+            help="pass a tuple of the structure's members, a ctypes or NumPy structure, or bytes of this length",
         )
     number: object = cast("np.number[Any]", value).item() if isinstance(value, np.generic) else value
     if not isinstance(number, int | float):

@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 
 
 class Tensor(Protocol):
-    """Attributes of a torch tensor that the simulator reads."""
+    """Protocol of a torch tensor: the attributes that the simulator reads."""
 
     @property
     def shape(self) -> Sequence[int]:
-        """Extents."""
+        """Extent of each axis in elements."""
         ...
 
     @property
     def dtype(self) -> object:
-        """Element type."""
+        """Element type (`torch.dtype`)."""
         ...
 
     @property
@@ -51,7 +51,7 @@ class Tensor(Protocol):
         ...
 
     def data_ptr(self) -> int:
-        """Return the address."""
+        """Return the address of the first element."""
         ...
 
     def detach(self) -> Any:  # noqa: ANN401 - another tensor
@@ -77,7 +77,7 @@ def dtype_name(value: object) -> str:
     array, name = _as_array(value), type_of(value)
     known = BY_ARRAY.get(name)
     if known is None:
-        raise LaunchError(f"unsupported array dtype {name}", help="convert the array to a PTX type")
+        raise LaunchError(f"unsupported array dtype {name}", help="convert the array to a dtype that PTX has")
     if array is not None and not array.dtype.isnative:
         raise LaunchError(
             f"unsupported byte order of an array: {array.dtype.str}",
@@ -104,7 +104,7 @@ def _as_array(value: object) -> Array | None:
 
 
 def argument_of(value: object) -> Argument:
-    """Return the properties of an array that specialize a kernel."""
+    """Return the shape, dtype, strides and address of an array, which specialize a kernel."""
     array = _as_array(value)
     if array is not None:
         refuse_mask(array)
@@ -133,7 +133,7 @@ def _address(array: Array) -> int:
 
 
 def _check_storage(value: object) -> None:
-    """Raise LaunchError for a tensor whose storage does not contain its elements one by one.
+    """Raise LaunchError for a tensor whose storage does not contain its elements in plain form.
 
     That is a sparse or quantized tensor, one with a pending negation or conjugation, or one without memory.
     """
@@ -147,7 +147,7 @@ def _check_storage(value: object) -> None:
     if tensor.is_quantized:
         raise LaunchError("unsupported quantized tensor", help="pass tensor.int_repr()")
     if tensor.numel() and not (tensor.untyped_storage().nbytes() and tensor.data_ptr()):
-        raise LaunchError("tensor has no memory", help="allocate its storage first")
+        raise LaunchError("tensor has no memory", help="allocate the tensor's storage first")
 
 
 def span_of(value: object) -> HostSpan:
@@ -164,7 +164,7 @@ def span_of(value: object) -> HostSpan:
 
 
 def storage_of(value: object) -> Array:
-    """Return the bytes that an array spans, in order of address and shared with it."""
+    """Return the bytes from an array's first element through its last, as a view in order of address."""
     return span_of(value).data
 
 
@@ -174,13 +174,13 @@ def host_array(value: Array | Tensor) -> Array:
 
 
 def shares_memory(first: object, second: object) -> bool:
-    """Return whether two arrays span common bytes."""
+    """Return whether the address ranges of two arrays overlap."""
     one, other = span_of(first), span_of(second)
     return one.low < other.high and other.low < one.high and bool(one.size and other.size)
 
 
 def empty_like_callers(output: Output, callers: Sequence[object]) -> object:
-    """Return an array for an output, of the callers' kind and the output's layout; zeros make runs reproducible."""
+    """Return an array of zeros for an output, in the output's layout: a tensor if the caller passed tensors."""
     size = math.prod(output.shape)
     if any(is_tensor(value) for value in callers):
         torch = sys.modules["torch"]
@@ -194,21 +194,21 @@ def empty_like_callers(output: Output, callers: Sequence[object]) -> object:
 
 
 def _laid_out(flat: Array, output: Output) -> Array:
-    """View a flat array in the shape and strides of an output without gaps."""
+    """View a one-dimensional array in the shape and strides of an output that has no gaps."""
     strides = tuple(stride * flat.itemsize for stride in output.strides)
     return np.ndarray(output.shape, flat.dtype, flat.view(np.uint8), strides=strides)
 
 
 def _element(output: Output) -> ElementType:
-    """Return the element type of an output; LaunchError if no framework has arrays of it."""
+    """Return the element type of an output; LaunchError if neither NumPy nor torch has a dtype for it."""
     row = BY_NAME.get(output.dtype)
     if row is None:
-        raise LaunchError(f"output {output.name}: no array dtype for .{output.dtype}")
+        raise LaunchError(f"output {output.name}: NumPy and torch have no dtype for .{output.dtype}")
     return row
 
 
 def _numpy_dtype(output: Output) -> np.dtype[Any]:
-    """Return NumPy's dtype for an output; ml_dtypes' where it is loaded, else the raw bits."""
+    """Return the dtype for an output: NumPy's, or that of ml_dtypes if loaded, else an unsigned integer."""
     row = _element(output)
     if hasattr(np, row.array):
         return np.dtype(row.array)
@@ -217,7 +217,7 @@ def _numpy_dtype(output: Output) -> np.dtype[Any]:
 
 
 def _holds(array: object, argument: Argument, wanted: str) -> bool:
-    """Return whether an array can hold the elements of an output; bool arrays only for untyped outputs."""
+    """Return whether an array can hold elements of dtype `wanted`; a bool array can if `wanted` is untyped."""
     return takes(wanted, argument.dtype) and (wanted in UNTYPED or type_of(array) != "bool")
 
 

@@ -1,4 +1,4 @@
-"""The simulator's built-in extension."""
+"""The simulator's built-in extension: memory, control flow, barriers, copies and rules of ordinary PTX."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """Checks of plain calls: a small launch on the CPU is first run with all checks.
 
-That run leaves the arrays unchanged; its first finding becomes a FindingWarning at the kernel's line. A launch is small
-if it has at most `MOST_THREADS` threads and `MOST_BYTES` of arrays. The checks end after `MOST_STEPS` basic blocks, and
-earlier findings are reported. Measured (docs/simulator.md): a small call takes up to three times as long, and no call
-takes over 0.1 s longer. PYPTX_CHECKS is `auto` (this policy), `all` (every call, up to `STEP_LIMIT` basic blocks) or
-`off`.
+The checked run leaves the arrays unchanged; its first finding becomes a FindingWarning at the kernel's line. A launch
+is small if it has at most `MOST_THREADS` threads and `MOST_BYTES` of arrays. The checks end after `MOST_STEPS` basic
+blocks, and earlier findings are reported. Measured (docs/simulator.md): a small call takes up to three times as long,
+and no call takes over 0.1 s longer. PYPTX_CHECKS is `auto` (this policy), `all` (every call, up to `STEP_LIMIT` basic
+blocks) or `off`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _WARNED: Final[dict[str | tuple[str, type[Warning], int], int]] = {}
 
 
 def find(special: Specialization, sizes: Sequence[int], attempt: Callable[[int], Result]) -> Sequence[Finding]:
-    """Return the findings of a launch whose arrays have these sizes, according to PYPTX_CHECKS.
+    """Return the findings of a launch with arrays of `sizes` bytes, if PYPTX_CHECKS checks it; else none.
 
     Notes are omitted. `attempt(step_limit)` runs the launch with checks and without changing the arrays. If that run
     fails, the findings before the failure are returned: the following call itself fails in the same way.
@@ -56,7 +56,7 @@ def find(special: Specialization, sizes: Sequence[int], attempt: Callable[[int],
 
 
 def warn(kernel: str, findings: Sequence[Finding]) -> None:
-    """Warn about the first finding, at its line in the user's Python code."""
+    """Warn about the first of the findings, at that finding's line in the user's Python code."""
     if not findings:
         return
     first, others = findings[0], len(findings) - 1

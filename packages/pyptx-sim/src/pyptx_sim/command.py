@@ -45,7 +45,7 @@ def run(argv: Sequence[str]) -> int:
     """Launch, print findings and statistics, save arrays; return the exit status."""
     try:
         options = _parser().parse_args(argv)
-    except SystemExit as leaving:  # argparse has printed the message
+    except SystemExit as leaving:  # argparse has printed its error or help text
         return leaving.code if isinstance(leaving.code, int) else USAGE_ERROR
     try:
         return _launched(options)
@@ -99,7 +99,7 @@ def _modules(name: str, options: argparse.Namespace) -> Iterator[Module]:
     if len(set(map(target_of, texts))) > 1:
         raise SourceError(
             f"{sources[0].file} contains modules for several targets:\n{described(sources)}",
-            help="select one with --arch",
+            help="select the target with --arch",
         )
     entry = None if options.entry is None else re.compile(rf"\.entry\s+{re.escape(options.entry)}(?![\w$])")
     defining = [entry is not None and entry.search(text) is not None for text in texts]
@@ -109,7 +109,7 @@ def _modules(name: str, options: argparse.Namespace) -> Iterator[Module]:
 
 
 def _saved(text: str, arrays: dict[str, Array], names: list[str]) -> tuple[Array, str]:
-    """Return an array and the path to save it to; NAME may also be an argument's index."""
+    """Parse a `--save` value: return the array and the path; NAME may also be an argument's index."""
     name, _, path = text.partition("=")
     name = names[int(name)] if name.isdecimal() and int(name) < len(names) else name
     if name not in arrays or not path:
@@ -144,19 +144,19 @@ def _parser() -> argparse.ArgumentParser:
         "files",
         nargs="+",
         metavar="FILE",
-        help=f"{INPUTS}; several are linked",
+        help=f"{INPUTS}; several files are linked",
     )
     add("--arch", metavar="sm_XY", help=ARCH)
-    add("--entry", metavar="NAME", help="entry to run, if there are several")
-    add("--target", metavar="NAME", help="simulated target, for example sm_90a (the file's .target)")
-    add("--grid", type=_extent, default=1, metavar="X,Y,Z", help="CTAs of the grid (1)")
-    add("--block", type=_extent, metavar="X,Y,Z", help="threads per CTA (.reqntid)")
-    add("--cluster", type=_extent, default=1, metavar="X,Y,Z", help="CTAs per cluster (1)")
-    add("--shared", type=int, default=0, metavar="BYTES", help="dynamic shared memory per CTA (0)")
+    add("--entry", metavar="NAME", help="entry to run, if the files define several")
+    add("--target", metavar="NAME", help="simulated target, for example sm_90a (default: the file's .target)")
+    add("--grid", type=_extent, default=1, metavar="X,Y,Z", help="grid size in CTAs (default: 1)")
+    add("--block", type=_extent, metavar="X,Y,Z", help="CTA size in threads (default: .reqntid)")
+    add("--cluster", type=_extent, default=1, metavar="X,Y,Z", help="cluster size in CTAs (default: 1)")
+    add("--shared", type=int, default=0, metavar="BYTES", help="dynamic shared memory per CTA (default: 0)")
     add("--cooperative", action="store_true", help="cooperative launch: all CTAs are resident")
     add("--resident-blocks", type=int, metavar="N", help="maximum number of resident CTAs")
-    add("--arg", action="append", default=[], metavar="SPEC", help="value of the next parameter; see below")
-    add("--save", action="append", default=[], metavar="NAME=FILE", help="write an array to a .npy file; -: print it")
+    add("--arg", action="append", default=[], metavar="SPEC", help="value of the entry's next parameter; see below")
+    add("--save", action="append", default=[], metavar="NAME=FILE", help="write an array to a .npy file (-: to stdout)")
     add("--seed", type=int, default=0, metavar="N", help="schedule: 0: fixed order, others: random (0)")
     add("--delay-async", action="store_true", help="complete asynchronous operations only when a thread waits for them")
     add("--checks", type=_checks, default="all", metavar="RULE,…", help="rules to check: all, none, or names (all)")

@@ -44,7 +44,7 @@ class SimulationError(PyptxError):
     """Findings of the run before the error, in order of first occurrence."""
 
     def __str__(self) -> str:
-        """Return the text; findings of severity error come first."""
+        """Return the message with the first three findings, those of severity `error` first."""
         if not self.findings:
             return self.without_findings
         found = sorted(self.findings, key=lambda finding: ("error", "warning", "note").index(finding.severity))
@@ -54,17 +54,17 @@ class SimulationError(PyptxError):
 
     @property
     def without_findings(self) -> str:
-        """The text without findings, for output that prints them in full."""
+        """Text of the error without its findings, for output that prints the findings in full."""
         return super().__str__()
 
     def locate(self, where: str, line: int | None = None) -> None:
-        """Add the source line, if the error has none yet."""
+        """Set the PTX line of the error, if it has none yet."""
         if self.where is None:
             self.line = line
             PyptxError.__init__(self, self.message, where=where, help=self.help)
 
     def point_at(self, user: str) -> None:
-        """Add the user's own line after the PTX line."""
+        """Append the user's Python line to the message, after the PTX line."""
         if user and self.where is not None and user not in self.where:
             PyptxError.__init__(self, self.message, where=f"{self.where}\n{user}", help=self.help)
 
@@ -73,64 +73,64 @@ class ProgramError(SimulationError):
     """A module that cannot be lowered for the simulator."""
 
     statement: Statement | None = None
-    """The declaration that causes the error, until its line is added."""
+    """Declaration at fault; its line is added to the error later."""
 
 
 class Declaring:
-    """Context manager that attributes a ProgramError of its body to a declaration, unless it has one already."""
+    """Context manager that sets `declaration` of a ProgramError of its body, if the error has none."""
 
     __slots__ = ("_statement",)
 
     def __init__(self, statement: Statement) -> None:
-        """Attribute errors to this declaration."""
+        """Attribute ProgramErrors of the body to `declaration`."""
         self._statement = statement
 
     def __enter__(self) -> None:
-        """Do nothing."""
+        """Enter the body."""
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Attribute the error and let it propagate."""
+        """Attribute a ProgramError of the body to the declaration, and let the error propagate."""
         if isinstance(error, ProgramError):
             error.statement = error.statement or self._statement
 
 
 class UnknownForm(ProgramError):  # noqa: N818 - names the fault, like the rest of the hierarchy
-    """An instruction that matches no form of the instruction table: no row specifies its semantics."""
+    """An instruction that matches no form of the instruction table, so that its semantics are unknown."""
 
 
 class MissingSemantics(ProgramError):  # noqa: N818 - names the fault, like the rest of the hierarchy
-    """An instruction without semantics."""
+    """An instruction for which no plugin has semantics."""
 
 
 class LaunchError(SimulationError):
-    """Launch parameters that do not match the entry."""
+    """Launch configuration or arguments that do not match the entry."""
 
 
 class MemoryFault(SimulationError):  # noqa: N818 - the hardware's word
-    """An out-of-bounds or misaligned access in a run without checks."""
+    """The kernel made an out-of-bounds or misaligned access, in a run without checks."""
 
 
 class BarrierFault(SimulationError):  # noqa: N818 - the same
-    """Operation on an invalid mbarrier, or overflow of its counts, in a run without checks."""
+    """Operation on an invalid mbarrier, or overflow of an mbarrier's counts, in a run without checks."""
 
 
 class Deadlock(SimulationError):  # noqa: N818 - the usual word
-    """Every live warp is blocked, or repeats the same state, indefinitely."""
+    """Every live warp is blocked, or polls in a loop without progress."""
 
 
 class StepLimitExceeded(SimulationError):  # noqa: N818 - named after what happened
-    """More basic blocks than `step_limit` allows: an infinite loop, or a limit that is too low."""
+    """The kernel executed more basic blocks than `step_limit`: an infinite loop, or a limit that is too low."""
 
 
 def fault_text(rule: str, message: str, label: str | None, notes: Iterable[str] = ()) -> str:
-    """Return the text of an error for a fault that a checked run reports as a finding."""
+    """Return the error text of a fault that a run with checks reports as a finding."""
     headline = f"{rule}: {message}" if label is None else f"{rule}: {message} ({label})"
     return "\n".join([headline, *(f"note: {note}" for note in notes)])
 
 
 class KernelTrap(SimulationError):  # noqa: N818 - the instruction's name
-    """`trap`, or a failed device assertion."""
+    """The kernel executed `trap`, or a device assertion failed."""
 
 
 class FindingWarning(UserWarning):
-    """First finding of the checks in a plain call of a kernel on the CPU."""
+    """Warning with the first finding of the checks that precede a plain call of a kernel on the CPU."""

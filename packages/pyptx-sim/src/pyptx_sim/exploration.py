@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from pyptx_sim.workers import Workers
 
 Stopped: TypeAlias = KernelTrap | StepLimitExceeded | MemoryFault | BarrierFault | Deadlock
-"""Errors that end a run; another schedule may complete."""
+"""Errors that end a run of one schedule; runs of other schedules may complete."""
 
 
 class Options(LaunchFields, total=False):
-    """Keywords of `pyptx_sim.run` that are the same for all schedules."""
+    """Keywords of `pyptx_sim.run` that `explore` accepts, and passes to the runs of all schedules."""
 
     checks: Checks
     step_limit: int | None
@@ -51,7 +51,7 @@ class Options(LaunchFields, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A schedule of a run: the `seed` and `delay_async` of `pyptx_sim.run`."""
+    """Schedule of a run: the arguments `seed` and `delay_async` of `pyptx_sim.run`."""
 
     seed: int = 0
     delay_async: bool = False
@@ -63,28 +63,28 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class FoundInSchedules:
-    """A finding, as the first schedule reports it, and all schedules that report it."""
+    """A finding, as reported under the first schedule that has it, and all schedules that have it."""
 
     finding: Finding
     schedules: tuple[Schedule, ...]
 
     def __str__(self) -> str:
-        """Return the text of the finding, then the schedules."""
+        """Return the text of the finding, with a note that lists the schedules."""
         return f"{self.finding}\n  note: found with {'; '.join(map(str, self.schedules))}"
 
 
 @dataclass(frozen=True, slots=True)
 class Exploration:
-    """Outcome of a kernel for each schedule: its `Result`, or the error that ended the run.
+    """Outcome of a kernel's run under each schedule: a `Result`, or the error that ended the run.
 
-    Both have `findings`.
+    `Result` and error both have `findings`.
     """
 
     results: Mapping[Schedule, Result | Stopped]
 
     @property
     def findings(self) -> tuple[FoundInSchedules, ...]:
-        """Findings, schedule by schedule, in order of first occurrence; one per rule and pair of instructions."""
+        """Findings of all schedules, in order of first occurrence; one per rule and pair of instructions."""
         shown: dict[object, list[tuple[Finding, Schedule]]] = {}
         for schedule, result in self.results.items():
             for finding in result.findings:
@@ -96,7 +96,7 @@ class Exploration:
 
     @property
     def errors(self) -> Mapping[Schedule, Stopped]:
-        """Errors that ended runs."""
+        """Errors that ended runs, by schedule."""
         return {schedule: result for schedule, result in self.results.items() if isinstance(result, Stopped)}
 
     @property
@@ -128,8 +128,8 @@ def explore(
     All other parameters are those of `pyptx_sim.run`. Each run starts with the current contents of the arrays;
     afterwards they hold the results of the first schedule. Schedules are independent. `workers` is the number of
     processes that run them (1: this one, 0: one per processor), or an executor of `concurrent.futures`, such as that of
-    a Dask client. Results are the same, in the same order. The first schedule is always run in this process, for the
-    arrays. A worker compiles the kernel once, and needs the same packages and plugins as this process.
+    a Dask client. The results, and their order, do not depend on `workers`. The first schedule is always run in this
+    process, for the arrays. A worker compiles the kernel once, and needs the same packages and plugins as this process.
 
     Raises the errors of `pyptx_sim.run` for a module or arguments that cannot be run.
     """
@@ -167,35 +167,35 @@ def _tried_there(sent: bytes, schedule: Schedule) -> Result | Stopped:
 
 
 def _sent(job: _Job) -> bytes:
-    """Return the data for workers: texts, which they parse once, and arrays as laid out in memory."""
+    """Return a pickled job for workers: modules as PTX text, and arrays as laid out in host memory."""
     modules, launch, options = job
     sent = (tuple(each if isinstance(each, str) else emit(each) for each in modules), launch, options)
     first = _Pickler(BytesIO(), {})
-    first.dump(sent)  # finds all arrays, so that arrays that share memory also share it in the worker
+    first.dump(sent)  # collects the spans of all arrays, so that overlapping arrays also overlap in the worker
     file = BytesIO()
     _Pickler(file, first.chunks()).dump(sent)
     return file.getvalue()
 
 
 _Chunk: TypeAlias = "tuple[int, bytearray]"
-"""Bytes of host memory with their address."""
+"""Address and bytes of a part of host memory."""
 
 
 class _Pickler(pickle.Pickler):
-    """Pickler that writes arrays and tensors as views of chunks of memory; `spans` are the spans found so far."""
+    """Pickler that writes arrays and tensors as views of shared chunks; `spans` are the arrays' spans found so far."""
 
     def __init__(self, file: BytesIO, chunks: Mapping[int, _Chunk]) -> None:
-        """Write to a file; `chunks` maps the address of each span to its memory."""
+        """Write to `file`; `chunks` maps the address of each array's span to the chunk that contains the span."""
         super().__init__(file)
         self._chunks = chunks
         self.spans: list[HostSpan] = []
 
     def chunks(self) -> Mapping[int, _Chunk]:
-        """Return the memory of each span by address; overlapping spans have one chunk."""
+        """Return the chunk that contains each array's span, by the span's address; overlapping spans share a chunk."""
         ends: list[tuple[int, bytearray, int]] = []
         found: dict[int, _Chunk] = {}
         for span in sorted(self.spans, key=lambda each: each.low):
-            if not ends or span.low >= ends[-1][2]:  # keep the alignment of a view in its allocation
+            if not ends or span.low >= ends[-1][2]:  # `phase` bytes of padding keep the array's alignment
                 ends.append((span.low - span.phase, bytearray(span.phase), span.low))
             low, held, end = ends[-1]
             held += span.data[end - span.low :].tobytes()
@@ -204,7 +204,7 @@ class _Pickler(pickle.Pickler):
         return found
 
     def reducer_override(self, value: object) -> Any:  # noqa: ANN401 - what pickle's own stub says, and NotImplemented
-        """Return the reconstruction function of an array, with its arguments."""
+        """Return the function, and its arguments, that reconstructs an array from its chunk."""
         if not is_cpu_array(value):
             return NotImplemented
         span = span_of(value)

@@ -1,4 +1,4 @@
-"""Findings of the checks: the fault, its lines, and the change that removes it."""
+"""Findings of the checks: the fault, its source lines, and the change that removes the fault."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 class Finding:
     """One fault of a kernel.
 
-    `message` is one line: the fault, the object and the numbers. `line` is the physical PTX line (from 1) and `origin`
-    the user's Python frames of the instruction at fault, innermost first. `label` states what happened there: the kind
-    of access and its thread, or else the opcode. `other_line`, `other_origin` and `other_label` describe the second
-    instruction, if two are involved. `also` are the PTX lines of further instructions with the same cause.
+    `message` is one line: the fault, the object at fault and the values found and expected. `line` is the physical PTX
+    line (from 1) and `origin` the user's Python frames of the instruction at fault, innermost first. `label` states
+    what that instruction did: the kind of access and its thread, or else the opcode. `other_line`, `other_origin` and
+    `other_label` describe the second instruction, if two are involved. `also` are the PTX lines of further instructions
+    with the same cause.
 
     `notes` are facts that explain the fault; `help` is the change that removes it. `count` is the number of
     occurrences, one per lane. `severity`: `error`, `warning` or `note`, that of its rule or lower. If the program was
@@ -53,12 +54,12 @@ class Finding:
 
     @property
     def headline(self) -> str:
-        """Severity, rule and message: `error[shared-race]: data race on …`."""
+        """First line of the text: severity, rule and message, as `error[shared-race]: data race on …`."""
         return f"{self.severity}[{self.rule}]: {self.message}"
 
     @property
     def summary(self) -> str:
-        """Headline with the user's (or else the PTX) lines of both instructions."""
+        """Headline with the positions of both instructions: the user's Python lines, or else the PTX lines."""
         where = [
             _line(self.line, self.module, self.origin),
             _line(self.other_line, self.other_module, self.other_origin),
@@ -89,7 +90,7 @@ def _line(line: int | None, module: int | None, origin: tuple[Frame, ...]) -> st
 
 
 def _positions(label: str | None, line: int | None, module: int | None, origin: tuple[Frame, ...]) -> Iterator[str]:
-    """Yield what happened at an instruction, where it is, and its callers."""
+    """Yield the lines for one instruction: its label, its position, and the callers in Python."""
     ptx = "" if line is None else f"PTX {SourceLocation(line, module)}"
     if label and (ptx or origin):
         yield f"  {label}"
@@ -106,7 +107,7 @@ _Key: TypeAlias = "tuple[str, int, int | None] | tuple[str, Hashable]"
 
 @dataclass(slots=True)
 class _Found:
-    """A finding with the pcs of its instructions, and those of further instructions with the same cause."""
+    """A finding with the pcs of its two instructions, and the pcs of further instructions with the same cause."""
 
     finding: Finding
     pc: int
@@ -162,7 +163,7 @@ class FindingLog:
         self.first(finding, pc)
 
     def pairs(self) -> tuple[tuple[str, int, int], ...]:
-        """Return the rule and the two pcs of each finding about a pair of instructions."""
+        """Return the rule and both pcs of each finding that has two instructions."""
         keys = ((found.finding.rule, pc, found.other_pc) for (_, pc, *_), found in self._by_pair())
         return tuple((rule, pc, other) for rule, pc, other in keys if other is not None)
 
@@ -172,14 +173,14 @@ class FindingLog:
                 yield key, found
 
     def downgrade(self, pair: tuple[str, int, int], why: str, help: str | None = None) -> None:
-        """Make a finding about a pair of instructions a note and add the reason; a `help` replaces the finding's."""
+        """Downgrade the finding of a rule and two pcs to a note, and add the reason `why`; `help` replaces its help."""
         finding = self._found[pair].finding
         self._found[pair].finding = replace(
             finding, notes=(*finding.notes, why), help=help or finding.help, severity="note"
         )
 
     def first(self, finding: Finding, pc: int) -> None:
-        """Receive each finding that is the first of its rule and cause; subclasses override this."""
+        """Receive each finding that is the first of its rule and cause; a hook for subclasses."""
 
     def origin_of(self, pc: int) -> tuple[Frame, ...]:
         """Return the user's frames of an instruction, innermost first."""

@@ -1,4 +1,4 @@
-"""Allocator setting for freed memory: every step of a run allocates the same amount again."""
+"""Allocator setting: keep freed memory in the process, because every step of a run allocates the same amount again."""
 
 from __future__ import annotations
 

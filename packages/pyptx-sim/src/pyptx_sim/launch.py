@@ -1,4 +1,4 @@
-"""One launch of an entry, as a value."""
+"""`Launch`: configuration and arguments of one launch of an entry."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Launch:
 
 
 class LaunchFields(TypedDict, total=False):
-    """Fields of a `Launch`, as keywords."""
+    """Keyword arguments of `pyptx_sim.run` that are fields of a `Launch`."""
 
     grid: Count
     block: Count | None

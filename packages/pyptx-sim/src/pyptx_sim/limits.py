@@ -38,7 +38,8 @@ Count: TypeAlias = "int | Sequence[int]"
 def configuration_of(program: Program, launch: Launch) -> Configuration:
     """Return grid, block and cluster of a launch; LaunchError if the entry or its target does not allow them.
 
-    Without `block` or `cluster`, the entry's requirement is used. Manual: ".reqntid", ".reqnctapercluster".
+    Without `block` or `cluster`, the entry's `.reqntid` or `.reqnctapercluster` is used. Manual: ".reqntid",
+    ".reqnctapercluster".
     """
     grid, block = extent_of(launch.grid, "grid"), extent_of(_block(program, launch), "block")
     cluster = extent_of(launch.cluster, "cluster")
@@ -70,7 +71,7 @@ def _check_cluster(program: Program, launch: Configuration, required: Extent) ->
     if launch.cluster != required:
         raise LaunchError(
             f"{program.entry.name} requires clusters of {required} CTAs (.reqnctapercluster), got {launch.cluster}",
-            help=f"pass cluster={required}, or omit it",
+            help=f"pass cluster={required}, or omit cluster=",
         )
     target = manager().target(program.target)
     if launch.cluster_size > target.cluster_optin:
@@ -98,7 +99,7 @@ def _check_block(program: Program, launch: Configuration) -> None:
     if required is not None and (*required, 1, 1)[:3] != launch.block:
         raise LaunchError(
             f"{program.entry.name} requires CTAs of {required} threads (.reqntid), got {launch.block}",
-            help=f"pass block={required}, or omit it",
+            help=f"pass block={required}, or omit block=",
         )
     if largest is not None and volume(launch.block) > _product(largest):
         raise LaunchError(
@@ -131,12 +132,12 @@ def _check_resident(program: Program, launch: Configuration) -> None:
         raise LaunchError(
             f"cooperative grid of {launch.ctas} CTAs, but only {most} are resident: {MULTIPROCESSORS} SMs with "
             f"{counted(limits[scarce], 'CTA')} each (limited by {scarce})",
-            help=f"launch at most {counted(most, 'CTA')}, with a loop over the work of several",
+            help=f"launch at most {counted(most, 'CTA')}, and loop over the output tiles in each",
         )
 
 
 def _shared_bytes(program: Program, launch: Configuration) -> int:
-    """Return the shared memory of a CTA, including the part that CUDA reserves."""
+    """Return the bytes of shared memory per CTA, including the part that CUDA reserves."""
     return program.shared.dynamic + launch.shared_bytes if launch.shared_bytes else program.shared.end
 
 

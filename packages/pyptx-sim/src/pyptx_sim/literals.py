@@ -7,7 +7,7 @@ from pyptx_sim.errors import ProgramError
 
 
 def parse_literal(text: str) -> int | float:
-    """Return the value of a literal; `0f` and `0d` become floats (their bits survive: see `literal_bits`).
+    """Return the value of a literal; `0f` and `0d` literals become Python floats (NaN bits: `literal_bits`).
 
     Raises ProgramError for an integer of more than 64 bits, and for `08`, which is not octal.
     """

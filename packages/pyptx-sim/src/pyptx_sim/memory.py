@@ -1,4 +1,4 @@
-"""Arrays in the global space before any launch, so that their addresses can be stored in memory."""
+"""Memory: arrays in the global space before any launch, so that other arrays can contain their addresses."""
 
 from __future__ import annotations
 
@@ -52,8 +52,9 @@ class DeviceArray:
 class Memory:
     """Global memory that outlives launches: arrays have addresses before any launch, and all launches share them.
 
-    Pass the memory to a launch as `memory=`, or pass one of its arrays: the kernel can then access all of them. Bounds
-    and uninitialized reads are checked in each. After a launch, `DeviceArray.array` holds the values that it wrote.
+    Pass the memory to a launch as `memory=`, or pass one of the memory's arrays: the kernel can then access all arrays.
+    Bounds and uninitialized reads are checked in each array. After a launch, `DeviceArray.array` holds the values that
+    the launch wrote.
     """
 
     def __init__(self, *, module_bytes: int = _MODULE_BYTES) -> None:
@@ -64,7 +65,7 @@ class Memory:
         self._regions = Regions()
 
     def put(self, array: Array | Tensor, name: str | None = None) -> DeviceArray:
-        """Place an array, aligned as on a device; `name` is for messages.
+        """Place an array in the memory, aligned as on a device; `name` names the array in messages.
 
         A buffer starts at a multiple of 256 bytes, and a view at its offset in the buffer. An array that is already in
         the memory keeps its address, and a view of it is inside it. The bytes of a CPU tensor of torch are placed and
@@ -74,7 +75,7 @@ class Memory:
         return self._place(array, name, fresh=False)
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike, name: str | None = None) -> DeviceArray:
-        """Place a new uninitialized array: a kernel's read of an element before a write is a finding."""
+        """Place a new uninitialized array in the memory: a kernel's read of an unwritten element is a finding."""
         return self._place(np.zeros(shape, dtype), name, fresh=True)
 
     def _place(self, given: Array | Tensor, name: str | None, *, fresh: bool) -> DeviceArray:
@@ -93,11 +94,11 @@ class Memory:
 
     @property
     def regions(self) -> list[Region]:
-        """The regions of the arrays."""
+        """Regions of host memory that contain the placed arrays."""
         return list(self._regions)
 
     def __getstate__(self) -> tuple[int, int, list[Placed]]:
-        """Return the state without regions: unpickled arrays have other addresses."""
+        """Return the state without the regions: unpickled arrays have other host addresses."""
         return self.module_bytes, self.end, self.placed
 
     def __setstate__(self, state: tuple[int, int, list[Placed]]) -> None:
@@ -111,6 +112,6 @@ class Memory:
 
 
 def check_dtype(array: Array, what: str) -> None:
-    """Raise LaunchError for element types that no kernel can read."""
+    """Raise LaunchError for an array of objects or of non-native byte order; `what` names its use in the message."""
     if not array.dtype.isnative or array.dtype.hasobject:
         raise LaunchError(f"unsupported dtype {array.dtype} of the array for {what}", help="use a native numeric dtype")

@@ -40,7 +40,7 @@ Masks: TypeAlias = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class AsyncAccess:
-    """Memory accesses of asynchronous operations: `size` bytes at `offsets[i]` by operation `owners[i]`."""
+    """Memory accesses of asynchronous operations: `size` bytes at `offsets[i]` by operation number `owners[i]`."""
 
     space: Space
     writes: bool
@@ -48,13 +48,13 @@ class AsyncAccess:
     size: int
     owners: Offsets
     barriers: Offsets | None = None
-    """mbarrier that each operation signals on completion; None if a group tracks it."""
+    """Offset of the mbarrier that each operation signals on completion; None if an async-group tracks completion."""
     atomic: bool = False
     """Whether each element is updated atomically, so that it does not race with other updates."""
     proxy: Proxy | None = None
     """Proxy of the access, if it differs from the proxy of its `AsyncOperations`."""
     layout: AccessLayout | None = None
-    """Element layout (swizzle) that writer and reader must share, if any."""
+    """Element layout (swizzle) of the bytes, which a later reader must use too; None without one."""
     after_reads: bool = False
     """Whether a proxy fence is required between earlier reads by warps and this write, as it is after their writes.
 
@@ -64,11 +64,11 @@ class AsyncAccess:
 
 @dataclass(frozen=True, slots=True)
 class AsyncOperations:
-    """Asynchronous operations issued by one instruction; operation i by lane `lanes[i]` of `warps[i]`.
+    """Asynchronous operations issued by one instruction; operation i is issued by lane `lanes[i]` of `warps[i]`.
 
-    If several warps issue one operation together, `warps[i]` is the first of them and `together` their number.
+    If several warps issue one operation together, `warps[i]` is the first warp and `together` the number of warps.
 
-    Later events refer to these operations by `item_id`. `kind` is the kind of their groups `groups[i]`; None if an
+    Later events refer to these operations by `item_id`. `kind` is the kind of the async-groups `groups[i]`; None if an
     mbarrier tracks completion. `proxy` is None for the generic proxy.
     """
 
@@ -83,11 +83,11 @@ class AsyncOperations:
 
     @property
     def together(self) -> int:
-        """Number of warps that issue an operation together, starting with `warps[i]`."""
+        """Number of consecutive warps, from `warps[i]` on, that issue operation i together."""
         return 1 if self.kind is None else self.kind.together
 
     def proxy_of(self, touch: AsyncAccess) -> Proxy | None:
-        """Return the proxy of an access; None for the generic proxy."""
+        """Return the proxy of access `touch`; None for the generic proxy."""
         proxy = touch.proxy or self.proxy
         return None if proxy is not None and proxy.one_way and touch.writes else proxy
 
@@ -104,9 +104,9 @@ class Signal:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Memory ordering of strong accesses. Manual: "Release and Acquire Patterns", "Scope".
+    """Ordering semantics and scope of strong accesses. Manual: "Release and Acquire Patterns", "Scope".
 
-    `hears`: the read can take part in an acquire pattern, itself or with a later fence; the read of `red` cannot.
+    `hears`: the access's read can be part of an acquire pattern, alone or with a later fence; the read of `red` cannot.
     """
 
     scope: str
@@ -118,27 +118,27 @@ class Order:
 
 
 class Stores(Protocol):
-    """Values that an instruction is about to store, indexed by write."""
+    """Values that an instruction is about to store, one per write."""
 
     def unchanged(self, some: Offsets) -> Masks:
-        """Return, per write, whether it leaves memory unchanged."""
+        """Return, per write, whether the write leaves memory unchanged."""
         ...
 
     def bytes_of(self, some: Offsets) -> NDArray[np.uint8]:
-        """Return the bytes of the writes, `[writes, bytes]`."""
+        """Return the bytes that each write stores, `[writes, bytes]`."""
         ...
 
     def addressed_by(self, some: Offsets) -> tuple[Offsets, Offsets]:
-        """Return the warps and the lanes that supply the addresses of the writes."""
+        """Return, per write, the warp and the lane that supply the address."""
         ...
 
     def single(self, which: Offsets, at: Offsets, width: int) -> Stores:
-        """Return writes of `width` bytes: write i starts at byte `at[i]` of write `which[i]`."""
+        """Return parts of the writes, of `width` bytes each: part i starts at byte `at[i]` of write `which[i]`."""
         ...
 
 
 class Rows(Protocol):
-    """Matrix rows of 16 bytes: some lanes supply the row addresses, and others access the bytes."""
+    """Matrix rows of 16 bytes (ldmatrix, stmatrix): one lane supplies a row's address, other lanes access the bytes."""
 
     def masks(self, lanes: Offsets, count: int) -> NDArray[np.int32]:
         """Return the lanes (as bits) that access each of `count` contiguous parts of the rows addressed by `lanes`."""
@@ -149,31 +149,31 @@ class Rows(Protocol):
         ...
 
     def of_single_lanes(self, lanes: Offsets) -> tuple[Offsets, Offsets, Offsets]:
-        """Return the accesses by single lanes to `width` bytes of the rows addressed by `lanes`.
+        """Return the accesses of `width` bytes by single lanes to the rows whose addresses `lanes` supply.
 
-        They are indices of rows in `lanes`, byte offsets in these rows, and accessing lanes.
+        The result is, per access, the index of the row in `lanes`, the byte offset in the row, and the accessing lane.
         """
         ...
 
     @property
     def width(self) -> int:
-        """Number of contiguous bytes that are accessed by the same lanes: a power of 2."""
+        """Number of contiguous bytes of a row that the same lanes access: a power of 2."""
         ...
 
 
 class Past(Protocol):
-    """Older values that the memory model still allows reads to return."""
+    """Source of older values that the memory model still allows reads to return."""
 
     def look(self, space: Space, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets) -> Mapping[int, bytes]:
-        """Return the offsets at which the next reads return an older value, with its bytes."""
+        """Return the offsets at which the next reads return an older value, and the bytes of the older values."""
         ...
 
     def happens(self, likely: float) -> bool:
-        """Return True with probability `likely`."""
+        """Return True with probability `likely`, by the schedule's random numbers."""
         ...
 
     def place(self, space: Space, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets) -> Masks | None:
-        """Return which of the next stores precede the current value in coherence order (invisible); None if none."""
+        """Return the mask of next stores that precede the current value in coherence order (invisible); None: none."""
         ...
 
 
@@ -187,17 +187,17 @@ class RunView(Protocol):
 
     @property
     def warps_per_cta(self) -> int:
-        """Number of warps per CTA; warp `w` belongs to CTA slot `w // warps_per_cta`."""
+        """Number of warps per CTA; warp `w` belongs to the CTA in slot `w // warps_per_cta`."""
         ...
 
     @property
     def cluster_size(self) -> int:
-        """Number of CTAs per cluster; CTA slot `s` belongs to cluster `s // cluster_size` of the wave."""
+        """Number of CTAs per cluster; the CTA in slot `s` belongs to cluster `s // cluster_size` of the wave."""
         ...
 
     @property
     def threads(self) -> Masks:
-        """Existing lanes of each warp, bool `[warps, 32]`."""
+        """Lanes of each warp that have a thread, bool `[warps, 32]`."""
         ...
 
     @property
@@ -227,7 +227,7 @@ class RunView(Protocol):
         ...
 
     def describe(self, space: Space, offset: int) -> str:
-        """Return a symbolic address for `offset`: `s_partial+12`, `argument 0 'x'+64`."""
+        """Return `offset` as a symbolic address for messages: `s_partial+12`, `argument 0 'x'+64`."""
         ...
 
     def warp_name(self, warp: int) -> str:
@@ -239,18 +239,18 @@ class RunView(Protocol):
         ...
 
     def place(self, pc: int) -> SourceLocation | None:
-        """Return the PTX line of an instruction; None if it has none."""
+        """Return the PTX line of an instruction; None if the instruction is not in the PTX text."""
         ...
 
     def report(
         self, rule: str, message: str, pc: int, *, other_pc: int | None = None, **details: Unpack[FindingDetails]
     ) -> None:
-        """Record a finding. Findings with equal rule and cause are merged; the first message stays."""
+        """Record a finding. Findings with equal rule and cause are merged; the message of the first one is kept."""
         ...
 
 
 class Observer:
-    """Base class of checkers: override the events to observe.
+    """Base class of checkers: override the methods of the events to observe.
 
     Methods are called in execution order. Copy arrays that outlive the call.
     """
@@ -268,45 +268,45 @@ class Observer:
         lanes: Offsets,
         pc: int,
     ) -> None:
-        """Observe accesses of `size` bytes at `offsets[i]` by lane `lanes[i]` of `warps[i]`; all in bounds."""
+        """Observe accesses of `size` bytes at `offsets[i]`, all in bounds, by lane `lanes[i]` of `warps[i]`."""
 
     def strong(
         self, order: Order, space: Space, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
     ) -> None:
-        """Observe that the next accesses are strong, with this ordering. Not called for mbarrier operations."""
+        """Observe that the next accesses are strong, with ordering `ordering`. Not called for mbarrier operations."""
 
     def noncoherent(self) -> None:
         """Observe that the next reads are non-coherent (`ld.global.nc`): writes of the launch need not be visible."""
 
     def rows(self, rows: Rows) -> None:
-        """Observe that the next accesses are to matrix rows: the lane with the address need not access the row."""
+        """Observe that the next accesses are to matrix rows: the lane with a row's address need not access that row."""
 
     def storing(self, stores: Stores) -> None:
-        """Observe the values of the next stores: write i is access i. Not called for atomic updates."""
+        """Observe the values of the next stores: write i belongs to access i. Not called for atomic updates."""
 
     def freed(
         self, rule: str, space: Space, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
     ) -> None:
         """Observe that `size` bytes at `offsets[i]` are freed by lane `lanes[i]` of `warps[i]`.
 
-        Outstanding asynchronous operations on them violate `rule`.
+        Outstanding asynchronous operations on these bytes violate `rule`.
         """
 
     def barrier(self, warps: Offsets, masks: Masks, barriers: Offsets, pc: int) -> None:
-        """Observe the completion of phases of named barriers, for the lanes that waited.
+        """Observe that phases of named barriers complete, for the lanes of `masks` that waited.
 
-        `barriers[i]` is the barrier of `warps[i]`: 16 times the CTA's slot plus the barrier's number. Barriers of many
-        CTAs may complete together. Arrivals without a wait (`bar.arrive`) are `signal` instead.
+        `barriers[i]` is the barrier of `warps[i]`: 16 times the CTA slot plus the barrier number. Barriers of many CTAs
+        may complete together. Arrivals without a wait (`bar.arrive`) are reported by `signal` instead.
         """
 
     def barrier_arrivals(self, warps: Offsets, masks: Masks, barriers: Offsets, pc: int) -> None:
-        """Observe arrivals at named barriers without a wait, before their `signal`; `barriers` as in `barrier`."""
+        """Observe arrivals at named barriers without a wait, before `signal`; `barriers` is as in `barrier`."""
 
     def warp_sync(self, warps: Offsets, masks: Masks, pc: int) -> None:
-        """Observe `bar.warp.sync`: the lanes of each mask synchronized."""
+        """Observe `bar.warp.sync`: the lanes `masks[i]` of `warps[i]` synchronize."""
 
     def fence(self, warps: Offsets, masks: Masks, scope: str, pc: int, *, in_order: bool) -> None:
-        """Observe a memory fence of `scope` (`cta`, `cluster`, `gpu`, `sys`); `in_order` for `fence.sc`."""
+        """Observe a memory fence of `scope` (`cta`, `cluster`, `gpu`, `sys`); `in_order` is True for `fence.sc`."""
 
     def signal(
         self, place: int, phase: int, warps: Offsets, masks: Masks, pc: int, *, scope: str, releases: bool
@@ -314,20 +314,20 @@ class Observer:
         """Observe arrivals (a release) at the mbarrier at shared memory offset `place`.
 
         A negative `place` is another synchronization object, such as a CTA's named barrier. `scope` is "cta" or
-        "cluster". `releases` is False for a relaxed arrival: only earlier fences release then.
+        "cluster". `releases` is False for a relaxed arrival, which releases only accesses before an earlier fence.
         """
 
     def signalled_together(self, signals: Sequence[Signal], pc: int, *, scope: str, releases: bool) -> None:
-        """Observe arrivals of several threads at mbarriers by one instruction; by default one `signal` each."""
+        """Observe arrivals of several threads at mbarriers by one instruction; by default, call `signal` for each."""
         for each in signals:
             self.signal(each.place, each.phase, each.warps, each.masks, pc, scope=scope, releases=releases)
 
     def acquire(
         self, place: int, phase: int, warps: Offsets, masks: Masks, pc: int, *, scope: str, acquires: bool
     ) -> None:
-        """Observe that lanes found the phase complete (an acquire of the arrivals, if the scopes include both threads).
+        """Observe that waiting lanes see a phase complete: an acquire of its arrivals, if scopes include both threads.
 
-        If `acquires` is False (a relaxed wait), the next fence acquires.
+        If `acquires` is False (a relaxed wait), the next fence of the lanes acquires the arrivals.
         """
 
     def barrier_made(self, place: int, warp: int, lane: int, pc: int) -> None:
@@ -337,7 +337,7 @@ class Observer:
         """Observe `mbarrier.inval`."""
 
     def barrier_used(self, place: int, warps: Offsets, masks: Masks, pc: int) -> None:
-        """Observe an mbarrier operation, or the issue of an asynchronous operation that signals an mbarrier."""
+        """Observe a use of an mbarrier: an mbarrier operation, or the issue of an operation that signals it."""
 
     def block_used(self, blocks: Offsets, warps: Offsets, pc: int) -> None:
         """Observe an instruction that `warps[i]` also executes for the CTA in slot `blocks[i]` of its cluster."""
@@ -346,48 +346,49 @@ class Observer:
         """Observe `fence.mbarrier_init`."""
 
     def work_fence(self, kinds: tuple[GroupKind, ...], warps: Offsets, masks: Masks, *, before: bool) -> None:
-        """Observe a fence that orders only asynchronous operations of `kinds`, before or after a synchronization."""
+        """Observe a fence that orders only asynchronous operations of `kinds`, `before` or after a synchronization."""
 
     def proxy_fence(self, proxy: Proxy, warps: Offsets, masks: Masks, spaces: tuple[Space, ...]) -> None:
-        """Observe a fence between the generic proxy and `proxy`."""
+        """Observe a proxy fence between the generic proxy and `proxy`."""
 
     def proxy_released(self, proxy: Proxy, warps: Offsets, masks: Masks) -> None:
         """Observe the release half of a unidirectional proxy fence."""
 
     def proxy_acquired(self, proxy: Proxy, space: Space, place: int, size: int, warps: Offsets, masks: Masks) -> None:
-        """Observe the acquire half of a unidirectional proxy fence, of `size` bytes at offset `place`."""
+        """Observe the acquire half of a unidirectional proxy fence, for `size` bytes at offset `place`."""
 
     def issued(self, work: AsyncOperations) -> None:
-        """Observe the issue of asynchronous operations; their accesses happen at any later time."""
+        """Observe the issue of asynchronous operations, whose accesses happen at any later time."""
 
     def issued_together(self, works: Sequence[AsyncOperations]) -> None:
-        """Observe all operations issued by one instruction, in order; by default one `issued` each."""
+        """Observe all operations that one instruction issues, in order; by default, call `issued` for each."""
         for work in works:
             self.issued(work)
 
     def follows(self, kind: GroupKind, item_id: int, warps: Offsets, lanes: Offsets, places: Offsets) -> None:
-        """Observe asynchronous arrivals, i by lane `lanes[i]` of `warps[i]` at the mbarrier at offset `places[i]`.
+        """Observe asynchronous arrivals: i by lane `lanes[i]` of `warps[i]`, at the mbarrier at offset `places[i]`.
 
-        Each is performed once the thread's earlier operations of `kind` complete. A thread may arrive at several.
+        Each arrival is performed once the thread's earlier operations of `kind` have completed. A thread may arrive at
+        several.
         """
 
     def completed(self, item_id: int, place: int, phase: int) -> None:
-        """Observe completion of operations (or arrivals) `item_id`, counted by an mbarrier in `phase`."""
+        """Observe that operations (or arrivals) of item `item_id` complete, as part of phase `phase` of an mbarrier."""
 
     def waited(self, kind: GroupKind, warps: Offsets, masks: Masks, done: Offsets, read: Offsets) -> None:
-        """Observe a wait for groups below `done`, and for the reads of groups below `read`; each `[warps, 32]`."""
+        """Observe waits for groups below index `done`, and for reads of groups below `read`; each `[warps, 32]`."""
 
     def grids_complete(self, warps: Offsets, masks: Masks) -> None:
-        """Observe `griddepcontrol.wait`: all accesses of the prerequisite grids happen before later ones."""
+        """Observe `griddepcontrol.wait`: all accesses of prerequisite grids happen before the warps' later accesses."""
 
     def dependents_released(self, warps: Offsets, masks: Masks) -> None:
         """Observe `griddepcontrol.launch_dependents`."""
 
     def launched_behind(self, before: Observer) -> None:
-        """Observe, before either runs, that this launch may overlap that of `before`, an observer of the same class."""
+        """Observe, before both launches run, that this launch may overlap the one that `before` observes."""
 
     def run_ended(self) -> None:
-        """Observe the end of all launches of the run."""
+        """Observe that all launches of the run have ended."""
 
     def wave_ended(self) -> None:
         """Observe that every thread of the wave has exited."""

@@ -1,7 +1,7 @@
 """Interface between an instruction's semantics and the engine.
 
-A semantics row binds one instruction to an `Operation`: the PTX types of its operands, and a pure function over arrays.
-The engine does everything else: it flattens operands, reads registers, applies guards and masks, and writes results.
+A `Semantics` row binds an instruction to an `Operation`: the PTX types of the operands, and a pure function over
+arrays. The engine flattens operands, reads registers, applies guards and masks, calls the function, and writes results.
 
 Operand 0 holds the destinations (a `Pair` `p|q` or a `Vector` flattens to several); all further operands, flattened the
 same way, are the sources, in order. An instruction without a destination sets `results=()`, and then operand 0 is a
@@ -33,10 +33,10 @@ Bits are unsigned, as wide as the value, or bool for `pred`; bits of inactive la
 
 @dataclass(frozen=True, slots=True)
 class Unspecified:
-    """Inputs for which the manual leaves the results of an instruction undefined.
+    """Inputs for which the manual does not specify the results of an instruction.
 
-    `where` returns a mask of these inputs in the sources, broadcastable to their shape. `what` is the cause, such as
-    "an integer division by zero".
+    `where` returns a mask of these inputs in the source arrays, broadcastable to their shape. `what` is the cause for
+    messages, such as "an integer division by zero".
     """
 
     where: Callable[..., Mask]
@@ -53,8 +53,8 @@ class Operation:
     - `warp`: lanes read each other's values. `compute` gets the active mask, bool `[warps, 32]`, first, and every
       source as a full `[warps, 32]` array.
     - `reads_carry`: the carry flag (bool) is the last source. `writes_carry`: it is the last result.
-    - `exact`: given a target (`sm_90a`), returns a function that is bit-exact with its hardware, where `compute` is
-      only within an error bound; a run with exact numerics uses it.
+    - `exact`: given a target (`sm_90a`), returns a function that is bit-exact with the target's hardware, where
+      `compute` is only within an error bound; a run with exact numerics calls this function.
     - `batch`, for a `warp` operation that ignores the mask: given the sources of several such consecutive instructions,
       none of which reads a result of an earlier one, returns the results of each. Sources that are the same array are
       the same register.

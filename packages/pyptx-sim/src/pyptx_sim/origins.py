@@ -1,4 +1,4 @@
-"""Locations of instructions: the PTX line, and the user's Python line that emitted it."""
+"""Source locations of instructions: the PTX line, and the user's Python line that emitted the instruction."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SourceLocation:
-    """A physical line of PTX (from 1); `module` is the index (from 0) of the linked module, None if there is one."""
+    """A physical line of PTX (from 1); `module` is the index (from 0) of the linked module, None without linking."""
 
     line: int
     module: int | None = None
@@ -30,7 +30,7 @@ class SourceLocation:
 def place_of(statement: Statement, modules: Sequence[Module]) -> tuple[SourceLocation, str]:
     """Return the line of a declaration, and the text of that line.
 
-    Linking splits a declaration of several variables; a split one is found by the name of its variable.
+    Linking splits a declaration of several variables; the line of a split declaration is found by its variable's name.
     """
     for number, module in enumerate(modules):
         source = Source(emit(module))

@@ -1,4 +1,4 @@
-"""Placement of arrays and descriptors in the global space, and the bytes of parameters that refer to them."""
+"""Placement of arrays and descriptors in the global space, and the bytes of parameters that point to these objects."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ _HANDLE_STRIDE: Final = 32
 class Placing:
     """Contents of the global space up to offset `end`: `placed` arrays in their `regions`, and `_buffers`.
 
-    `descriptors` are the descriptors that parameters point to, with their offsets; `handles` are those of textures and
-    surfaces.
+    `descriptors` are the descriptors that parameters point to, with their offsets; `handles` maps handles to textures,
+    surfaces and samplers.
     """
 
     end: int
@@ -55,7 +55,7 @@ class Placing:
 
     @property
     def buffers(self) -> list[Buffer]:
-        """Bounds of the buffers and regions."""
+        """Bounds of the allocations in the global space: buffers and regions."""
         return [*self._buffers, *(region.buffer() for region in self.regions if region.views)]
 
     def array(
@@ -67,7 +67,7 @@ class Placing:
         fresh: bool = False,
         output: Output | None = None,
     ) -> int:
-        """Return the address of an array; overlapping arrays share memory."""
+        """Place an array and return its global address; arrays that overlap on the host also overlap there."""
         if isinstance(given, DeviceArray):
             return given.address
         if isinstance(given, np.ndarray):
@@ -85,19 +85,19 @@ class Placing:
         return GLOBAL_WINDOW + start
 
     def descriptor(self, value: WithDescriptor, what: str, name: str) -> tuple[Descriptor, bytes]:
-        """Return a descriptor of an array: its kind and its bytes."""
+        """Place the array of `value`; return the kind and the bytes of the descriptor for the array."""
         kind = descriptor_of(type(value.descriptor))
         if kind is None:
             described = type(value.descriptor).__name__
             raise LaunchError(
                 f"no plugin provides descriptor {described}",
-                help="install the package of the architecture",
+                help="install the package of the kernel's architecture",
             )
         address = self.array(value.array, f"the tensor of {what}", name, fresh=value.uninitialized)
         return kind, kind.encode(value.descriptor, address)
 
     def point_to(self, descriptor: bytes, what: str) -> bytes:
-        """Return the address of a descriptor in global memory."""
+        """Place a descriptor's bytes in global memory, and return their address as the bytes of a pointer."""
         start, end = self.end, self.end + len(descriptor)
         self.descriptors.append((start, descriptor))
         self._buffers.append(Buffer(start, end, what))
@@ -105,7 +105,7 @@ class Placing:
         return _POINTER.pack(GLOBAL_WINDOW + start)
 
     def bound(self, value: Opaque, what: str, name: str) -> Bound:
-        """Return a texture or surface with the offsets of its texels; return a sampler unchanged."""
+        """Place the arrays of a texture or surface and return their `Texels`; return a sampler unchanged."""
         if isinstance(value, Sampler):
             return value
         arrays = tuple(map(texels_of, (value.array, *(value.levels if isinstance(value, Texture) else ()))))
@@ -120,13 +120,13 @@ class Placing:
         return replace(texels, sampler=value.sampler, normalized_float=value.normalized_float, writeable=False)
 
     def handle(self, value: Opaque, what: str, name: str) -> bytes:
-        """Return a handle of a texture, sampler or surface."""
+        """Return the bytes of a new 64-bit handle of a texture, sampler or surface."""
         number = _FIRST_HANDLE + _HANDLE_STRIDE * len(self.handles)
         self.handles[number] = self.bound(value, what, name)
         return _POINTER.pack(number)
 
     def member(self, value: Argument, what: str, name: str) -> StructureMember:
-        """Return a value as laid out in a C structure: arrays as pointers to them, descriptors by value."""
+        """Return a value as a member of a C structure: an array as a pointer, a descriptor by value."""
         raw = raw_member(value)
         if raw is not None:
             return raw
@@ -145,12 +145,12 @@ class Placing:
         return scalar_member(value, what)
 
     def pointer(self, value: object, what: str, name: str) -> bytes:
-        """Return the bytes of a pointer to an array."""
+        """Place an array, and return the bytes of a pointer to it."""
         if isinstance(value, Uninitialized):
             return _POINTER.pack(self.array(value.array, what, name, fresh=True, output=value.output))
         return _POINTER.pack(self.array(cast("Array | DeviceArray", value), what, name))
 
 
 def is_pointer(value: object) -> bool:
-    """Return whether a value is passed as a pointer: an array, or a CPU tensor of torch."""
+    """Return whether a value is passed to kernels as a pointer: an array, or a CPU tensor of torch."""
     return isinstance(value, DeviceArray | Uninitialized) or is_cpu_array(value)

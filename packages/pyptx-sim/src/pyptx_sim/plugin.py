@@ -22,7 +22,7 @@ def pyptx_api_version() -> int:
 
 @hookimpl
 def pyptx_semantics() -> Sequence[Semantics]:
-    """Return the semantics of the instructions in the manual's ordinary chapters."""
+    """Return the semantics of the arithmetic, conversion, warp, video and MMA instructions of ordinary PTX."""
     from pyptx_sim.semantics import ROWS
 
     return ROWS
@@ -30,7 +30,7 @@ def pyptx_semantics() -> Sequence[Semantics]:
 
 @hookimpl
 def pyptx_simulator_extensions() -> Sequence[SimulatorExtension]:
-    """Return the extension with memory, control flow, barriers, copies and the rules of ordinary PTX."""
+    """Return the extension of ordinary PTX: memory, control flow, barriers, copies and rules."""
     from pyptx_ir.plugins.rows import SimulatorExtension
 
     def load() -> object:

@@ -1,4 +1,4 @@
-"""Regions of host memory: arrays that overlap or interleave share one region of the global space."""
+"""Regions of host memory: arrays that overlap or interleave are in one region, which is placed in the global space."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _NOWHERE: Final = -1
 class Placed:
     """An array with its offset in the global space; `output` as in `Uninitialized`.
 
-    `name` is the user's name of the array, `what` the name for messages about addresses. `written` marks the
-    initialized bytes; None if all are initialized. `shared`: other arrays are in the same region.
+    `name` is the user's name of the array, `what` the name for messages about addresses. `written` is 0xFF for
+    initialized bytes of the array; None if all are initialized. `shared`: other arrays are in the same region.
     """
 
     host: HostSpan
@@ -47,16 +47,16 @@ class Placed:
 
     @property
     def size(self) -> int:
-        """Bytes from the first element through the last one."""
+        """Number of bytes from the first element through the last element."""
         return self.host.size
 
     @property
     def span(self) -> slice:
-        """Range of the array's offsets in the global space."""
+        """Offsets of the array's bytes in the global space."""
         return slice(self.start, self.start + self.host.size)
 
     def covers(self, other: HostSpan, *, fresh: bool) -> bool:
-        """Return whether copying this array in and out also copies `other`, which is uninitialized if `fresh`."""
+        """Return whether copies of this array to and from the global space include `other` (`fresh`: uninitialized)."""
         host = self.host
         return (
             host.low <= other.low
@@ -76,12 +76,12 @@ class Placed:
             arena.defined[self.span] = 0xFF
 
     def mark(self, defined: NDArray[np.uint8]) -> None:
-        """Mark the initialized elements as defined, and the others as undefined."""
+        """Mark the array's initialized elements as defined, and its other elements as undefined."""
         known = 0xFF if self.written is None else self.host.elements(self.written)
         self.host.elements(defined, self.start)[...] = known
 
     def store(self, arena: Arena) -> None:
-        """Copy the array back from the global space; if it has gaps, only changed bytes."""
+        """Copy the array back from the global space; if it has gaps between elements, copy only changed bytes."""
         now, data = arena.data[self.span], self.host.data
         if not self.host.writeable:
             if not np.array_equal(now, data):
@@ -95,7 +95,7 @@ class Placed:
             changed = now != self._loaded
             data[changed] = now[changed]
             self._loaded = None
-        if self.written is not None:  # None without checks: later runs report nothing
+        if self.written is not None:  # None in later runs if this run tracked no undefined bits
             self.written = None if arena.defined is None else arena.defined[self.span].copy()
 
 
@@ -117,17 +117,17 @@ def load(placed: Sequence[Placed], arena: Arena) -> None:
 
 
 def store(placed: Sequence[Placed], arena: Arena) -> None:
-    """Copy arrays back from the global space; LaunchError if only a read-only array has changed."""
+    """Copy arrays back from the global space; LaunchError if changed bytes are in read-only arrays only."""
     for each in sorted(placed, key=lambda each: not each.host.writeable):
         each.store(arena)
 
 
 @dataclass(slots=True, eq=False)
 class Region:
-    """Host memory from address `low` up to `high`, and its offset `start` in the global space.
+    """Host memory from address `low` up to `high`, and the offset `start` of its copy in the global space.
 
-    `fixed`: the user has addresses in it, so it cannot grow. `grown`: it replaces regions of overlapping arrays, whose
-    addresses may already be in use. `views` are the arrays in it.
+    `fixed`: the user has device addresses in the region, so it cannot grow. `grown`: the region replaces regions of
+    overlapping arrays, whose addresses may already be in use. `views` are the region's arrays.
     """
 
     low: int
@@ -140,7 +140,7 @@ class Region:
 
     @property
     def size(self) -> int:
-        """Size in bytes."""
+        """Size of the region in bytes."""
         return self.high - self.low
 
     def place(self, end: int) -> int:
@@ -162,7 +162,7 @@ class Region:
                 each.shared = True
 
     def buffer(self) -> Buffer:
-        """Return the bounds of the region and the names of its arrays."""
+        """Return a `Buffer` with the bounds of the region and the names of its arrays."""
         end, name, parts = self.start + self.size, self.views[0].what, tuple[Buffer, ...]()
         if len(self.views) > 1:
             parts = tuple(Buffer(view.start, view.start + view.size, view.what) for view in self.views)
@@ -170,26 +170,26 @@ class Region:
 
 
 def next_place(end: int) -> int:
-    """Return the first offset for an allocation after one that ends at `end`."""
+    """Return the first offset for an allocation after an allocation that ends at `end`."""
     return aligned(end + RED_ZONE, ALIGNMENT)
 
 
 class Regions:
-    """Disjoint regions of host memory."""
+    """Collection of disjoint regions of host memory."""
 
     def __init__(self, known: Iterable[Region] = ()) -> None:
-        """Start with known regions."""
+        """Start with the regions `known`, which must be disjoint."""
         self._ordered = sorted(known, key=attrgetter("low"))
         self._lows = [region.low for region in self._ordered]
         self._highs = [region.high for region in self._ordered]
         self._empty: list[Region] = []
 
     def __iter__(self) -> Iterator[Region]:
-        """Iterate over all regions."""
+        """Iterate over all regions, first those with elements, by host address."""
         return chain(self._ordered, self._empty)
 
     def of(self, host: HostSpan, name: str) -> Region:
-        """Return the region that contains an array, or a new one that replaces all regions that overlap it.
+        """Return the region that contains an array, or a new region that replaces all regions that overlap the array.
 
         An array without elements gets its own region. Raise LaunchError if a replaced region is fixed.
         """
@@ -214,5 +214,5 @@ class Regions:
         return made
 
     def grown(self) -> list[Region]:
-        """Return copies of the grown regions, without offsets and arrays."""
+        """Return copies of the regions with `grown`, without offsets and arrays."""
         return [Region(each.low, each.high, each.phase) for each in self._ordered if each.grown]

@@ -1,4 +1,4 @@
-"""Results of a run."""
+"""Results of a run: findings, statistics and printed output."""
 
 from __future__ import annotations
 

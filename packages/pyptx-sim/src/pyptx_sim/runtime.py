@@ -1,4 +1,4 @@
-"""Runtime row `sim`: kernels on NumPy arrays and CPU tensors."""
+"""Runtime `sim`: runs kernels on NumPy arrays and CPU tensors in the simulator."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from pyptx_sim.simulator import Checks
     from pyptx_sim.values import Argument
 
-PRIORITY: Final = -100  # lower than that of every runtime with hardware
+PRIORITY: Final = -100  # lower than the priority of every GPU runtime
 
 
 class _Options(TypedDict, total=False):
-    """Keywords of `simulate` that are passed to `pyptx_sim.run` unchanged."""
+    """Keywords of `kernel.simulate` that are passed to `pyptx_sim.run` unchanged."""
 
     checks: Checks
     seed: int
@@ -48,7 +48,7 @@ class _Options(TypedDict, total=False):
 
 
 class _RunOptions(_Options, total=False):
-    """Keywords of `pyptx_sim.run`: those of `simulate`, and the keyword that this runtime passes itself."""
+    """Keywords of `pyptx_sim.run`: those of `kernel.simulate`, and `keep_arrays`, which this runtime passes."""
 
     keep_arrays: bool
 
@@ -78,11 +78,11 @@ def claims(arguments: Sequence[object]) -> bool:
 
 
 def call(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[str, object]) -> object:
-    """Run a kernel; return its output, a tuple of several, or None.
+    """Run a kernel; return its only output, a tuple of its outputs, or None without outputs.
 
     `out=` takes the array (or tuple of arrays) to write to. Torch tensors cause the warning SimulatedExecution; the
     environment variable PYPTX_CPU changes that: `quiet`, `warn` or `error`. A small launch is first run with checks
-    (configured by PYPTX_CHECKS), and their first finding is a FindingWarning. If the kernel traps or exceeds the step
+    (configured by PYPTX_CHECKS); the first finding becomes a FindingWarning. If the kernel traps or exceeds the step
     limit, the error has the findings of the checks as `findings`.
     """
     if any(is_tensor(argument) for argument in arguments):
@@ -121,9 +121,9 @@ def simulate(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[
 
 @dataclass(frozen=True, slots=True)
 class _Launch:
-    """A kernel with its arguments, to be run once, or also with checks before; `sizes` are its arrays' bytes.
+    """A kernel with its arguments, run once, or first with checks and then without; `sizes` are the arrays' bytes.
 
-    The arguments of a launch without CTAs are only the outputs.
+    For a launch without CTAs, `args` are only the outputs.
     """
 
     special: Specialization
@@ -132,7 +132,7 @@ class _Launch:
     sizes: Sequence[int]
 
     def run(self, **options: Unpack[_RunOptions]) -> Result:
-        """Run the launch."""
+        """Run the launch on the simulator."""
         special = self.special
         if 0 in special.grid:
             outputs = [each.output for each in self.arguments if isinstance(each, Uninitialized) and each.output]
@@ -182,7 +182,7 @@ def _outputs(
 
 
 def _refuse_overlap(outputs: Sequence[tuple[str, object]]) -> None:
-    """Raise LaunchError for two outputs that share memory: the kernel may assume that its outputs do not overlap."""
+    """Raise LaunchError for two `out=` arrays that overlap: the kernel may assume that its outputs do not."""
     for number, (name, array) in enumerate(outputs):
         for other, before in outputs[:number]:
             if is_cpu_array(array) and is_cpu_array(before) and shares_memory(array, before):
@@ -214,7 +214,7 @@ def _mapped(value: Argument, descriptor: object) -> WithDescriptor:
 
 
 def _announce(name: str) -> None:
-    """Warn that CPU tensors are simulated; a forgotten `.cuda()` must not become a silent slowdown."""
+    """Warn that kernels on CPU tensors are simulated, because a forgotten `.cuda()` would be a silent slowdown."""
     policy = os.environ.get("PYPTX_CPU", "warn")
     message = f"{name} runs on the simulator: its tensors are on the CPU"
     if policy == "error":
@@ -227,7 +227,7 @@ def _announce(name: str) -> None:
 
 
 def _callers_level() -> int:
-    """Return the `stacklevel`, for this function's caller, of the user's innermost frame."""
+    """Return the `stacklevel` for `warnings.warn` in the caller that names the user's innermost frame."""
     frame, level = sys._getframe(1), 1  # noqa: SLF001 - the documented way to look at the caller's stack
     while frame.f_back is not None and is_machinery(frame):
         frame, level = frame.f_back, level + 1

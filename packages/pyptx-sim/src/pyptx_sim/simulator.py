@@ -1,4 +1,4 @@
-"""Run PTX on the CPU."""
+"""`run`: execute PTX on the CPU and check it for faults."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 Checks: TypeAlias = "str | Iterable[str]"
 
-# Consecutive basic blocks after which a kernel counts as endless: minutes, where real kernels take seconds.
+# Default step limit in executed basic blocks: minutes of simulation. Real kernels end within seconds.
 STEP_LIMIT = 5_000_000
 
 
@@ -111,12 +111,12 @@ def run(
         raise LaunchError("trace= with several launches", help="trace one launch per run")
     runs = _Runs(launches, asked, seed, delay_async, step_limit, trace, trace_blocks, keep_arrays)
     machines = runs.attempt(WAVE_WARPS)
-    # If CTAs waited for CTAs that did not fit, run again with as many CTAs as a GPU would hold.
+    # If resident CTAs waited for CTAs that did not fit, run again with as many resident CTAs as on a GPU.
     return _result(runs.attempt(RESIDENT_WARPS) if any(machine.starved for machine in machines) else machines)
 
 
 def without_blocks(outputs: Iterable[Output], checks: Checks) -> Result:
-    """Return the result of a launch without CTAs; `outputs` are the outputs that were allocated for it."""
+    """Return the result of a launch without CTAs; `outputs` are the outputs that were allocated for the launch."""
     rules = _rules(checks)
     found = tuple(unwritten_without_blocks(outputs)) if UNWRITTEN in rules else ()
     return Result(tuple(replace(each, severity=rules[UNWRITTEN].severity) for each in found), Statistics(0, 0, 0, 0, 0))
@@ -124,7 +124,7 @@ def without_blocks(outputs: Iterable[Output], checks: Checks) -> Result:
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """A compiled launch without its arguments; `code` was compiled for `schedule`."""
+    """A compiled launch, without packed arguments; `code` was compiled for `schedule`."""
 
     launch: Launch
     program: Program
@@ -137,7 +137,7 @@ class _Prepared:
     seed: int
 
     def machine(self, packed: Arguments, warps: int) -> Machine:
-        """Return a machine for the launch."""
+        """Return a machine for the launch with packed arguments and at most `warps` resident warps."""
         log, memories = FindingLog(self.program.place, self.program.opcode, self.origins, self.rules), packed.memories
         machine = Machine(
             *(self.program, self.code, self.configuration, memories, packed.heap, log),
@@ -148,7 +148,7 @@ class _Prepared:
         return machine
 
     def observe(self, machine: Machine) -> RaceChecker | None:
-        """Attach the checkers and return the race checker.
+        """Attach the checkers of the rules to a machine; return the race checker, None without one.
 
         In a weak schedule, the race checker also determines the older values that reads may return.
         """
@@ -161,7 +161,7 @@ class _Prepared:
         return races
 
     def watch_memory(self, machine: Machine, packed: Arguments) -> OutputWrites | None:
-        """Attach the checkers of element types and of outputs; return the checker of outputs, None without outputs."""
+        """Attach the checkers of element types and of output writes; return the latter, None without outputs."""
         if ELEMENT_TYPE in self.rules:
             types = ElementTypes.of(MachineView(machine), self.program, self.launch, packed.memories)
             if types is not None:
@@ -176,7 +176,7 @@ class _Prepared:
 
 @dataclass(frozen=True, slots=True)
 class _Runs:
-    """The compiled launches of one call of `run`, with its options."""
+    """The compiled launches of one call of `run`, with the options of the call."""
 
     launches: Sequence[_Prepared]
     asked: Sequence[tuple[Program, Launch]]
@@ -188,7 +188,7 @@ class _Runs:
     keep_arrays: bool
 
     def attempt(self, warps: int) -> list[Machine]:
-        """Run the launches with at most `warps` resident warps each, and return the machines."""
+        """Run each launch with at most `warps` resident warps, and return the launches' machines."""
         keep_freed_memory()
         packed, machines, checkers = self._machines(warps)
         watching = zip(self.launches, machines, packed, strict=True)
@@ -212,7 +212,7 @@ class _Runs:
         return packed, machines, checkers
 
     def _settle(self, machines: Sequence[Machine], checkers: Sequence[RaceChecker | None], warps: int) -> None:
-        """Downgrade benign races to notes."""
+        """Downgrade findings of benign races to notes; this may rerun the launches."""
         launches = zip(self.launches, machines, checkers, strict=True)
         watched = [
             Watched(
@@ -225,7 +225,7 @@ class _Runs:
             settle(watched, partial(self._rerun, warps))
 
     def _rerun(self, warps: int, prepare: Prepare) -> bool:
-        """Run the launches on machines that `prepare` changes, without storing arrays; return whether they complete."""
+        """Rerun the launches on machines that `prepare` changes, without storing arrays; return whether all end."""
         _, machines, checkers = self._machines(warps)
         try:
             for index, (machine, checker) in enumerate(zip(machines, checkers, strict=True)):
@@ -249,7 +249,7 @@ def _prepared(
     exact: bool,
     seed: int,
 ) -> _Prepared:
-    """Compile a launch, and check its configuration."""
+    """Compile a launch for its schedule, and check the configuration."""
     schedule = _schedule(program, rules, seed)
     code = _compiled(program, origins, checked=bool(rules), exact=exact, schedule=schedule)
     return _Prepared(launch, program, code, configuration_of(program, launch), origins, rules, exact, schedule, seed)
@@ -261,7 +261,7 @@ def _launches(launch: Launch | Sequence[Launch] | None, fields: LaunchFields) ->
     if isinstance(launch, Launch):
         return (replace(launch, **fields),)
     if fields or not launch:
-        what = "several launches together with fields of a launch" if fields else "no launches"
+        what = "launch fields passed next to several launches" if fields else "no launches"
         raise LaunchError(what, help="pass the fields to each launch: run(ptx, [Launch(…), Launch(…)])")
     return tuple(launch)
 
@@ -273,7 +273,7 @@ def _is_exact(numerics: str) -> bool:
 
 
 def _schedule(program: Program, rules: Mapping[str, Rule], seed: int) -> Schedule:
-    """Return the schedule: fixed for seed 0; weak if races are checked and threads communicate by strong accesses."""
+    """Return the kind of schedule: fixed for seed 0; weak if races are checked and strong accesses communicate."""
     if not seed:
         return "fixed"
     return "weak" if program.moves_strongly and RaceChecker in observers_of(rules.values()) else "random"
@@ -282,7 +282,7 @@ def _schedule(program: Program, rules: Mapping[str, Rule], seed: int) -> Schedul
 def _compiled(
     program: Program, origins: Mapping[int, tuple[Frame, ...]], *, checked: bool, exact: bool, schedule: Schedule
 ) -> Code:
-    """Compile the program; add the user's own line to an error."""
+    """Compile the program; add the user's Python line to an error."""
     try:
         return compile_program(program, checked=checked, exact=exact, schedule=schedule)
     except SimulationError as error:
@@ -298,7 +298,7 @@ def _run(
     writes: OutputWrites | None,
     settle_races: Callable[[], None],
 ) -> None:
-    """Run the launches. As on a GPU, writes before an error are kept; the timeline is written, too."""
+    """Run the launches. As on a GPU, writes before an error are kept; the timeline is written after an error, too."""
     error = None
     try:
         if run_in_order(machines, seed):
@@ -330,7 +330,7 @@ def _result(machines: Sequence[Machine]) -> Result:
 
 
 def _findings(machines: Sequence[Machine]) -> tuple[Finding, ...]:
-    """Return the findings; merge equal findings of several launches."""
+    """Return the findings of all machines; merge equal findings of several launches."""
     counts: dict[Finding, int] = {}
     for machine in machines:
         for finding in machine.log.findings():
@@ -350,12 +350,12 @@ def _parsed(text: str) -> Module:
 
 
 def observers_of(rules: Iterable[Rule]) -> list[ObserverFactory]:
-    """Return the factories of the checkers of these rules, each once."""
+    """Return the distinct factories of the checkers of `rules`."""
     return list(dict.fromkeys(rule.checker for rule in rules if rule.checker is not None))
 
 
 def _rules(checks: Checks) -> Mapping[str, Rule]:
-    """Return the rules to check."""
+    """Return the rules that `checks` selects, by name."""
     known = all_rules()
     if checks == "all":
         return known

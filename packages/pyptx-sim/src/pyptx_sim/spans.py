@@ -1,4 +1,4 @@
-"""Spans: the bytes of host memory of the callers' arrays, which launches read and write in place."""
+"""`HostSpan`: the bytes of a caller's array in host memory, which launches read and write in place."""
 
 from __future__ import annotations
 
@@ -35,28 +35,28 @@ class HostSpan(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Size in bytes."""
+        """Number of bytes of the span."""
         return self.data.size
 
     @property
     def high(self) -> int:
-        """The address after the last byte."""
+        """Host address after the span's last byte."""
         return self.low + self.data.size
 
     @property
     def writeable(self) -> bool:
-        """Whether launches may change the array."""
+        """Whether launches may modify the array (NumPy's flag)."""
         return self.data.flags.writeable
 
     def elements(self, memory: NDArray[np.uint8], start: int = 0) -> NDArray[np.uint8]:
-        """Return the bytes of the elements, without gaps, of the span at offset `start` of `memory`."""
+        """Return a view of the elements' bytes, without gaps, in `memory`, where the span's bytes start at `start`."""
         if not self.gaps:
             return memory[start : start + self.size]
         shape, strides = (*self.shape, self.itemsize), (*self.strides, 1)
         return np.ndarray(shape, np.uint8, memory, start, strides)
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        """Pickle the bytes; the unpickled span has another address."""
+        """Pickle the bytes and the layout; the unpickled span has another host address."""
         return _of_bytes, (self.data, self.phase, self.shape, self.strides, self.itemsize, self.gaps)
 
 
@@ -65,7 +65,7 @@ def _of_bytes(data: NDArray[np.uint8], *layout: Any) -> HostSpan:  # noqa: ANN40
 
 
 class _Bytes:
-    """Host memory as an object that NumPy accepts; `owner` keeps it alive."""
+    """Host memory with NumPy's array interface; `owner` keeps the memory alive."""
 
     __slots__ = ("__array_interface__", "owner")
 
@@ -75,7 +75,7 @@ class _Bytes:
 
 
 def address_of(array: Array) -> int:
-    """Return the address of an array's first element."""
+    """Return the host address of an array's first element."""
     return cast("int", array.__array_interface__["data"][0])
 
 
@@ -101,7 +101,7 @@ def refuse_mask(array: Array) -> None:
 
 
 def owner_of(array: Array) -> Array:
-    """Return the array that owns a view's memory, or the first view of memory that NumPy did not allocate."""
+    """Return the array that owns a view's memory, or the view's last base if NumPy did not allocate the memory."""
     owner = array
     while isinstance(owner.base, np.ndarray):
         owner = owner.base
@@ -120,7 +120,7 @@ def span_of_tensor(tensor: Any) -> HostSpan:  # noqa: ANN401 - torch is never im
 
 
 def _extent(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> int:
-    """Return the bytes from the first element through the last one."""
+    """Return the number of bytes from the first element through the last element of an array."""
     if 0 in shape:
         return 0
     distances = [(extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)]

@@ -47,7 +47,7 @@ _HELP: Final = "pass f32[64,32]=random, x.npy, 42, s32=42 or (f32[8]=zeros, s32=
 
 @dataclass(slots=True)
 class ParsedArguments:
-    """Parsed arguments: `values` in order with their names, and all arrays, including nested ones, by name."""
+    """Parsed `--arg` values: `values` in order with their names, and all arrays, including nested ones, by name."""
 
     values: list[Argument] = field(default_factory=list["Argument"])
     names: list[str] = field(default_factory=list[str])
@@ -55,7 +55,7 @@ class ParsedArguments:
 
 
 def arguments(texts: list[str], names: list[str]) -> ParsedArguments:
-    """Return the arguments for parameters called `names`; LaunchError for an invalid argument."""
+    """Parse the `--arg` texts for parameters called `names`; LaunchError for an invalid text."""
     found, random = ParsedArguments(), np.random.default_rng(0)
     for number, text in enumerate(texts):
         reader = _SpecificationReader(random, found.arrays)
@@ -66,7 +66,7 @@ def arguments(texts: list[str], names: list[str]) -> ParsedArguments:
 
 
 def _named(text: str, name: str) -> tuple[str, str]:
-    """Return the name of an argument, and the rest of its text."""
+    """Split `name:value`; return the name, None without one, and the text of the value."""
     named = _NAMED.fullmatch(text)
     return (name, text) if named is None or Path(text).exists() else (named[1], named[2])
 
@@ -136,18 +136,18 @@ class _SpecificationReader:
 
 
 def _dtype(row: ElementType) -> np.dtype[Any]:
-    """Return the storage dtype of elements: NumPy's type, or raw bits for types that NumPy lacks."""
+    """Return the storage dtype of an element type: NumPy's, or an unsigned integer for types that NumPy lacks."""
     return np.dtype(row.array if hasattr(np, row.array) else f"u{row.bytes}")
 
 
 def _elements(row: ElementType, values: Array) -> Array:
-    """Return numbers as elements of a type, rounded to nearest."""
+    """Return the numbers `values` as stored elements of a type, rounded to nearest."""
     if row.name == "bf16":
         return HALVES["bf16"].narrow(values.astype(np.float64))
     if row.name in MINIFLOATS:
         return encode(values.astype(np.float32), MINIFLOATS[row.name])
     if not hasattr(np, row.array):
-        raise LaunchError(f"no conversion of numbers to .{row.name}", help="pass their bits as an array of u8")
+        raise LaunchError(f"no conversion of numbers to .{row.name}", help="pass the numbers' bits as an array of u8")
     return values.astype(_dtype(row))
 
 
@@ -158,10 +158,10 @@ def _number(text: str) -> int | float:
 
 
 def _descriptor(kind: str, said: str, array: Array, dtype: str) -> object:
-    """Return a descriptor of an array, made by its class's `of`."""
+    """Return a descriptor of `array`, made by `of` of the class named `kind`."""
     described: Any = offered(kind)
     if described is None:
-        raise LaunchError(f"no plugin provides descriptor {kind}", help="install the package of the architecture")
+        raise LaunchError(f"no plugin provides descriptor {kind}", help="install the package of its architecture")
     pairs = [part.strip().partition("=") for part in said.split(",") if part.strip()]
     try:
         return cast("object", described.of(array, dtype=dtype, **{key: _word(each) for key, _, each in pairs}))
@@ -170,14 +170,14 @@ def _descriptor(kind: str, said: str, array: Array, dtype: str) -> object:
 
 
 def _word(text: str) -> str | int | tuple[int, ...]:
-    """Return a descriptor field's value: sizes (64x64), a number, or a word."""
+    """Parse the value of a descriptor field: sizes (`64x64`), an integer, or a word."""
     if re.fullmatch(r"\d+(x\d+)+", text):
         return tuple(int(size) for size in text.split("x"))
     return int(text) if text.isdecimal() else text
 
 
 def _split(text: str) -> Iterator[str]:
-    """Yield the parts between commas that are outside all brackets."""
+    """Yield the parts of `text` between commas that are outside all brackets."""
     depth, start = 0, 0
     for at, sign in enumerate(text):
         depth += (sign in "([") - (sign in ")]")

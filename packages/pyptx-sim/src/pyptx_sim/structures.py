@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StructureMember:
-    """A value in a structure: its bytes, its alignment, and its description for messages."""
+    """Member of a structure: the bytes, the alignment in bytes, and a description for messages."""
 
     data: bytes
     alignment: int
@@ -28,7 +28,7 @@ class StructureMember:
 
 
 def structure(members: Sequence[StructureMember]) -> StructureMember:
-    """Return the structure of some members, padded as in C."""
+    """Return the structure that consists of `members`, padded as in C."""
     data, said = bytearray(), list[str]()
     for member in members:
         data = data.ljust(aligned(len(data), member.alignment), b"\0")
@@ -40,7 +40,7 @@ def structure(members: Sequence[StructureMember]) -> StructureMember:
 
 
 def raw_member(value: object) -> StructureMember | None:
-    """Return a value that already has bytes, such as a ctypes or NumPy structure; None for any other."""
+    """Return a value that has a memory layout (ctypes or NumPy structure, bytes) as a member; None for others."""
     record: Any = value
     if isinstance(value, np.void) or (isinstance(value, np.ndarray) and not record.ndim and record.dtype.names):
         return StructureMember(record.tobytes(), record.dtype.alignment, str(record.dtype))

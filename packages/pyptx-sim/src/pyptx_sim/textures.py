@@ -1,4 +1,4 @@
-"""Textures and surfaces as values: arrays, with the parameters of their access."""
+"""Textures and surfaces: arrays with parameters that specify how kernels access them."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _ELEMENTS: Final = ("u1", "u2", "u4", "i1", "i2", "i4", "f2", "f4")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Texture:
-    """An array that kernels read as a texture; as an argument, its 64-bit handle (`cudaTextureObject_t`).
+    """An array that kernels read as a texture; as an argument, it passes a 64-bit handle (`cudaTextureObject_t`).
 
     The axes of the array are: layers (`a1d`, `a2d`) or the six faces of a `cube` (for an `acube`, those of all layers);
-    z, y, x; and optionally 1, 2 or 4 channels. Elements have 8, 16 or 32 bits. `geometry` is the instruction's: `1d 2d
-    3d a1d a2d cube acube`. `levels` are smaller arrays, one for each further level of detail. `normalized_float`
-    converts integers of 8 or 16 bits to numbers from 0 to 1, or from -1 to 1. LaunchError for a texture that no device
-    supports. CUDA C++ Programming Guide: "Texture Memory".
+    z, y, x; and optionally 1, 2 or 4 channels. Elements have 8, 16 or 32 bits. `geometry` is that of the `tex`
+    instruction: `1d 2d 3d a1d a2d cube acube`. `levels` are smaller arrays, one for each further level of detail.
+    `normalized_float` converts integers of 8 or 16 bits to numbers from 0 to 1, or from -1 to 1. LaunchError for a
+    texture that no device supports. CUDA C++ Programming Guide: "Texture Memory".
     """
 
     array: Array | DeviceArray
@@ -46,14 +46,16 @@ class Texture:
         if self.normalized_float and (not integers or dtype.itemsize > 2):
             raise LaunchError(f"normalized_float must be False for {dtype}", help="use integers of 8 or 16 bits")
         if self.sampler.filter == "linear" and integers and not self.normalized_float:
-            raise LaunchError(f"linear filtering of {dtype}", help='set normalized_float=True, or filter="point"')
+            raise LaunchError(
+                f"linear filtering of {dtype} texels", help='set normalized_float=True, or filter="point"'
+            )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Surface:
-    """An array that kernels read and write as a surface; as an argument, its handle (`cudaSurfaceObject_t`).
+    """An array that kernels read and write as a surface; as an argument, it passes a `cudaSurfaceObject_t`.
 
-    Shapes as for a `Texture`; the geometry is one of `1d 2d 3d a1d a2d`.
+    The array's axes are as for a `Texture`; `geometry` is one of `1d 2d 3d a1d a2d`.
     """
 
     array: Array | DeviceArray
@@ -65,14 +67,14 @@ class Surface:
         if isinstance(self.array, np.ndarray) and not self.array.flags.c_contiguous:
             raise LaunchError("surface of a non-contiguous array", help="pass a contiguous copy")
         if GEOMETRIES[self.geometry].faces > 1:
-            raise LaunchError(f"invalid surface geometry {self.geometry!r}", help="use a2d, with the faces as layers")
+            raise LaunchError(f"invalid surface geometry {self.geometry!r}", help="use a2d, with cube faces as layers")
 
 
 Opaque: TypeAlias = Texture | Surface | Sampler
 
 
 def extents_of(array: Array | DeviceArray, geometry: str) -> tuple[int, tuple[int, ...], int]:
-    """Return the slices, the extents (x first) and the channels of an array."""
+    """Return an array's number of slices (layers, faces), its extents (x first) and its number of channels."""
     shape, kind = array.shape if isinstance(array, np.ndarray) else array.array.shape, GEOMETRIES[geometry]
     channels = shape[kind.dimensions] if len(shape) > kind.dimensions else 1
     axes = shape[kind.dimensions - kind.axes : kind.dimensions]
@@ -93,7 +95,7 @@ def _check(geometry: str, *arrays: Array | DeviceArray) -> np.dtype[np.generic]:
         if array.dtype.str[1:] not in _ELEMENTS or array.ndim - known.dimensions not in (0, 1) or not array.size:
             raise LaunchError(
                 f"invalid array for geometry {geometry}: {array.dtype} elements of shape {array.shape}",
-                help=f"use elements of 8 to 32 bits, {known.dimensions} axes and optionally one for channels",
+                help=f"use elements of 8 to 32 bits, {known.dimensions} axes and optionally an axis of channels",
             )
         if array is not each and not array.flags.c_contiguous:
             raise LaunchError(

@@ -17,7 +17,7 @@ from pyptx_ir.isa.scalar_types import HELD_BY, SIZES, WIDTHS
 DType: TypeAlias = np.dtype[Any]
 
 B128: DType = np.dtype([("lo", "<u8"), ("hi", "<u8")])
-# Sixteen bytes that are only moved: NumPy copies, gathers and scatters this type at full speed, whatever its bits.
+# dtype of 16-byte registers, which are only moved: NumPy copies, gathers and scatters it at full speed, for any bits.
 SIXTEEN: DType = np.dtype(np.complex128)
 
 _EXACT: dict[str, str] = {"pred": "?", "f16": "<f2", "f32": "<f4", "f64": "<f8", "tf32": "<u4"}
@@ -47,7 +47,7 @@ def dtype_of(ptx_type: str) -> DType:
 
 
 def is_type(word: str) -> bool:
-    """Return whether `word` of an opcode is a type."""
+    """Return whether `word`, a dotted part of an opcode, is a PTX type."""
     try:
         dtype_of(word)
     except KeyError:

@@ -1,4 +1,4 @@
-"""Arguments of an entry other than NumPy arrays and numbers."""
+"""`Uninitialized` and `WithDescriptor`: arguments of an entry other than NumPy arrays and numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Independent tasks, executed here or by workers; results keep the order of the tasks."""
+"""Independent tasks, executed in this process or by workers; results are in the order of the tasks."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ _Done = TypeVar("_Done")
 
 
 def in_order(function: Callable[[_Item], _Done], items: Iterable[_Item], workers: Workers) -> list[_Done]:
-    """Return the function's result for each item; raise its exceptions.
+    """Return the result of `function` for each item, in order; raise its exceptions.
 
-    Data sent to or received from other processes must be picklable. An executor stays open.
+    The function, the items and the results must be picklable if other processes execute the tasks. An executor stays
+    open.
     """
     if workers == 1:
         return [function(item) for item in items]

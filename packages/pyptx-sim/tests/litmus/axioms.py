@@ -34,7 +34,7 @@ class Outcome:
 
 
 def verdicts(program: Program) -> Mapping[Outcome, frozenset[bool]]:
-    """Return the allowed outcomes, each with the values of `racy` among the executions that have it."""
+    """Return the allowed outcomes, each with the values of `racy` among the executions with this outcome."""
     found: dict[Outcome, frozenset[bool]] = {}
     for execution in _executions(program):
         for outcome in execution.outcomes():
@@ -46,7 +46,7 @@ def verdicts(program: Program) -> Mapping[Outcome, frozenset[bool]]:
 
 
 def _closed(relation: Relation) -> Relation:
-    """Return the transitive closure."""
+    """Return the transitive closure of a relation."""
     rows = list(relation)
     for middle in range(len(rows)):
         for start, row in enumerate(rows):
@@ -109,7 +109,7 @@ class _Events:
         self.reads = [number for number in self.numbers if self.operations[number].reads]
 
     def sources(self, read: int) -> list[int]:
-        """Return the writes that a read may return. A poll does not return an initial write."""
+        """Return the writes whose value a read may return. A poll does not return an initial write."""
         operation = self.operations[read]
         last = len(self.operations) if operation.name == "poll" else self.size
         return [write for write in self.writes[operation.where] if write != read and write < last]
@@ -130,7 +130,7 @@ class _Events:
 
     @cached_property
     def order_in_places(self) -> Relation:
-        """Program order of the accesses to each location."""
+        """Program order, restricted to pairs of accesses to one location."""
         operations, pairs = self.operations, itertools.combinations(self.numbers, 2)
         return _relation(
             self.size,
@@ -235,7 +235,7 @@ class _Execution:
         return False
 
     def value(self, write: int) -> int:
-        """Return the value that a write stores."""
+        """Return the value that a write stores in this execution."""
         if write >= len(self.events.operations):
             return 0
         operation = self.events.operations[write]
@@ -263,7 +263,7 @@ def _executions(program: Program) -> Iterator[_Execution]:
             for read, write in source.items()
             if read in events.numbers and events.operations[read].updates
         )
-        if _cyclic(_relation(events.size, updates)):  # Manual: "No Thin Air"
+        if _cyclic(_relation(events.size, updates)):  # axiom "No Thin Air"
             continue
         observed = _observation(events, source)
         for fences in events.fence_orders():
@@ -341,7 +341,7 @@ def _is_allowed(events: _Events, source: Mapping[int, int], causality: Relation,
     return not (
         any(row >> start & 1 for start, row in enumerate(_composed(communication, causality)))  # "Causality"
         or _splits_update(events, source, coherence)
-        # "Sequential Consistency Per Location"
+        # axiom "Sequential Consistency Per Location"
         or _cyclic(_united(events.order_in_places, _strong_part(events, communication)))
     )
 

@@ -29,7 +29,7 @@ class _State:
     read: tuple[int | None, ...]
 
     def after(self, program: Program, operation: Operation) -> _State:
-        """Return the state after `operation`, the next one of its thread."""
+        """Return the state after `operation`, the next operation of its thread."""
         done = _replaced(self.done, operation.thread, self.done[operation.thread] + 1)
         if not operation.where:
             return replace(self, done=done)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Memory: TypeAlias = Literal["global", "shared"]
 
-_STRIDE = 16  # words between locations, so that they are not adjacent
+_STRIDE = 16  # words between the program's memory locations: not adjacent
 _HEAD = """\
 .version 8.5
 .target sm_90
@@ -57,7 +57,7 @@ class Run:
 
     @property
     def racy(self) -> bool:
-        """Whether the run has a finding."""
+        """Whether the run has a finding, that is, a data race."""
         return bool(self.findings)
 
 
@@ -128,7 +128,7 @@ def _body(program: Program, memory: Memory) -> Iterator[str]:
 
 
 def _of_warp(program: Program, threads: list[int], memory: Memory) -> Iterator[str]:
-    """Yield the computation of lane predicates, the operations of all lanes, and the stores of the loaded values."""
+    """Yield PTX: the computation of lane predicates, the operations of all lanes, and the stores of loaded values."""
     results = _results(program)
     lane = {each.number: program.places[each.thread].lane for each in program.operations}
     rows = itertools.zip_longest(*(program.thread(thread) for thread in threads))
@@ -154,7 +154,7 @@ def _of_warp(program: Program, threads: list[int], memory: Memory) -> Iterator[s
 
 
 def _chosen(guard: str, value: str, bits: dict[int, int]) -> Iterator[str]:
-    """Yield the computation of a predicate for some lanes, and of the value of each lane, if there are several."""
+    """Yield PTX that computes a predicate for some lanes, and each lane's value if the values differ."""
     yield f"shr.u32 {_MASK}, {sum(1 << lane for lane in bits)}, %r1;"
     yield f"and.b32 {_MASK}, {_MASK}, 1;"
     yield f"setp.ne.u32 {guard}, {_MASK}, 0;"

@@ -36,7 +36,7 @@ class ThreadPosition:
     lane: int = 0
 
     def beside(self, bars: str) -> ThreadPosition:
-        """Return the position of the thread after a `,`, `|`, `||` or `|||`."""
+        """Return the position of the thread that follows this one after a `,`, `|`, `||` or `|||`."""
         if bars == ",":
             return replace(self, lane=self.lane + 1)
         if bars == "|":
@@ -74,33 +74,33 @@ class Operation:
 
     @property
     def reads(self) -> bool:
-        """Whether it reads."""
+        """Whether the operation reads a location."""
         return self.name in ("ld", "poll", "atom", "red")
 
     @property
     def writes(self) -> bool:
-        """Whether it writes."""
+        """Whether the operation writes a location."""
         return self.name in ("st", "atom", "red")
 
     @property
     def updates(self) -> bool:
-        """Whether it is an atomic read-modify-write."""
+        """Whether the operation is an atomic read-modify-write."""
         return self.reads and self.writes
 
     @property
     def in_order(self) -> bool:
-        """Whether it is a `fence.sc`."""
+        """Whether the operation is a `fence.sc`."""
         return (self.name, self.semantics) == ("fence", "sc")
 
     @property
     def strong(self) -> bool:
-        """Whether it is strong as the manual defines it; a fence is."""
+        """Whether the operation is strong as the manual defines it; fences are strong."""
         return self.name == "fence" or (bool(self.where) and self.semantics != "weak")
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Litmus program."""
+    """Litmus program: the operations of its threads."""
 
     text: str
     places: tuple[ThreadPosition, ...]
@@ -117,7 +117,7 @@ class Program:
 
 
 def program(text: str) -> Program:
-    """Parse a program."""
+    """Return the program parsed from its one-line text."""
     first, *rest = _APART.split(text)
     places, bodies = [ThreadPosition(0, 0, 0)], [first]
     for bars, body in zip(rest[::2], rest[1::2], strict=True):
@@ -138,7 +138,7 @@ def _operation(number: int, thread: int, words: list[str], bit: int) -> Operatio
     scope = modifiers.pop() if modifiers and modifiers[-1] in SCOPES else ""
     semantics = modifiers.pop() if modifiers else "weak"
     if name in ("atom", "red") and semantics == "weak":
-        semantics, scope = "relaxed", scope or "gpu"  # defaults, by the manual: "atom"
+        semantics, scope = "relaxed", scope or "gpu"  # defaults of the manual, "atom"
     if name not in _NAMES or modifiers or (semantics == "weak") != (scope == ""):
         raise ValueError(f"no operation of a litmus program: {' '.join(words)}")
     return Operation(number, thread, name, semantics, scope, where, bit)

@@ -44,7 +44,7 @@ class _Growing:
     places: list[ThreadPosition]
     bodies: list[list[str]]
     known: list[set[int]]
-    accesses: list[tuple[int, str, bool]] = field(default_factory=list)  # thread, location, is a write
+    accesses: list[tuple[int, str, bool]] = field(default_factory=list)  # (thread, location, whether it writes)
     flags: Iterator[str] = field(default_factory=lambda: iter("fghijk"))
 
     @property
@@ -146,7 +146,7 @@ def _weaker(body: list[str], at: int, chance: Random) -> str | None:
 
 
 def _without(growing: _Growing, chance: Random) -> list[list[str]] | None:
-    """Return the operations without one synchronization."""
+    """Return a program's operations without one of its synchronizations."""
     bodies = [list(body) for body in growing.bodies]
     spots = [
         (thread, at)
@@ -166,7 +166,7 @@ def _without(growing: _Growing, chance: Random) -> list[list[str]] | None:
 
 
 def _without_barrier(growing: _Growing, thread: int, at: int, removed: str) -> list[list[str]]:
-    """Return the operations without a barrier, in all of its threads."""
+    """Return a program's operations without one barrier, removed in all of the barrier's threads."""
     here, which = growing.places[thread], growing.bodies[thread][: at + 1].count(removed)
     bodies = []
     for place, body in zip(growing.places, growing.bodies, strict=True):
@@ -177,7 +177,7 @@ def _without_barrier(growing: _Growing, thread: int, at: int, removed: str) -> l
 
 
 def twins(seed: int) -> tuple[Program, Program] | None:
-    """Return a race-free program and the same without one synchronization; None for some seeds."""
+    """Return a race-free program and the same program without one synchronization; None for some seeds."""
     chance = Random(seed)
     growing = _grown(chance)
     if growing is None:

@@ -42,7 +42,7 @@ HEARING: Final = (
     "atom.relaxed.S f; fence.sc.S",
     "red.relaxed.S f; fence.acq_rel.S",
 )
-# Separators between the releasing and the acquiring thread.
+# Separators of the releasing and the acquiring thread, in different warps, CTAs or clusters.
 APART: Final = ("|", "||", "|||")
 
 # Shapes with release and acquire patterns, by their names in the literature.
@@ -58,7 +58,7 @@ LONG: Final = {
     "two releases, one acquire thread": "st x; {release} || st y; {release} || {acquire}; ld x; ld y",
     "one release, two acquire threads": "st x; {release} || {acquire}; ld x || {acquire}; ld x",
 }
-# Shapes without them: `{w}` is the strength of all accesses, `{f}` a fence.
+# Shapes without release and acquire patterns: `{w}` is the strength of all accesses, `{f}` a fence.
 SHORT: Final = (
     "st.{w} x; {f}; ld.{w} y || st.{w} y; {f}; ld.{w} x",
     "ld.{w} x; {f}; st.{w} y || ld.{w} y; {f}; st.{w} x",
@@ -128,7 +128,7 @@ def mixed_scopes() -> Iterator[str]:
 
 
 def long_shapes() -> Iterator[str]:
-    """Yield the shapes of `LONG`."""
+    """Yield the shapes of `LONG`, with release and acquire patterns."""
     for shape in LONG.values():
         for telling, hearing in itertools.product(TELLING[1:9:2], HEARING[1:9:2]):
             after, then = (re.sub(r" f(?=$|;)", " g", each) for each in (hearing, telling))
@@ -136,7 +136,7 @@ def long_shapes() -> Iterator[str]:
 
 
 def short_shapes() -> Iterator[str]:
-    """Yield the shapes of `SHORT`: weak, relaxed, and with fences between."""
+    """Yield the shapes of `SHORT`: with weak accesses, relaxed ones, and fences between them."""
     for shape, strength, fence in itertools.product(
         SHORT, ("weak", "relaxed.gpu", "relaxed.cta"), ("", "fence.acq_rel.gpu", "fence.sc.gpu", "fence.sc.cta")
     ):

@@ -7,7 +7,7 @@ import pytest
 from .axioms import Outcome, verdicts
 from .programs import program
 
-# By name: a program, forbidden results of its reads, and some allowed ones.
+# Litmus tests by name: a program, forbidden results of its reads, and some allowed results.
 MANUAL = {
     "causality: message passing": (
         "st x; fence.acq_rel.sys; st.relaxed.sys f || ld.relaxed.sys f; fence.acq_rel.sys; ld x",

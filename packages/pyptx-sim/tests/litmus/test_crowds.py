@@ -31,7 +31,7 @@ add.s64 %rd4, %rd1, %rd3;
 add.s64 %rd5, %rd2, %rd3;
 setp.eq.u32 %p1, %r1, 0;
 """
-# Each thread waits for the thread with the same index in the preceding CTA.
+# Kernel: each thread waits for the thread with the same index in the preceding CTA.
 BEFORE = "@%p1 bra LAST;\n"
 WAIT = "WAIT:\nHEAR %r4, [%rd5-512];\nsetp.eq.u32 %p2, %r4, 0;\n@%p2 bra WAIT;\n"
 HANDED_ON = "ld.global.u32 %r5, [%rd4-512];\nadd.u32 %r5, %r5, 1;\nst.global.u32 [%rd4], %r5;\n"
@@ -103,7 +103,7 @@ ret;
 
 
 def looked_back(hear: str, seed: int) -> tuple[np.ndarray[Any, Any], set[str]]:
-    """Return the prefix sums of 80 CTAs, of which all but one poll at once, and the rules of the findings."""
+    """Return the prefix sums of 80 CTAs, of which all but the first poll at once, and the rules of the findings."""
     words, flags = np.zeros((2, 80 * THREADS), np.uint32)
     text = HEAD + LOOK_BACK.replace("HEAR", hear)
     found = run(text, grid=80, block=32, args=[words, flags], seed=seed).findings
@@ -123,7 +123,7 @@ def test_a_block_that_acquires_nothing_races_with_those_before_it(seed: int) -> 
 
 
 def test_many_bins_behind_a_fence_cost_little() -> None:
-    """One clock per lane and bin would take gigabytes of memory, and minutes."""
+    """A release clock per lane and bin would take gigabytes of memory, and minutes."""
     body = "and.b32 %r3, %r3, 4095;\nmul.wide.u32 %rd3, %r3, 4;\nadd.s64 %rd5, %rd2, %rd3;\n"
     text = f"{HEAD}{body}{FENCE}red.relaxed.gpu.global.add.u32 [%rd5], 1;\nret;\n}}\n"
     words, flags = np.zeros((2, 256 * THREADS), np.uint32)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.scaled
 
 SEEDS = range(1, 201)
-RARE = range(201, 1001)  # more seeds, for one rare outcome of a program: about one seed in 100 shows it
+RARE = range(201, 1001)  # further seeds, for a program with a rare outcome: about one seed in 100 shows it
 # Number of outcomes that a program must show. If it has more, the others may be missing: 200 seeds are too few for 100
 # outcomes, and an outcome that needs six warp switches at certain instructions takes hundreds of seeds.
 ALL = 12
@@ -71,7 +71,7 @@ def test_interleavings_are_those_that_one_writes_down() -> None:
     buffering = interleaved(program("st x; ld y || st y; ld x"))
     assert {outcome.read for outcome in buffering} == {(0, 1), (2, 0), (2, 1)}
     assert len(interleaved(program("atom.relaxed.gpu x || atom.relaxed.gpu x"))) == 2
-    assert len(interleaved(program("st x | bar; ld x"))) == 1  # an exited thread does not take part
+    assert len(interleaved(program("st x | bar; ld x"))) == 1  # an exited thread does not take part in `bar`
 
 
 def test_a_seeded_run_executes_the_same_instructions_in_smaller_parts() -> None:

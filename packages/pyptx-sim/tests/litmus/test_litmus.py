@@ -22,7 +22,7 @@ SEEDS = 3
 
 
 def _few(texts: list[str]) -> list[str]:
-    """Return the programs that have few enough executions to enumerate."""
+    """Return the programs whose candidate executions are few enough to enumerate."""
     return [text for text in texts if text.count("fence.sc") < 4 and text.count("atom") + text.count("red") < 4]
 
 

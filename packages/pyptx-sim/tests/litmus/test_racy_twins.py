@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .programs import Program
 
 COUNT = int(os.environ.get("PYPTX_FUZZ", "20"))
-CHUNKS = 20  # so that several processes share the work
+CHUNKS = 20  # number of test cases: several processes share the programs
 SCHEDULES = ((0, False), (0, True), (1, False), (2, False), (3, True), (4, False), (5, False), (6, True))
 
 
@@ -53,7 +53,7 @@ def test_a_race_is_found_under_every_schedule_or_under_none_as_the_axioms_say(ch
 
 
 def test_nothing_that_a_twin_races_on_is_a_matter_of_its_schedule() -> None:
-    """Nearly every program has the same verdict in all executions, and both verdicts are frequent."""
+    """Nearly every program is racy in all executions or in none, and both kinds are frequent."""
     found = [set().union(*verdicts(wrong).values()) for chunk in range(CHUNKS) for _, _, wrong in pairs(chunk)]
     assert sum(len(each) == 1 for each in found) > 0.98 * len(found)
     assert sum(each == {True} for each in found) > 0.6 * len(found)

@@ -11,7 +11,7 @@ from pyptx_sim import run
 
 from ..test_async_copy import each_schedule
 
-# More CTAs than a wave holds.
+# Number of CTAs: more than a wave holds.
 BLOCKS = 1200
 HEAD = """.version 8.5
 .target sm_90
@@ -105,7 +105,7 @@ def test_what_was_not_told_in_an_earlier_wave_is_a_race(threads: dict[int, tuple
     assert rules(threads) == {"global-race"}
 
 
-# Thread 0 of a late CTA acquires a write of an early CTA, and another warp of the late CTA reads the word.
+# Kernel: thread 0 of a later wave's CTA acquires a write of an earlier wave's; another warp of its CTA reads.
 AMONG_WARPS = f"""
 .shared .align 8 .b64 bar;
 setp.eq.u32 %p2, %r1, {FIRST};

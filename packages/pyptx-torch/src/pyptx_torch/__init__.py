@@ -1,6 +1,7 @@
 """Run pyptx kernels on torch tensors: eager, torch.compile, CUDA graphs, autograd, vmap, export.
 
-Calling a kernel with tensors requires no import of this package; `register` is for programs that name the operator.
+Calling a kernel with tensors requires no import of this package; `register` is for saved programs, which call a
+kernel's operator by name.
 """
 
 from typing import TYPE_CHECKING

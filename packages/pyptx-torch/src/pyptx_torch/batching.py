@@ -1,4 +1,4 @@
-"""vmap: a kernel has no batch dimension, so it runs once per example, and the results are stacked."""
+"""vmap of a kernel's operator: the kernel runs once per example of the batch, and its outputs are stacked."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def run(
     arguments: Sequence[torch.Tensor],
     keywords: Mapping[str, object],
 ) -> object:
-    """Run an overload on tensors, some of which have the batch dimension of the innermost vmap."""
+    """Run an operator's overload on tensors, some of which have the batch dimension of the innermost vmap."""
 
     def rule(
         info: VmapInfo, dims: Sequence[int | None], *tensors: torch.Tensor, **given: object
@@ -51,7 +51,7 @@ def run(
 
 
 def _size(operator: Operator, info: VmapInfo, dims: Sequence[int | None]) -> int:
-    """Return the number of examples; raise LayoutError if all examples would write to one tensor."""
+    """Return the number of examples in the batch; raise LayoutError if all examples would write to one tensor."""
     kernel, signature = operator.kernel.name, operator.signature
     for index, (name, dim) in enumerate(zip((*signature.inputs, *signature.outputs), dims, strict=False)):
         written = index in signature.mutated or index >= len(signature.inputs)
@@ -66,7 +66,7 @@ def _size(operator: Operator, info: VmapInfo, dims: Sequence[int | None]) -> int
 def _none(
     operator: Operator, dims: Sequence[int | None], tensors: Sequence[torch.Tensor], keywords: Mapping[str, object]
 ) -> tuple[object, object]:
-    """Return the results of an empty batch without a launch."""
+    """Return a kernel's outputs for an empty batch, without a launch."""
     inputs = len(operator.signature.inputs)
     if len(tensors) > inputs or not operator.signature.outputs:
         return None, None
@@ -91,7 +91,7 @@ def _example(
     tensors: Sequence[torch.Tensor],
     keywords: Mapping[str, object],
 ) -> object:
-    """Run one example. Tensors that are not dense are copied, and copied back if the kernel writes them."""
+    """Run the kernel for one example. Non-dense tensors are copied, and copied back if the kernel writes to them."""
     whole = [tensor if dim is None else tensor.select(dim, number) for tensor, dim in zip(tensors, dims, strict=True)]
     tiles = operator.kernel.declaration.tiles
     passed = [dense(tensor, tile) for tensor, tile in zip(whole, tiles, strict=False)] if tiles else whole

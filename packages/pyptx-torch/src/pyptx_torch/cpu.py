@@ -24,7 +24,7 @@ def run(
     given: Sequence[torch.Tensor] | None,
     device: torch.device,
 ) -> tuple[torch.Tensor, ...]:
-    """Simulate a kernel and return its outputs: the given tensors, or new ones.
+    """Simulate a kernel and return its outputs: the tensors of `out=`, or new ones.
 
     Warns SimulatedExecution, unless PYPTX_CPU in the environment selects otherwise. Raises RuntimeMissingError without
     a simulator.
@@ -37,7 +37,7 @@ def run(
     special = kernel.specialize(arguments, keywords)
     allocated = given is None
     if given is None:
-        # Zeros make runs reproducible; the simulator still treats them as uninitialized.
+        # Outputs filled with zeros make runs reproducible; the simulator still treats the outputs as uninitialized.
         given = tuple(tensor.zero_() for tensor in outputs.allocate(kernel.name, special.outputs, device))
     else:
         outputs.check(kernel.name, special.outputs, given, device)

@@ -26,7 +26,7 @@ def run(
     device: torch.device,
     place: DeviceType = CUDA,
 ) -> tuple[torch.Tensor, ...]:
-    """Launch a kernel and return its outputs: the given tensors, or new ones from torch's allocator.
+    """Launch a kernel and return its outputs: the tensors of `out=`, or new ones from torch's allocator.
 
     Does not wait for the kernel. Raises DriverMissingError without a driver, and the driver's errors.
     """
@@ -35,7 +35,7 @@ def run(
         made = plans.again(inputs, keywords)
         if made is not NOT_MET:
             return outputs.as_tuple(made)
-    if str(device) == place.type:  # without an ordinal: torch will look up the current device
+    if str(device) == place.type:  # without an ordinal, torch uses the current device
         check_driver(operator.kernel.name, place)
     check_memory(operator.kernel.name, operator.signature.inputs, inputs)
     where = place.device(device)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DeviceType:
-    """A device type: its number in DLPack, and torch's functions for it.
+    """A device type of torch: its number in DLPack, and torch's functions for such devices.
 
     `built`: whether this torch supports the device type; `stream`: the handle of the current stream; `ordinal`: the
     current device; `capturing`: whether the current stream captures a graph; `wait`: synchronize with a device.
@@ -32,8 +32,8 @@ class DeviceType:
     visible: Callable[[], bool] = lambda: True
 
     def device(self, device: torch.device) -> torch.device:
-        """Return the device with its ordinal; a device without one gets the ordinal of the current device."""
-        index = cast("int | None", device.index)  # torch's stub omits None
+        """Return a torch device with an ordinal, by default the ordinal of the current device."""
+        index = cast("int | None", device.index)  # torch's stub declares int, but index may be None
         return torch.device(self.type, self.ordinal() if index is None else index)
 
 

@@ -15,7 +15,7 @@ from pyptx_torch.internals import lacks_memory
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Older releases of torch lack some types.
+# Older releases of torch lack some dtypes.
 _ROWS: Final = tuple((row, getattr(torch, row.array)) for row in ELEMENT_TYPES if hasattr(torch, row.array))
 
 NAMES: Final[dict[torch.dtype, str]] = {dtype: row.name for row, dtype in reversed(_ROWS)}
@@ -31,7 +31,7 @@ KNOWN: Final = ("cpu", "cuda", "meta")
 
 
 def argument_of(kernel: str, name: str, tensor: torch.Tensor) -> Argument:
-    """Return the argument properties of a tensor; the address is 0 for a tensor without memory.
+    """Return a tensor's shape, type, strides, device and address; the address is 0 for a tensor without memory.
 
     Raises LayoutError for a tensor that does not store its elements one by one, and DtypeError for an element type
     without a PTX equivalent.
@@ -44,7 +44,7 @@ def argument_of(kernel: str, name: str, tensor: torch.Tensor) -> Argument:
 
 
 def address_of(tensor: torch.Tensor) -> int:
-    """Return the address of a tensor's first element, or 0 for one without memory (meta and fake tensors)."""
+    """Return the address of a tensor's first element; 0 for meta and fake tensors, which have no memory."""
     return tensor.data_ptr() if type(tensor) in {torch.Tensor, torch.nn.Parameter} and not tensor.is_meta else 0
 
 
@@ -59,17 +59,19 @@ def check_memory(kernel: str, names: Sequence[str], tensors: Sequence[torch.Tens
 
 
 def dtype_of(kernel: str, name: str, ptx: str) -> torch.dtype:
-    """Return torch's dtype for a PTX name; raise DtypeError if there is none."""
+    """Return torch's dtype for a PTX type name; raise DtypeError if torch has none."""
     known = DTYPES.get(ptx)
     if known is None:
-        raise DtypeError(f"{kernel}: {name} is .{ptx}, which has no torch dtype", help="declare it as bits: b8, b16")
+        raise DtypeError(
+            f"{kernel}: {name} is .{ptx}, which has no torch dtype", help="declare its elements as bits: b8, b16"
+        )
     return known
 
 
 def check_storage(kernel: str, name: str, tensor: torch.Tensor, *, written: bool = False) -> None:
     """Raise LayoutError for a tensor that does not store its elements one by one, DeviceError for unsupported devices.
 
-    The hint differs for a tensor that is `written`, because the kernel would write to the copy.
+    The help text differs for a `written` tensor, because the kernel would write to a copy.
     """
     if tensor.layout is not torch.strided:
         raise LayoutError(f"{kernel}: {name} is a {tensor.layout} tensor", help=f"pass {name}.to_dense()")
@@ -84,6 +86,6 @@ def check_storage(kernel: str, name: str, tensor: torch.Tensor, *, written: bool
 
 
 def check_device(kernel: str, what: str, device: torch.device) -> None:
-    """Raise DeviceError for a device type that cannot run PTX."""
+    """Raise DeviceError for a device whose type cannot run PTX kernels."""
     if device.type not in KNOWN:
         raise DeviceError(f"{kernel}: {what} {device}, which cannot run PTX kernels", help='use "cuda", or "cpu"')

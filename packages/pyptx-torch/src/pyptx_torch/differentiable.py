@@ -50,10 +50,10 @@ def _gradients(
     keywords: Mapping[str, object],
     needed: Sequence[bool],
 ) -> tuple[Gradient, ...]:
-    """Run the backward kernel; return a gradient for each input, None for an input that needs none."""
+    """Run the backward kernel; return a gradient for each input, None for an input that requires no gradient."""
     backward = declaration_of(pair.backward)
     tiles = [None] * len(gradients) if backward is None else backward.in_specs[len(saved) :]
-    # A gradient may be one number expanded to all elements (of a sum), or a view of a larger tensor.
+    # An incoming gradient may be an expanded scalar (stride 0), or a view of a larger tensor.
     given = [dense(gradient, tile) for gradient, tile in zip(gradients, tiles, strict=True)]
     results = as_tuple(pair.run_backward([*saved, *given], keywords))
     pair.check_returned(len(results))
@@ -62,9 +62,9 @@ def _gradients(
 
 
 class Differentiable(torch.autograd.Function):
-    """Autograd node of a kernel and its backward kernel."""
+    """Autograd function of a forward kernel and its backward kernel."""
 
-    generate_vmap_rule = True  # both kernels have a vmap rule
+    generate_vmap_rule = True  # the forward and the backward kernel have vmap rules
 
     @staticmethod
     def forward(pair: KernelPair, keywords: Mapping[str, object], *tensors: torch.Tensor) -> Any:  # noqa: ANN401  as torch has it

@@ -36,14 +36,14 @@ RUNNERS = {"cpu": cpu.run, "cuda": cuda.run}
 
 @dataclass(frozen=True, slots=True)
 class Dispatch:
-    """Functions of one overload. They reference the operator weakly, because torch keeps them until it is destroyed."""
+    """Dispatcher functions of one overload; they reference the `Operator` weakly, because torch keeps them."""
 
     reference: weakref.ReferenceType[Operator]
     overload: str
 
     @property
     def operator(self) -> Operator:
-        """The operator; it is alive, because its overload is being called."""
+        """Operator of the overload, which is alive while its overload is called."""
         alive = self.reference()
         assert alive is not None  # noqa: S101  torch calls registered functions only through the overload
         return alive
@@ -58,7 +58,7 @@ class Dispatch:
         return self._returned(made)
 
     def fake(self, *arguments: torch.Tensor, **keywords: object) -> object:
-        """Return tensors with the shapes and types of the outputs, without running the kernel."""
+        """Return meta or fake tensors with the outputs' shapes and types, without running the kernel."""
         operator = self.operator
         inputs, given = self._split(arguments)
         rows = fake.outputs_of(operator.kernel.declaration, inputs, operator.read(keywords), operator.numbers(keywords))
@@ -74,16 +74,16 @@ class Dispatch:
         return self.fake(*arguments, **keywords) if on_meta else self.run(*arguments, **keywords)
 
     def autograd(self, keys: Keys, *arguments: torch.Tensor, **keywords: object) -> object:
-        """Run below autograd, and record a node whose backward raises an explanatory error."""
+        """Run the kernel below autograd, and record a node whose backward raises GradientError."""
         call = gradients.Call(self._overload(), keys, keywords, self.operator.kernel.name)
         return gradients.forward(call, arguments)
 
     def batched(self, _keys: Keys, *arguments: torch.Tensor, **keywords: object) -> object:
-        """Run once per example of the innermost vmap."""
+        """Run the kernel once per example of the innermost vmap."""
         return batching.run(self.operator, self._overload(), arguments, keywords)
 
     def versions(self, keys: Keys, *arguments: torch.Tensor, **keywords: object) -> object:
-        """Increment the version of written tensors, so that autograd detects changes of saved tensors."""
+        """Increment the version of tensors that the kernel writes, so that autograd detects changes."""
         inputs, given = self._split(arguments)
         for tensor in (*(inputs[index] for index in self.operator.signature.mutated), *(given or ())):
             count_version(tensor)
@@ -111,7 +111,7 @@ class Dispatch:
 
 
 def define(operator: Operator) -> Library:
-    """Define an operator with all its overloads, which exist until the library is destroyed."""
+    """Define a kernel's torch operator with all overloads, which exist until the torch library is destroyed."""
     library = new_library(NAME)
     signature = operator.signature
     _define(library, operator, "", signature.schema(operator.name))

@@ -8,7 +8,7 @@ from pyptx_ir.plugins.rows import Diagnosis
 
 
 def check() -> tuple[Diagnosis, ...]:
-    """Import torch and query it."""
+    """Return torch's version, CUDA version and number of GPUs, for `pyptx doctor`."""
     built = f"built for CUDA {torch.version.cuda}" if torch.version.cuda else "built without CUDA"
     if not torch.cuda.is_available():
         return (

@@ -1,6 +1,6 @@
 """Fast path of eager calls: `Kernel.__call__` calls pyptx_launch's launcher directly.
 
-The launcher forwards calls without a plan to the slow path, which checks everything and adds a plan. The fast path
+The launcher forwards calls without a plan to the slow path, which checks the call and adds a plan. The fast path
 bypasses torch's dispatcher, so it must reject calls that the dispatcher would treat specially: see `GUARDS` and
 `TENSOR_GUARDS` in `internals`.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def launcher_of(
     kernel: Launchable[Declaration], miss: Callable[..., object], place: DeviceType = CUDA
 ) -> Callable[..., object]:
-    """Return the callable for `Kernel.__call__`; `miss` itself if nothing can be launched directly."""
+    """Return the callable for `Kernel.__call__`: a launcher, or `miss` itself if the kernel has no direct launches."""
     operator = operator_of(kernel)
     if not place.built() or not driver.available() or not place.visible():
         return miss

@@ -18,4 +18,4 @@ class OperatorNameError(DslError, ValueError):
 
 
 class KernelMismatchError(DslError, RuntimeError):
-    """A saved program calls an operator of another kernel than the one that it was saved with."""
+    """A saved program calls the operator of a kernel other than the kernel with which it was saved."""

@@ -1,7 +1,7 @@
 """Outputs of a kernel from shapes alone: for meta and fake tensors, tracing, and torch.compile.
 
-Sizes may be symbols. They are compared only as far as the Tiles compare them: a dimension that must equal another one
-or a number is a guard of the graph, other dimensions stay dynamic. Nothing is traced or run.
+Sizes may be symbols. Symbols are compared only as far as the Tiles require: a dimension that must equal another
+dimension or a number is a guard of the graph, other dimensions stay dynamic. The kernel is neither traced nor run.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def outputs_of(
     keywords: Mapping[str, object],
     numbers: Mapping[str, object],
 ) -> tuple[Output, ...]:
-    """Check a call like `Kernel.specialize`, and return its outputs, whose sizes may be symbols."""
+    """Check a call as `Kernel.specialize` does, and return the outputs' shapes and types, with symbolic sizes."""
     sizes = _sizes(declaration, tensors, keywords, numbers)
     names = declaration.tensors[len(declaration.tensors) - len(declaration.out_specs) :]
     shapes = [tile.resolve_shape(sizes) for tile in declaration.out_specs]
@@ -50,7 +50,7 @@ def _sizes(
 ) -> Mapping[str, int]:
     kernel = declaration.name
     given = sort_keywords(declaration, keywords)
-    # A symbol replaces an int; it behaves like one in comparisons and products of sizes.
+    # A SymInt behaves like an int in comparisons and products of sizes.
     symbols = {name: cast("int", numbers[name]) for name in declaration.dimensions if name in numbers}
     sizes: Mapping[str, int] = {**given.sizes, **symbols}
     if declaration.tiles:
@@ -67,7 +67,7 @@ def _sizes(
 
 
 def _told(kernel: str, names: Sequence[str], tiles: Sequence[Tile], arguments: Sequence[Argument]) -> dict[str, int]:
-    """Check arguments like `check_arguments`; sizes that are known only at run time are asserted then."""
+    """Check arguments as `check_arguments` does; emit assertions for sizes that are known only at run time."""
     check_arguments(kernel, names, tiles, [_shapeless(*each) for each in zip(tiles, arguments, strict=True)])
     sizes: dict[str, int] = {}
     for name, tile, argument in zip(names, tiles, arguments, strict=True):
@@ -81,7 +81,7 @@ def _told(kernel: str, names: Sequence[str], tiles: Sequence[Tile], arguments: S
 
 
 def _shapeless(tile: Tile, argument: Argument) -> Argument:
-    """Return an argument with the Tile's own sizes and strides: only its rank, element type and device can be wrong."""
+    """Return an argument with its sizes and strides set to the Tile's, to check only rank, type and device."""
     if len(argument.shape) != tile.rank:
         return argument
     shape = tuple(size if isinstance(size, int) else 1 for size in tile.shape)

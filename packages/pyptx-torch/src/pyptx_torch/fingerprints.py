@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import Launchable
 
 LIBRARIES: Final = frozenset({*sys.stdlib_module_names, "pyptx", "numpy", "ml_dtypes", "torch", "jax", "jaxlib"})
-"""Packages whose functions and classes are identified by name."""
+"""Packages whose functions and classes a fingerprint identifies by name."""
 
 _PLAIN: Final = (type(None), bool, int, float, complex, str, bytes, type(...), range, slice)
 _NAMED: Final = (torch.dtype, torch.device, torch.layout, torch.memory_format)
 _FROZEN: Final = (*_PLAIN, *_NAMED, PtxType, Enum, frozenset, types.FunctionType, types.BuiltinFunctionType, Kernel)
-# Entries of a class body that are not user code; some contain line numbers.
+# Class attributes that Python adds to the user's; some contain line numbers.
 _OF_A_CLASS: Final = frozenset(
     {"__dict__", "__weakref__", "__doc__", "__module__", "__firstlineno__", "__static_attributes__", "__annotations__"}
 )
@@ -42,7 +42,7 @@ _OF_A_CLASS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """A digest in hexadecimal, and descriptions of the closed-over values that it cannot cover."""
+    """Digest of a kernel in hexadecimal, and descriptions of the values that the digest cannot cover."""
 
     digest: str
     unknown: tuple[str, ...]
@@ -57,14 +57,14 @@ def fingerprint_of(kernel: Launchable[Declaration]) -> Fingerprint:
 
 
 class _Reader:
-    """Converts values to tuples of text, and lists values that it cannot read in `unknown`."""
+    """Converts a kernel's values to nested tuples of text for hashing; lists unsupported values in `unknown`."""
 
     def __init__(self) -> None:
         self.unknown: list[str] = []
-        self._seen: dict[int, int] = {}  # by identity: functions may refer to each other cyclically
+        self._seen: dict[int, int] = {}  # numbers of visited objects, by id(): functions may be cyclic
 
     def kernel(self, kernel: Launchable[Declaration]) -> object:
-        """Return a kernel as tuples: its declaration, and its source text or, without one, its function."""
+        """Return a kernel as nested tuples: its declaration, and its PTX source or else its Python function."""
         seen = self._again(kernel)
         if seen is not None:
             return seen
@@ -81,7 +81,7 @@ class _Reader:
         return ("kernel", body, *(self.read(part, declaration.name) for part in told))
 
     def read(self, value: object, where: str) -> object:
-        """Return a value as tuples of text; `where` is its name in messages."""
+        """Return a value as nested tuples of text; `where` is its name in messages."""
         kind = type(value)
         if kind in _PLAIN:
             return (kind.__name__, repr(value))
@@ -136,7 +136,7 @@ class _Reader:
                 return None
 
     def _object(self, value: object, where: str) -> object:
-        """Return an object as a tuple if its fields or its repr define it; add any other object to `unknown`."""
+        """Return an object as a tuple if its fields or its repr define its value; add any other object to `unknown`."""
         kind = type(value)
         if is_dataclass(kind):
             parts = ((row.name, getattr(value, row.name, None)) for row in fields(kind))
@@ -154,7 +154,7 @@ class _Reader:
         return ("unknown", kind.__qualname__)
 
     def _again(self, value: object) -> object | None:
-        """Return the number of an object that has been read before; None the first time."""
+        """Return the number of an object that this reader has converted before; None the first time."""
         number = self._seen.get(id(value))
         if number is None:
             self._seen[id(value)] = len(self._seen)
@@ -194,7 +194,7 @@ class _Reader:
         return ("code", code.co_name, code.co_code, code.co_exceptiontable, *counts, *names, *constants)
 
     def _frozen(self, namespace: Mapping[str, object], names: Iterable[str], visited: set[int]) -> Iterator[object]:
-        """Yield the functions, classes and constants of these names as tuples, also those in users' modules."""
+        """Yield the globals of these names (functions, classes, constants, also of users' modules) as tuples."""
         names = tuple(names)
         for name in names:
             value = namespace.get(name)
@@ -224,7 +224,7 @@ class _Reader:
 
 
 def _names(code: types.CodeType) -> Iterator[str]:
-    """Return the names that code and its nested functions read."""
+    """Return the global and attribute names that a code object and its nested functions read."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):

@@ -52,12 +52,12 @@ def _like(gradient: torch.Tensor, shape: Sequence[int], dtype: torch.dtype, kern
 for _key in ("CPU", "CUDA"):
     LIBRARY.impl("missing_gradient", _raise, _key)
 register_fake(LIBRARY, "missing_gradient", _like)
-MISSING: Final = NAMESPACE.missing_gradient  # kept alive here, because the namespace holds only weak references
+MISSING: Final = NAMESPACE.missing_gradient  # keeps the operator alive: the namespace holds only weak references
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Non-tensor parts of an operator's call; `keys` are the dispatcher's dispatch keys."""
+    """Call of an operator without its tensors; `keys` are the dispatcher's current dispatch keys."""
 
     overload: Overload
     keys: Keys
@@ -81,13 +81,13 @@ def forward(call: Call, arguments: Sequence[torch.Tensor]) -> object:
     if is_mutable(call.overload):
         raise GradientError(
             f"{call.kernel} writes to its arguments, and one of them requires a gradient, which would be lost",
-            help="call it under torch.no_grad(), or pass x.detach()",
+            help="call the kernel under torch.no_grad(), or pass x.detach()",
         )
     return apply_at_this_level(NoGradient, call, *arguments)
 
 
 class NoGradient(FunctionOfLevel):
-    """Autograd node of a plain kernel; its backward raises."""
+    """Autograd function of a plain kernel, whose backward raises GradientError."""
 
     @staticmethod
     def forward(call: Call, *arguments: torch.Tensor) -> Any:  # noqa: ANN401  as torch has it
@@ -96,7 +96,7 @@ class NoGradient(FunctionOfLevel):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:  # noqa: ANN401  as torch has it
-        """Save shapes and dtypes of the gradients, but no tensor. torch.func requires this method since 2.14."""
+        """Save the gradients' shapes and dtypes, but no tensors. torch.func requires this method since 2.14."""
         call, *arguments = inputs
         ctx.kernel = call.kernel
         ctx.like = [(tuple(tensor.shape), tensor.dtype) for tensor in arguments]
@@ -104,7 +104,7 @@ class NoGradient(FunctionOfLevel):
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:  # noqa: ANN401  as torch has it
-        """Call `pyptx::missing_gradient`, which raises, for every gradient that is needed."""
+        """Call `pyptx::missing_gradient`, which raises GradientError, for every required gradient."""
         needed = zip(ctx.needs_input_grad[1:], ctx.like, strict=True)
         missing = cast("Callable[..., torch.Tensor]", MISSING.default)
         return None, *(missing(gradients[0], *like, ctx.kernel) if wanted else None for wanted, like in needed)

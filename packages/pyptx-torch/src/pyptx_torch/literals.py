@@ -1,11 +1,11 @@
 """Text of a call's fixed keywords, which an operator carries in a graph: `BM=128, dtype=f16`.
 
 Template values become Python literals, so that a graph can be read, compared, and saved. PTX types are written by name,
-as are `inf` and `nan`. A value without a literal (a function, an array) is written as `kept('5d0c…')`: a random key of
+as are `inf` and `nan`. A value without a literal (a function, an array) is written as `kept('5d0c…')`: a random key in
 a table of the kernel's operator. The key is valid in this process only, while the operator lives.
 
-In a program that may be saved, the text begins with the kernel's fingerprint: `'3.11 9f86…', BM=128`. It is compared
-when the program runs.
+In a program that may be saved, the text begins with the kernel's fingerprint: `'3.11 9f86…', BM=128`. The fingerprint
+is compared when the program runs.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Literals:
     """Writes the fixed keywords of one kernel's calls as text, and parses them."""
 
     def __init__(self, kernel: str, digest: str = "", *, whole: bool = True) -> None:
-        """Create an empty table; `kernel` is named in errors, `digest` is that of its fingerprint.
+        """Create an empty table of values; errors name `kernel`, and `digest` is its fingerprint's digest.
 
         A digest that does not cover the `whole` kernel is valid in this process only.
         """
@@ -48,7 +48,7 @@ class Literals:
         self._lock = threading.Lock()
 
     def name_is_chosen(self) -> None:
-        """Accept programs with the same chosen kernel name that differ only in parts that the digest cannot compare.
+        """Accept saved programs of this registered name if they differ only in parts that the digest cannot compare.
 
         These parts are values without a digest, and the bytecode of another minor version of Python.
         """
@@ -57,7 +57,7 @@ class Literals:
         self._own.add(self._fingerprint)
 
     def spell(self, keywords: Mapping[str, object], *, signed: bool = False) -> str:
-        """Return the text of keywords, in their order; a signed text begins with the kernel's fingerprint."""
+        """Return keywords as text, in their order; `signed` text begins with the kernel's fingerprint."""
         texts = [f"{name}={self._value(value)}" for name, value in keywords.items()]
         return ", ".join([self._fingerprint, *texts] if signed else texts)
 
@@ -71,7 +71,7 @@ class Literals:
                 )
 
     def read(self, text: str) -> dict[str, object]:
-        """Return the keywords of a text.
+        """Return the keywords parsed from text.
 
         Raises KeywordError for a key of another process's table, KernelMismatchError for another fingerprint.
         """
@@ -84,13 +84,13 @@ class Literals:
         return {keyword.arg: self._read(keyword.value) for keyword in call.keywords if keyword.arg is not None}
 
     def _compare(self, signature: str) -> None:
-        """Raise KernelMismatchError for the fingerprint of another kernel."""
+        """Raise KernelMismatchError if a saved program's fingerprint is not this kernel's."""
         python = signature[1:-1].partition(" ")[0]
         if signature in self._own or (self._chosen and python != self._python):
             return
         raise KernelMismatchError(
             f"{self._kernel}: this program was saved with another kernel of this name, or another version of it",
-            help="export it again; or register each kernel under its own name, pyptx_torch.register(kernel, "
+            help="export the program again; or register each kernel under its own name, pyptx_torch.register(kernel, "
             "name=…), before saving and before loading",
         )
 
@@ -110,7 +110,7 @@ class Literals:
             for key, known in self._kept.items():
                 if known is value:
                     return key
-            key = secrets.token_hex(8)  # unique to this process; a forked process keeps the keys of its parent
+            key = secrets.token_hex(8)  # unique among processes; a forked process keeps the keys of its parent
             self._kept[key] = value
             return key
 

@@ -1,7 +1,7 @@
 """`torch.ops.pyptx`, in which an operator lives as long as its kernel or a graph that uses it.
 
 torch's own namespaces keep every operator that was looked up alive indefinitely, and with it the kernels and their
-values. This one holds weak references; `operators.Operator` keeps an operator alive.
+values. This namespace holds weak references; `operators.Operator` keeps an operator alive.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ NAME: Final = "pyptx"
 
 
 def _install() -> Namespace:
-    """Install the namespace in `torch.ops`."""
+    """Install the namespace as `torch.ops.pyptx`."""
     made = Namespace(NAME)
     made.packets = weakref.WeakValueDictionary()
     setattr(torch.ops, NAME, made)

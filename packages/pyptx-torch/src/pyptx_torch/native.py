@@ -1,7 +1,7 @@
 """Functions of torch's C++ libraries that replace the guards of `internals`, without Python objects for results.
 
 The functions are found by their mangled names, and the pointer to a tensor's implementation by a search in its Python
-object. torch guarantees neither. So all of them are first verified on tensors with known properties. If a lookup or a
+object. torch guarantees neither. So all functions are first verified on tensors with known properties. If a lookup or a
 check fails, launchers use the Python functions.
 """
 
@@ -22,12 +22,12 @@ from pyptx_launch.launchers import Native, symbol_address
 _LIBRARIES: Final = ("libc10.so", "libtorch_cpu.so", "libtorch_python.so")
 _WORD: Final = ctypes.sizeof(ctypes.c_void_p)
 
-# Dispatch keys included for a thread under a TorchDispatchMode (fake tensors, make_fx, torch.export), a transform of
+# Dispatch keys that a thread includes under a TorchDispatchMode (fake tensors, make_fx, torch.export), a transform of
 # torch.func, or torch.jit.trace.
 _KEYS: Final = ("Python", "FuncTorchDynamicLayerFrontMode", "Tracer")
 
 _IS_INCLUDED: Final = "_ZN3c104impl28tls_is_dispatch_key_includedENS_11DispatchKeyE"
-_FUNCTION_MODE: Final = "_ZN2at4impl27torch_function_mode_enabledEv"  # set_default_device, modes of users
+_FUNCTION_MODE: Final = "_ZN2at4impl27torch_function_mode_enabledEv"  # set_default_device, user modes
 _PROFILER: Final = "_ZN5torch8profiler4impl15profilerEnabledEv"
 _GRAD_MODE: Final = "aoti_torch_grad_mode_is_enabled"
 _REQUIRES_GRAD: Final = "_ZNK3c1010TensorImpl13requires_gradEv"
@@ -36,7 +36,7 @@ _IS_ZERO: Final = "_ZN2at6native14_is_zerotensorERKNS_6TensorE"
 _IS_INFERENCE: Final = "_ZN2at6native12is_inferenceERKNS_6TensorE"
 _BUMP_VERSION: Final = "_ZN5torch8autograd4impl12bump_versionERKN2at6TensorE"
 _STORAGE_SIZE: Final = "aoti_torch_get_storage_size"
-# All or none of these: without them, `torch.empty_like` allocates.
+# Symbols for native allocation, all or none; without them, `torch.empty_like` allocates outputs.
 _ALLOCATION: Final = (
     "aoti_torch_empty_strided",
     "_Z16THPVariable_WrapRKN2at10TensorBaseE",
@@ -47,14 +47,14 @@ _CODES: Final = ("aoti_torch_get_dtype", "aoti_torch_get_device_type", "aoti_tor
 
 @functools.cache
 def address(name: str) -> int:
-    """Return the address of a function in torch's libraries; 0 if it is missing."""
+    """Return the address of a function in torch's C++ libraries; 0 if it is missing."""
     folder = Path(torch.__file__).parent / "lib"
     return next(filter(None, (symbol_address(str(folder / library), name) for library in _LIBRARIES)), 0)
 
 
 @functools.cache
 def native() -> Native | None:
-    """Return torch's functions, found and verified once; None if this torch lacks one of them."""
+    """Return torch's native functions, found and verified once; None if this torch lacks a required one."""
     offset = _offset()
     guards = (
         *((address(_IS_INCLUDED), _key(name)) for name in _KEYS),
@@ -74,13 +74,13 @@ def native() -> Native | None:
 
 
 def codes_of(tensor: torch.Tensor) -> tuple[int, ...]:
-    """Return the codes of a tensor for `Native.empty`; () if torch allocates through Python."""
+    """Return the codes (dtype, device type, ordinal) of a tensor for `Native.empty`; () without native allocation."""
     found = native()
     return () if found is None or not found.empty else _codes(tensor, found.offset)
 
 
 def _codes(tensor: torch.Tensor, offset: int) -> tuple[int, ...]:
-    """Return the codes of dtype and device type, and the ordinal of the device."""
+    """Return torch's codes of a tensor's dtype and device type, and the ordinal of its device."""
     kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int32))
     codes = tuple(ctypes.c_int32() for _ in _CODES)
     for name, code in zip(_CODES, codes, strict=True):
@@ -89,7 +89,7 @@ def _codes(tensor: torch.Tensor, offset: int) -> tuple[int, ...]:
 
 
 def _allocates(found: Native) -> bool:
-    """Return whether torch's allocation functions exist and reproduce some known tensors."""
+    """Return whether torch's native allocation functions exist and create tensors with expected properties."""
     if not all((found.empty, found.wrap, found.drop, *map(address, _CODES))):
         return False
     pointer, code = ctypes.POINTER(ctypes.c_int64), ctypes.c_int32
@@ -132,7 +132,7 @@ def _key(name: str) -> int:
 
 
 def _answers_right(found: Native) -> bool:
-    """Return whether every function agrees with its Python equivalent, for true and false results."""
+    """Return whether each native function agrees with its Python equivalent, for true and for false results."""
     of_thread = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_uint16)
     of_tensor = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p)
     is_neg, is_zero, is_inference = (of_tensor(each) for each in (*found.tensor_guards, found.is_inference))

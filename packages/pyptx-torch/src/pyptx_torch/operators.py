@@ -1,8 +1,8 @@
 """One torch operator per kernel, created when a call or a compiler first needs it.
 
-A graph references the operator's overloads; each overload references its Operator, which references the kernel. The
-functions registered with torch's dispatcher reference it weakly. So a kernel and its operator are freed when no code
-and no graph can call them; `torch.ops.pyptx` holds only weak references (see `namespace`).
+A graph references the operator's overloads; each overload references its `Operator`, which references the kernel. The
+functions registered with torch's dispatcher reference the `Operator` weakly. So a kernel and its operator are freed
+when no code and no graph can call them; `torch.ops.pyptx` holds only weak references (see `namespace`).
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 
 _ATTRIBUTE: Final = "_pyptx_torch_operator"
 _LOCK: Final = threading.RLock()
-_NAMES: Final = set[str]()  # names of living operators
+_NAMES: Final = set[str]()  # names of operators whose kernels are alive
 _KEPT: Final = set["Operator"]()  # by `register`
 
 
 def operator_of(kernel: Launchable[Declaration]) -> Operator:
-    """Return the operator of a kernel, created once."""
+    """Return the torch operator of a kernel, created at the first call."""
     known = vars(kernel).get(_ATTRIBUTE)
     if isinstance(known, Operator):
         return known
@@ -79,10 +79,10 @@ def register(kernel: Launchable[Declaration], *, name: str | None = None) -> str
 
 
 class Operator:
-    """torch operator of a kernel; call it like the kernel."""
+    """torch operator of a kernel; it is called like the kernel."""
 
     def __init__(self, kernel: Launchable[Declaration]) -> None:
-        """Define the operator and its functions for torch's dispatcher."""
+        """Define the torch operator of a kernel, and its functions for torch's dispatcher."""
         self.kernel = kernel
         self.signature = signature_of(kernel.declaration)
         fingerprint = fingerprint_of(kernel)
@@ -93,14 +93,14 @@ class Operator:
         self._fixed = {*kernel.declaration.templates, *kernel.declaration.dimensions}
         self._numbers = {number.name: number for number in self.signature.numbers}
         sizes = kernel.declaration.dimensions
-        # Numbers passed by value that affect no shape: a size may be a raw parameter as well.
+        # Scalar parameters that affect no shape; a size may also be passed as a raw parameter.
         self.scalars = tuple(each.name for each in self.signature.numbers if each.raw and each.name not in sizes)
         self._plans: dict[str, Plans] = {}
-        self._packets: list[Packet] = []  # under all names of the operator; graphs may call earlier ones
+        self._packets: list[Packet] = []  # by any name so far: captured graphs may call earlier names
         self._define()
 
     def __call__(self, /, *tensors: torch.Tensor, **keywords: object) -> object:
-        """Run the kernel through torch's dispatcher; arguments are checked here as far as possible."""
+        """Run the kernel through torch's dispatcher, after checks of the arguments that need no tensor memory."""
         self.signature.check_count(len(tensors))
         own, out = self._sorted(keywords)
         self._check_storage(tensors, out)
@@ -119,17 +119,17 @@ class Operator:
                 check_storage(self.kernel.name, f"out= for {name}", output, written=True)
 
     def _define(self) -> None:
-        """Define the operator under its name; later calls use that name."""
+        """Define the torch operator under the current name, which later calls use."""
         library = define(self)
         weakref.finalize(self, _forget, library, self.name).atexit = False
         packet = getattr(NAMESPACE, self.name)
         self._packets.append(packet)
         self.default = packet.default
-        self.into = packet.out if self.signature.outputs else self.default  # called for `out=`
+        self.into = packet.out if self.signature.outputs else self.default  # overload for calls with `out=`
         self.default.pyptx_operator = self.into.pyptx_operator = self
 
     def rename(self, name: str) -> None:
-        """Define the operator also under a name chosen by the user; raise OperatorNameError if that is impossible."""
+        """Define the torch operator also under the user's name; raise OperatorNameError if this is impossible."""
         with _LOCK:
             if self._chosen and self.name != name:
                 raise OperatorNameError(
@@ -159,7 +159,7 @@ class Operator:
             )
         if self.name == self._base:
             return
-        gc.collect()  # a kernel and its operator refer to each other
+        gc.collect()  # collects dead kernels, which form a reference cycle with their operators
         with _LOCK:
             if self._base not in _NAMES:
                 self.name = self._base
@@ -172,7 +172,7 @@ class Operator:
         )
 
     def plans(self, place: DeviceType) -> Plans:
-        """Return the kernel's plans for a device type, created at first use."""
+        """Return the kernel's plan cache for a device type, created at first use."""
         known = self._plans.get(place.type)
         if known is None:
             from pyptx_torch.plans import Plans
@@ -181,7 +181,7 @@ class Operator:
         return known
 
     def traceable(self, /, *tensors: torch.Tensor, **keywords: object) -> object:
-        """Run the kernel in a function that torch.compile traces.
+        """Call the operator from a function that torch.compile traces.
 
         Sizes and raw parameters may be symbols. A template value affects the PTX, so it is a constant of the graph: if
         it is an argument of the compiled function, the function is compiled once per value.
@@ -189,7 +189,7 @@ class Operator:
         if len(tensors) != len(self.signature.inputs):
             self._refuse(len(tensors))
         own, out = self._sorted(keywords)
-        arguments: dict[str, object] = {}  # a loop that torch.compile can trace
+        arguments: dict[str, object] = {}  # a loop instead of a comprehension: torch.compile can trace it
         for name in self._numbers:
             if name in own:
                 arguments[name] = own.pop(name)
@@ -201,7 +201,7 @@ class Operator:
         return self._dispatch(tensors, out, arguments)
 
     def _sorted(self, keywords: Mapping[str, object]) -> tuple[dict[str, object], object]:
-        """Return the kernel's own keywords, and `out=`."""
+        """Return the kernel's own keywords of a call, and the value of `out=`."""
         own = dict(keywords)
         return own, own.pop("out", None)
 
@@ -217,33 +217,33 @@ class Operator:
 
     @called_while_compiling
     def _refuse(self, given: int) -> None:
-        """Raise the error for a wrong number of tensors; torch.compile calls this while it traces."""
+        """Raise ArgumentCountError for a wrong number of tensors; torch.compile calls this method while it traces."""
         self.signature.check_count(given)
 
     @called_while_compiling
     def _refuse_outputs(self, tensors: Sequence[bool]) -> None:
-        """Raise the error for an invalid `out=`."""
+        """Raise the error for an invalid `out=`; torch.compile calls this method while it traces."""
         self.signature.check_outputs(tensors)
 
     @called_while_compiling
     def _spell(self, names: Sequence[str], *values: object) -> str:
-        """Write constants of a graph as text; torch.compile calls this while it traces."""
+        """Return fixed keywords as text for a graph; torch.compile calls this method while it traces."""
         return self._spelt(dict(zip(names, values, strict=True)))
 
     @called_while_compiling
     def _is_recording(self) -> bool:
-        """Return whether a program is recorded that may be saved; torch.compile calls this while it traces."""
+        """Return whether torch records a program that may be saved; torch.compile calls this method while it traces."""
         return is_recording()
 
     def _spelt(self, fixed: Mapping[str, object]) -> str:
-        """Return the text of fixed keywords; raise an error for an exported call that no other process can make."""
+        """Return fixed keywords as text; raise an error for an exported call that no other process can reproduce."""
         if torch.compiler.is_exporting():
             self.check_name()
             self.literals.check(fixed)
         return self.literals.spell(fixed, signed=is_recording())
 
     def _encode(self, number: Number, value: object) -> object:
-        """Return a number in the operator's encoding; raise KeywordError for anything else."""
+        """Return a number as the operator's argument; raise KeywordError for a value that is not a number."""
         if isinstance(value, torch.SymInt | torch.SymFloat):
             return value
         if isinstance(value, torch.Tensor):
@@ -254,14 +254,14 @@ class Operator:
         return number.encode(self.kernel.name, value)
 
     def read(self, arguments: Mapping[str, object]) -> dict[str, object]:
-        """Return the fixed keywords among the arguments of the operator.
+        """Return the fixed keywords that an operator call carries as text.
 
         Raises KernelMismatchError if a program that was saved with another kernel calls this one.
         """
         return self.literals.read(cast("str", arguments.get(self.signature.keywords, "")))
 
     def numbers(self, arguments: Mapping[str, object]) -> dict[str, object]:
-        """Return the numbers among the arguments of the operator, decoded for the kernel."""
+        """Return the sizes and raw parameters of an operator call, decoded for the kernel."""
         return {
             name: number.decode(arguments[name])
             for name, number in self._numbers.items()
@@ -269,7 +269,7 @@ class Operator:
         }
 
     def _device(self, own: dict[str, object]) -> torch.device:
-        """Remove and return the device among the keywords of a call without tensors."""
+        """Remove `device=` from the keywords of a call without tensors, and return this device."""
         given = own.pop("device", None) if "device" not in self._fixed else None
         if given is None:
             return torch.get_default_device()
@@ -282,14 +282,14 @@ class Operator:
 
 
 def _given(out: object) -> tuple[object, ...]:
-    """Return the items of `out=`."""
+    """Return the tensors of `out=` as a tuple."""
     if isinstance(out, tuple | list):
         return tuple(cast("Sequence[object]", out))
     return () if out is None else (out,)
 
 
 def _claim(base: str) -> str:
-    """Return a name that no living operator has: `base`, or `base` with a number."""
+    """Return an unused operator name: `base`, or `base` with a number."""
     with _LOCK:
         name, number = base, 1
         while name in _NAMES:
@@ -300,7 +300,7 @@ def _claim(base: str) -> str:
 
 
 def _check_name(kernel: str, name: str) -> None:
-    """Raise OperatorNameError for a name that is taken or that torch does not allow."""
+    """Raise OperatorNameError for an operator name that is taken or that torch does not allow."""
     if re.fullmatch("[A-Za-z][A-Za-z0-9_]*", str(name)) is None:
         raise OperatorNameError(
             f"invalid name for the operator of {kernel}: expected an identifier of ASCII letters, got {name!r}",
@@ -309,11 +309,11 @@ def _check_name(kernel: str, name: str) -> None:
     if name in _NAMES or hasattr(NAMESPACE, name):
         raise OperatorNameError(
             f"operator name {NAME}::{name} is already used, got it for {kernel}",
-            help="choose another name, and use it before saving and before loading programs",
+            help="choose another name, and register the kernel under it before saving and before loading programs",
         )
 
 
 def _forget(library: Library, name: str) -> None:
-    """Remove an operator that can no longer be called from torch, and free its name."""
+    """Remove from torch an operator that can no longer be called, and free its name."""
     destroy(library)
     _NAMES.discard(name)

@@ -1,4 +1,4 @@
-"""Outputs: tensors that a call allocates or receives."""
+"""Output tensors of a call: allocation, and checks of `out=`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def prototype(kernel: str, output: Output, device: torch.device) -> torch.Tensor
 
 
 def as_tuple(returned: object) -> tuple[torch.Tensor, ...]:
-    """Return the result of a kernel or an operator as a tuple of tensors."""
+    """Return the result of a kernel or operator (None, a tensor or a tuple) as a tuple of tensors."""
     if isinstance(returned, torch.Tensor):
         return (returned,)
     return () if returned is None else cast("tuple[torch.Tensor, ...]", returned)
@@ -58,10 +58,10 @@ def _check_one(kernel: str, output: Output, tensor: torch.Tensor, device: torch.
     if tensor.device != device:
         raise DeviceError(
             f"{kernel}: {name} is on {tensor.device}, but the kernel runs on {device}",
-            help=f"allocate it there: torch.empty(…, device={str(device)!r})",
+            help=f"allocate the output on the kernel's device: torch.empty(…, device={str(device)!r})",
         )
     wanted = dtype_of(kernel, output.name, output.dtype)
-    # Untyped bits may be stored in elements of any type of the same width.
+    # For an output of untyped bits (b8 to b64), a tensor may have any dtype of the same width.
     fits = output.dtype in BITS and tensor.element_size() == wanted.itemsize
     if tensor.dtype != wanted and not fits:
         raise DtypeError(f"{kernel}: {name} has dtype {tensor.dtype}, expected {wanted}")

@@ -1,4 +1,4 @@
-"""Plans of a kernel: created once per specialization and device, and cached by the properties of the inputs."""
+"""Cache of a kernel's launch plans, one per specialization and device, by properties of the inputs."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ if TYPE_CHECKING:
     from pyptx_torch.device_types import DeviceType
     from pyptx_torch.operators import Operator
 
-    Key = tuple[int, Hashable, Hashable]  # the device's ordinal, the properties of the inputs, the fixed keywords
+    Key = tuple[int, Hashable, Hashable]  # device ordinal; shape, strides, dtype, device of inputs; fixed keywords
 
 NOT_MET: Final = object()
-"""Result of `Plans.again` for inputs without a plan."""
+"""Result of `Plans.again` for inputs without a plan, or after a launcher miss."""
 
 LIMIT: Final = 1024
-"""Maximum number of loaded plans of a kernel; the least recently used ones are dropped."""
+"""Maximum number of cached plans of a kernel; the least recently used plans are dropped."""
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Ready:
-    """A plan, its outputs, and the required alignment of each input and output in bytes.
+    """A plan with its outputs and the required address alignment of each input and output, in bytes.
 
-    `plan` is None if an array is empty and there is nothing to launch.
+    `plan` is None if an array is empty, so that the grid has no CTAs.
     """
 
     plan: Plan | None
@@ -57,37 +57,39 @@ class Ready:
 
 
 class Plans:
-    """Plans of one kernel on one device type.
+    """Plan cache of one kernel on one device type.
 
     At most LIMIT plans are cached. A plan that a CUDA graph has captured is kept as long as the kernel, since the graph
-    refers to its code. A plan that is dropped may be running: its module is unloaded only after it has finished.
+    refers to its code. The kernel of a dropped plan may be running: its module is unloaded only after the kernel has
+    finished.
     """
 
     def __init__(self, operator: Operator, place: DeviceType, limit: int = LIMIT) -> None:
-        """Create an empty cache; `operator` is not kept."""
+        """Create an empty plan cache; no reference to `operator` is kept."""
         self._kernel = operator.kernel
         self._inputs = operator.signature.inputs
         self._mutated = operator.signature.mutated
         self._scalars = tuple(operator.scalars)
         self._place = place
         self._limit = limit
-        self._lock = threading.Lock()  # guards the fields below; not held while tracing, compiling, loading, waiting
+        self._lock = threading.Lock()  # guards the fields below; released while tracing, compiling, loading and waiting
         self._known: OrderedDict[Key, Ready] = OrderedDict()
         self._captured = dict[int, Ready]()
         self._fast: dict[Key, _Fast] = {}
-        self._launchers: dict[Launcher, tuple[int, ...]] = {}  # by launcher: the inputs whose versions it increments
+        self._launchers: dict[Launcher, tuple[int, ...]] = {}  # by launcher: indices of the inputs that it writes
         self._again: Launcher | None = None
-        self._modules = OncePerKey[tuple[str, str], Module]()  # by PTX text and compilation target
+        self._modules = OncePerKey[tuple[str, str], Module]()  # loaded modules, by PTX text and compilation target
 
     def __len__(self) -> int:
-        """Return the number of plans."""
+        """Return the number of cached plans."""
         return len(self._known)
 
     def find(self, inputs: Sequence[torch.Tensor], keywords: Mapping[str, object], device: torch.device) -> Ready:
         """Return the plan for a call, created if necessary; raise ContractError for inputs that violate a Tile."""
         fixed = freeze({name: value for name, value in keywords.items() if name not in self._scalars})
         looks = tuple((tensor.shape, tensor.stride(), tensor.dtype, tensor.device) for tensor in inputs)
-        # Keywords that cannot be compared get a plan of their own, cached like the others because it may be running.
+        # A call with incomparable keywords gets its own plan, cached like other plans because its kernel may be
+        # running.
         key: Key = (device.index, looks, object() if fixed is None else fixed)
         with self._lock:
             ready = self._known.get(key)
@@ -103,8 +105,8 @@ class Plans:
     def again(self, inputs: Sequence[torch.Tensor], keywords: Mapping[str, object]) -> object:
         """Launch the plan of an earlier call with the same keywords and input properties; return new outputs.
 
-        For calls from torch's dispatcher, which increments versions itself. Returns NOT_MET, without a launch, if no
-        plan matches or if the launcher reports a miss.
+        For calls from torch's dispatcher, which increments tensor versions itself. Returns NOT_MET, without a launch,
+        if no plan matches or if the launcher reports a miss.
         """
         if self._again is None:
             self._again = self._new_launcher(_not_met, counted=())
@@ -140,7 +142,7 @@ class Plans:
         return launcher
 
     def _device_word(self, witness: object) -> int:
-        """Return the device of a call without inputs, by `out=` or `device=`; -1 if it is of another device type."""
+        """Return the DLPack device of a call without inputs, from `out=` or `device=`; -1 for another device type."""
         first = cast("tuple[object, ...]", witness or (None,))[0] if isinstance(witness, tuple) else witness
         try:
             device = first.device if isinstance(first, torch.Tensor) else torch.device(cast("str", first))
@@ -155,7 +157,7 @@ class Plans:
         if 0 in special.grid:
             return self._keep(key, Ready(None, special.outputs, _alignments(special, inputs)), None)
         on = driver.devices()[key[0] or 0]
-        # Specializations that differ only in their grids share the code.
+        # Specializations with equal PTX (for example with other grids) share one loaded module.
         module = self._modules.get((special.text, on.target), lambda: Module(image_of(special, on.target)))
         plan = plan_for(special, module, on.multiprocessors)
         made = Ready(plan, special.outputs, _alignments(special, inputs))
@@ -164,9 +166,9 @@ class Plans:
         return self._keep(key, made, self._fast_for(plan, made, inputs, fixed, on.ordinal) if lasting else None)
 
     def _keep(self, key: Key, made: Ready, fast: _Fast | None) -> Ready:
-        """Store a plan, and its fast path for launchers, unless there is one; return the stored plan."""
+        """Store a plan and its launcher data, unless the key has a plan; return the stored plan."""
         with self._lock:
-            ready = self._known.setdefault(key, made)  # another thread may have created it meanwhile
+            ready = self._known.setdefault(key, made)  # another thread may have created the plan meanwhile
             if ready is made:
                 self._make_room()
                 if fast is not None:
@@ -177,11 +179,11 @@ class Plans:
     def _fast_for(
         self, plan: Plan, ready: Ready, inputs: Sequence[torch.Tensor], fixed: Mapping[str, object], ordinal: int
     ) -> _Fast | None:
-        """Return the plan's data for launchers; None if it takes no tensor, or more than MAX_TENSORS."""
+        """Return a plan's data for launchers; None if the kernel takes no tensor, or more than MAX_TENSORS."""
         if not 0 < len(inputs) + len(ready.outputs) <= MAX_TENSORS:
             return None
         device = (self._place.dlpack, ordinal)
-        with relaxed_capture():  # the temporary allocation would invalidate a capture of another thread
+        with relaxed_capture():  # a temporary allocation would invalidate another thread's stream capture
             on = inputs[0].device if inputs else torch.device(self._place.type, ordinal)
             like = tuple(prototype(self._kernel.name, output, on) for output in ready.outputs)
         return _Fast(
@@ -226,7 +228,7 @@ class Plans:
 
 @dataclass(frozen=True, slots=True)
 class _Fast:
-    """A plan for launchers: its inputs and outputs, a prototype of each output, and the values of fixed keywords."""
+    """Launcher data of a plan: input and output signatures, a prototype of each output, and fixed keywords."""
 
     plan: Plan
     inputs: tuple[Signature, ...]
@@ -241,18 +243,18 @@ def _not_met(*_tensors: object, **_keywords: object) -> object:
 
 
 def check_driver(kernel: str, place: DeviceType) -> None:
-    """Raise DriverMissingError if nothing can be launched, DeviceError if torch lacks the device type."""
+    """Raise DriverMissingError without a usable CUDA driver, DeviceError if torch lacks the device type."""
     if not driver.available():
         raise DriverMissingError(f"{kernel} cannot be launched: {driver.reason()}")
     if not place.built():
         raise DeviceError(
-            f"{kernel}: this torch is built without {place.type}", help="install a torch build that has it"
+            f"{kernel}: this torch is built without {place.type}", help=f"install a torch build with {place.type}"
         )
-    RETIRED.guard(is_capturing)  # recording events to unload code would invalidate a capture
+    RETIRED.guard(is_capturing)  # recording an event to unload code would invalidate a stream capture
 
 
 def _alignments(special: Specialization, inputs: Sequence[torch.Tensor]) -> tuple[int, ...]:
-    """Return the alignment that each array's address needs, from its contract and its descriptors."""
+    """Return the required alignment of each array's address, from its Tile and its tensor maps."""
     described = described_alignments(special.parameters)
     sizes = [row.alignment for row in special.inputs] or [tensor.element_size() for tensor in inputs]
     sizes += [output.alignment for output in special.outputs]

@@ -1,4 +1,4 @@
-"""pyptx-torch as a plugin: the runtime of torch tensors."""
+"""pyptx-torch's plugin, which registers the runtime of torch tensors."""
 
 from __future__ import annotations
 

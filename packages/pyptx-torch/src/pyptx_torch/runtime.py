@@ -1,4 +1,4 @@
-"""The runtime row `torch`. This module does not import torch before a call has a tensor.
+"""The runtime `torch` of the plugin interface. This module does not import torch before a call has a tensor.
 
 call, launcher  ──▶ eager.py ──▶ operators.py ──▶ cpu.py, cuda.py
 operator        ──▶ operators.py                  fake.py, batching.py, gradients.py
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from pyptx_dsl.kernels.differentiable import Backward
     from pyptx_dsl.kernels.kernel import Kernel
 
-PRIORITY: Final = 100  # ahead of the simulator, which claims CPU tensors too
+PRIORITY: Final = 100  # called before the simulator's runtime, which also accepts CPU tensors
 
 
 def claims(arguments: Sequence[object]) -> bool:
-    """Return whether all arguments are tensors, or the only one is a device (of a call without arrays)."""
+    """Return whether all arguments are torch tensors, or the only argument is a torch device."""
     if len(arguments) == 1 and isinstance(arguments[0], str):
         return True
-    framework = sys.modules.get("torch")  # a caller with a tensor has imported it
+    framework = sys.modules.get("torch")  # None unless the caller has imported torch, as a caller with tensors has
     if framework is None or not arguments:
         return False
     if len(arguments) == 1 and isinstance(arguments[0], framework.device):
@@ -37,7 +37,7 @@ def claims(arguments: Sequence[object]) -> bool:
 
 
 def call(kernel: Launchable[Declaration], arguments: Sequence[object], keywords: Mapping[str, object]) -> object:
-    """Run a kernel through its operator and return the output, a tuple of several, or None."""
+    """Run a kernel through its operator; return its only output, a tuple of several outputs, or None."""
     from pyptx_torch.operators import operator_of
 
     return operator_of(kernel)(*cast("Sequence[torch.Tensor]", arguments), **keywords)
@@ -51,7 +51,7 @@ def operator(kernel: Launchable[Declaration]) -> Callable[..., object]:
 
 
 def launcher(kernel: Launchable[Declaration], miss: Callable[..., object]) -> Callable[..., object]:
-    """Return the callable for calls with torch tensors."""
+    """Return the callable for a kernel's calls with torch tensors; it forwards other calls to `miss`."""
     from pyptx_torch.eager import launcher_of
 
     return launcher_of(kernel, miss)

@@ -23,26 +23,26 @@ if TYPE_CHECKING:
     from pyptx_dsl.contract.parameters import RawParameter
     from pyptx_dsl.kernels.declaration import Declaration
 
-# torch's integers are signed: unsigned ones from 2^63 on are passed as negative numbers.
+# torch's int arguments are signed 64-bit: unsigned numbers from 2^63 on are passed as negative numbers.
 _LARGEST = (1 << 63) - 1
 _WRAP = 1 << 64
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A numeric argument: a size or a raw parameter."""
+    """Numeric argument of an operator: a size or a raw parameter of the kernel."""
 
     name: str
     raw: RawParameter | None
 
     @property
     def schema(self) -> str:
-        """Schema of the argument. Dynamo keeps a Scalar symbolic, whereas it would specialize on a float."""
+        """The argument in torch's schema syntax. Dynamo keeps a Scalar symbolic, but specializes on a float."""
         kind = "Scalar" if self.raw is not None and self.raw.type.is_float else "SymInt"
         return f"{kind}? {self.name}=None"
 
     def encode(self, kernel: str, value: object) -> object:
-        """Return a value in the operator's encoding; raise KeywordError for one that the kernel cannot take."""
+        """Return a kernel's number as the operator's argument; raise KeywordError for an invalid number."""
         if self.raw is None:
             size = as_count(value)
             if size is None:
@@ -52,7 +52,7 @@ class Number:
         return number - _WRAP if isinstance(number, int) and number > _LARGEST else number
 
     def decode(self, value: object) -> object:
-        """Return the kernel's value of an operator's argument, the inverse of the operator's encoding."""
+        """Return the kernel's number for an operator's argument, the inverse of `encode`."""
         wrapped = self.raw is not None and self.raw.type.name == "u64" and isinstance(value, int) and value < 0
         return value + _WRAP if wrapped and isinstance(value, int) else value
 
@@ -70,19 +70,19 @@ class Signature:
     device: str
 
     def schema(self, name: str) -> str:
-        """Return the schema of the operator that allocates its outputs."""
+        """Return the schema of the default overload, which allocates the outputs."""
         returned = ", ".join("Tensor" for _ in self.outputs)
         return self._schema(name, (), returned if len(self.outputs) == 1 else f"({returned})")
 
     def out_schema(self, name: str) -> str:
-        """Return the schema of the overload that writes to given outputs and returns nothing."""
+        """Return the schema of the `out` overload, which writes to given tensors and returns nothing."""
         return self._schema(f"{name}.out", self.outputs, "()")
 
     def _schema(self, name: str, written: Sequence[str], returned: str) -> str:
         tensors = list[str]()
         for index, tensor in enumerate((*self.inputs, *written)):
             writes = index in self.mutated or index >= len(self.inputs)
-            # Each written tensor is an alias set of its own; sets are named by identifiers.
+            # In a torch schema, each tensor that the kernel writes has an alias set of its own, named by an identifier.
             tensors.append(f"Tensor(a{index}!) {tensor}" if writes else f"Tensor {tensor}")
         fixed = [*(number.schema for number in self.numbers), f'str {self.keywords}=""']
         device = [] if self.inputs or written else [f"Device? {self.device}=None"]
@@ -101,7 +101,7 @@ class Signature:
             )
 
     def check_outputs(self, tensors: Sequence[bool]) -> None:
-        """Raise an error unless `out=` has a tensor for each output; `tensors` has a flag per item."""
+        """Raise an error unless `out=` has a tensor for each output; `tensors`: whether each item is a tensor."""
         listed = ", ".join(self.outputs) or "none"
         if len(tensors) != len(self.outputs):
             from pyptx_ir.isa.modules.counting import counted
@@ -120,7 +120,7 @@ def signature_of(declaration: Declaration) -> Signature:
     told = {name for tile in declaration.in_specs for name in tile.symbolic_dims}
     raw = {row.name: row for row in declaration.raw if row.is_scalar}
     names = dict.fromkeys((*(name for name in declaration.dimensions if name not in told), *raw))
-    # A template value affects the PTX, so a number that is also a template value is a fixed keyword.
+    # A template value affects the PTX, so a scalar parameter that is also a template value is a fixed keyword.
     numbers = tuple(Number(name, raw.get(name)) for name in names if name not in declaration.templates)
     taken = {*declaration.tensors, *(number.name for number in numbers)}
     return Signature(

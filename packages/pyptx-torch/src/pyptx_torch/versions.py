@@ -13,6 +13,6 @@ _count: Callable[[torch.Tensor], None] = torch.autograd.graph.increment_version
 
 
 def count_version(tensor: torch.Tensor) -> None:
-    """Increment the version of a tensor; tensors created in inference mode have none."""
+    """Increment a tensor's version counter; tensors created in inference mode have no version."""
     if not tensor.is_inference():
         _count(tensor)

@@ -1,4 +1,4 @@
-"""Print the body of a function as Python: rewrites by their rules, other statements as one call each."""
+"""Printer of a PTX function body as Python: rewrites print their slices, other statements are one call each."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 _AGAIN = re.compile(r"(.*?)(((?:\n[^\n]*){1,2}?)\3{2,})(.*)", re.ASCII | re.DOTALL)
 _COUNTERS = ("i", "j", "m")  # loop counters
-_LONG = 80  # characters of whitespace; a shorter text is printed in full
-_LONGEST = 4_000  # characters of source text that is not compressed
+_LONG = 80  # characters of leading trivia; a shorter text is printed without repetition operators
+_LONGEST = 4_000  # maximum characters of source text that is printed uncompressed
 
-# Calls for statements of a body, without the prefix `ptx.`. Any: each function takes the class of its key.
+# Python calls for the statements of a body, without the prefix `ptx.`. `Any` is the node class of the key.
 _CALLS: dict[type[nodes.Statement], Callable[[Any], Group]] = {
     nodes.Label: lambda node: call("label", [quoted(node.name)]),
     nodes.Loc: lambda node: call("loc", _location(node)),
@@ -45,10 +45,10 @@ _CALLS: dict[type[nodes.Statement], Callable[[Any], Group]] = {
 
 
 class BodyPrinter:
-    """Printer of one body onto a page, according to a plan."""
+    """Printer of one function body onto a `Page`, according to the body's `RewritePlan`."""
 
     def __init__(self, body: Body, plan: RewritePlan, page: Page, registers: Registers, naming: Naming) -> None:
-        """Prepare to print; `registers` has the symbols and parameters visible in the function."""
+        """Store the body, its plan and the page; `registers` has the symbols and parameters visible in the function."""
         self.body, self.page = body, page
         self.registers, self._naming = registers, naming
         self.values = Values(registers, special=naming.special)
@@ -61,7 +61,7 @@ class BodyPrinter:
         self._variables: dict[tuple[str, ...], list[str]] = {}
 
     def print(self) -> None:
-        """Print the whole body."""
+        """Print all statements of the body."""
         self.registers.enter()
         for name in {name for rewrite in self._plan.rewrites() for name in rewrite.names}:
             self.registers.reserve(name)
@@ -70,7 +70,7 @@ class BodyPrinter:
         self.registers.leave()
 
     def slot(self, slot: Slot) -> None:
-        """Print a slice: its rewrites, and the other statements one by one."""
+        """Print a slice of the body: its rewrites, and the statements outside rewrites one by one."""
         at = slot.start
         blocks: list[bool] = []  # per open scope: whether it is a Python `with` block
         for placed in slot.rewrites:
@@ -79,7 +79,7 @@ class BodyPrinter:
                 try:
                     placed.rewrite.write(self, placed.slots)
                 except FaultyRewriteError:
-                    raise  # raised by a nested rewrite
+                    raise  # a nested rewrite has already raised this error
                 except Exception as error:
                     raise FaultyRewriteError(self.body, placed.rewrite, error) from error
             at = placed.rewrite.end
@@ -87,11 +87,11 @@ class BodyPrinter:
 
     @property
     def unrolled(self) -> frozenset[Key]:
-        """Keys of the loop rewrites whose iterations are printed one by one."""
+        """Keys of the loop rewrites that are printed unrolled, iteration by iteration."""
         return self._plan.unrolled
 
     def apart(self, slot: Slot) -> Page:
-        """Print a slice onto a page of its own, without line breaks in statements; return that page."""
+        """Print a slice of the body onto a new page, without line breaks in statements; return that page."""
         page = self.page
         self.page = Page(page.indent, width=None, owner=page.owner)
         self.page.folded = page.folded
@@ -111,7 +111,7 @@ class BodyPrinter:
                     self.statement(at)
 
     def _open(self, at: int) -> bool:
-        """Print the start of a scope; return whether it is a Python `with` block."""
+        """Print the opening brace of a scope; return whether the scope is a Python `with` block."""
         self.deviation(at)
         block = self.page.indent <= DEEPEST
         self.page.line("with ptx.scope():" if block else "ptx.open_scope()")
@@ -153,7 +153,7 @@ class BodyPrinter:
         return self._counters[rewrite]
 
     def _variable(self, rewrite: Rewrite, wanted: tuple[str, ...], held: Mapping[Rewrite, str]) -> str:
-        """Return a variable that no enclosing rewrite uses: the first free one of `wanted`."""
+        """Return the first variable name of `wanted` that no enclosing rewrite uses."""
         used = {held[each] for each in self._plan.around(rewrite.start) if each in held}
         known = self._variables.setdefault(wanted, [])
         name = next((name for name in known if name not in used), None)
@@ -164,13 +164,13 @@ class BodyPrinter:
         return name
 
     def behind(self, rewrite: Rewrite, at: int) -> str:
-        """Return the expression for the label at index `at`, which follows the block of a rewrite."""
+        """Return the Python expression for the label at index `at`, which ends the block of a rewrite."""
         return self._labels[rewrite] if at in self._unnamed else quoted(self.body.label(at))
 
     # --- statements -----------------------------------------------------------------------------------
 
     def statement(self, at: int) -> None:
-        """Print the statement at index `at` without a rewrite; it must not be a brace."""
+        """Print the statement at index `at` as one call, without a rewrite; `at` must not be a brace's index."""
         node = self.body.items[at].node
         self.deviation(at)
         if isinstance(node, nodes.Instruction):
@@ -183,7 +183,7 @@ class BodyPrinter:
             self.page.say(_CALLS[type(node)](node), before="ptx.")
 
     def deviation(self, at: int) -> None:
-        """Print the `formatted` call of an item with unusual formatting, or with the instruction check off."""
+        """Print the `ptx.formatted` call before an item with unusual formatting or without instruction check."""
         if self.body.deviates(at):
             item = self.body.items[at]
             write_deviation(self.page, "ptx", item.leading_trivia, spelling_of(item), self.body.row.refused.get(at))
@@ -194,11 +194,11 @@ class BodyPrinter:
         self.page.call(self.form(node), self._operands(node, predicate))
 
     def form(self, node: nodes.Instruction) -> str:
-        """Return the callable that emits an instruction: a named form, or `ptx.inst` with opcode and modifiers."""
+        """Return the Python callable for an opcode: its short name, if it has one, or `ptx.inst` with its tokens."""
         return self._naming.forms.get(node.opcode) or opcode(node.opcode)
 
     def called(self, node: nodes.Instruction) -> Group:
-        """Return the call of `ptx.inst` that emits an instruction."""
+        """Return the `ptx.inst` call that emits an instruction with its guard."""
         return self._call(node, None if node.guard is None else self.guard(node.guard))
 
     def unguarded(self, node: nodes.Instruction) -> Group:
@@ -225,14 +225,14 @@ class BodyPrinter:
         return isinstance(register, tree.Register) and self.registers.is_element(register.name)
 
     def guard(self, guard: nodes.Guard, *, negated: bool = False) -> str:
-        """Return the predicate of a guard; its negation if `negated`."""
+        """Return the Python predicate of an instruction's guard; its negation if `negated`."""
         register = self.registers.find(guard.register)
         if register is None:
             return quoted("!" * (guard.negated != negated) + guard.register)
         return "~" * (guard.negated != negated) + register
 
     def variable(self, node: nodes.Variable) -> None:
-        """Print a variable of the body, bound to a Python variable unless it declares several names."""
+        """Print a variable declaration of the body, bound to a Python variable unless it declares several names."""
         said, first = call("ptx.var", variable(node, of_module=False)), node.declarators[0]
         if first.count is not None:
             self.page.say(said)
@@ -241,7 +241,7 @@ class BodyPrinter:
         self.page.say(said, before=f"{held} = ")
 
     def declaration(self, node: nodes.RegisterDeclaration) -> None:
-        """Print a `.reg`; each of its names gets a Python variable."""
+        """Print a `.reg` declaration; each declared name gets a Python variable."""
         variables = [self.registers.declare(each.name, each.count) for each in node.names]
         more: list[Expression] = []
         if node.vector is not None:
@@ -280,9 +280,9 @@ def write_deviation(
 
 
 def _repeated(leading_trivia: str) -> str | None:
-    """Return long whitespace with a repeating unit of one or two lines as `unit * count`; None if it has none.
+    """Return long leading trivia that repeats one or two lines as `unit * count`; None without repetition.
 
-    Empty asm statements produce such whitespace.
+    Empty inline assembly statements produce such trivia.
     """
     found = _AGAIN.fullmatch(leading_trivia) if len(leading_trivia) > _LONG else None
     if found is None:
@@ -293,7 +293,7 @@ def _repeated(leading_trivia: str) -> str | None:
 
 
 def directive(node: nodes.Directive) -> list[Expression]:
-    """Return the arguments of a directive that has no function of its own."""
+    """Return the arguments of the `directive` call for a directive without a function of its own."""
     more = [] if node.terminated else ["terminated=False"]
     return [quoted(node.name), *map(constant, node.arguments), *more]
 
@@ -310,7 +310,7 @@ def _location(node: nodes.Loc) -> list[Expression]:
 
 @lru_cache(maxsize=4096)
 def opcode(words: tuple[str, ...]) -> str:
-    """Return opcode and modifiers as attributes of `ptx.inst`, or as a string index if they are not identifiers."""
+    """Return opcode and modifiers as attributes of `ptx.inst`, or as its string index if they are not identifiers."""
     attributes = [to_python(word) for word in words]
     plain = all(
         name.isidentifier() and to_ptx(name) == word and (name[0] != "_" or name[1:2].isdecimal())

@@ -1,4 +1,4 @@
-"""Faulty loops: printing their iterations one by one shows whether an iteration is wrong, or the loop itself."""
+"""Loops that fail verification: unrolled printing shows whether an iteration is wrong, or the loop itself."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ if TYPE_CHECKING:
 
 
 class Suspects:
-    """Loops printed iteration by iteration, because their text is faulty."""
+    """Loop rewrites that failed verification once and are now printed iteration by iteration."""
 
     def __init__(self) -> None:
-        """Start without candidates."""
+        """Create the set without candidates."""
         self._held: dict[int, dict[Key, tuple[Rewrite, str]]] = {}
 
     def of(self, start: int) -> frozenset[Key]:
-        """Return the keys of the candidate loops in the body that starts at `start`."""
+        """Return the rewrite keys of the candidate loops in the body that starts at index `start`."""
         return frozenset(self._held.get(start, ()))
 
     def judge(self, faults: Faults) -> Faults:
-        """Return the rewrites that cause faults. A loop that is faulty for the first time becomes a candidate instead.
+        """Return the rewrites that cause `faults`. A loop that fails for the first time becomes a candidate instead.
 
-        A candidate is dropped if a rewrite inside it is faulty. It is a cause if no fault is left in its body.
+        A candidate is dropped if a rewrite inside it is faulty. A candidate is a cause if the function body with
+        unrolled candidates has no fault.
         """
         guilty: Faults = {}
         held, self._held = self._held, {}

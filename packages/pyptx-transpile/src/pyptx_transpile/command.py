@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 USAGE_ERROR = 2
 _FOLDER = "several outputs need an existing folder: -o DIR"
-_LONG = 500_000  # characters of PTX that take a second or more
+_LONG = 500_000  # characters of PTX whose transpilation takes a second or more
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Statistics of the rules for one file."""
+    """Rewrite statistics per rule for one file."""
 
     file: str
     matched: dict[str, int]
@@ -47,19 +47,19 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """A module and the output path of its Python."""
+    """A PTX module, and the output path of its Python file."""
 
     source: PtxSource
     output: Path | None
 
 
 def main() -> int:
-    """Run the command with the shell's arguments."""
+    """Run `pyptx transpile` with the arguments of the command line."""
     return ended(lambda: run(sys.argv[1:]))
 
 
 def run(argv: Sequence[str]) -> int:
-    """Print files as Python. Return 0, or 2 if a file cannot be read or verified; such a file is not written."""
+    """Transpile files to Python. Return 0, or 2 if a file cannot be read or verified; such a file is not written."""
     try:
         options = _parser().parse_args(argv)
     except SystemExit as leaving:  # argparse has printed the message
@@ -97,7 +97,7 @@ def _work(options: argparse.Namespace) -> tuple[list[_Work], bool]:
 
 
 def _late(name: str, arch: str | None) -> Sequence[PtxSource]:
-    """Return the module of a pipe; it is read after the files before it are done."""
+    """Return the module of a named pipe, which is read only after the preceding files are transpiled."""
     return (PtxSource(name, partial(_only, name, arch)),)
 
 
@@ -106,7 +106,7 @@ def _only(name: str, arch: str | None) -> str:
 
 
 def _output(output: str | None, source: PtxSource, *, numbered: bool) -> Path | None:
-    """Return the output path of a module; None for standard output."""
+    """Return the path of a module's Python file; None for standard output."""
     if output is None or output == "-":
         return None
     path = Path(output)
@@ -133,7 +133,7 @@ def _lost(work: Sequence[_Work]) -> str | None:
 
 
 def _all(options: argparse.Namespace, work: Sequence[_Work]) -> list[Report | None]:
-    """Print all modules; return the reports in the order of the files."""
+    """Transpile all modules; return their reports in the order of the files."""
     if len(work) <= 1 or options.jobs == 1:
         return [_one(options, each) for each in work]
     with in_processes(partial(_numbered, options), enumerate(work), options.jobs) as done:
@@ -146,7 +146,7 @@ def _numbered(options: argparse.Namespace, work: tuple[int, _Work]) -> tuple[int
 
 
 def _one(options: argparse.Namespace, work: _Work) -> Report | None:
-    """Print one module; return its report, or None on an error. Errors and text reports go to standard error."""
+    """Transpile one module; return its report, or None on an error. Errors and text reports go to standard error."""
     name = work.source.name
     try:
         rules = chosen(None if options.rules is None else options.rules.split(","), sugar=options.sugar)
@@ -202,9 +202,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help=INPUTS)
     parser.add_argument("--arch", metavar="sm_XY", help=ARCH)
-    parser.add_argument("--sugar", action="store_true", help="apply all rules: loops, branches and so on")
-    parser.add_argument("--rules", metavar="A,B,…", help="apply these rules; with -A, all except these")
-    parser.add_argument("--name", metavar="NAME", help="name of the kernel in Python")
+    parser.add_argument("--sugar", action="store_true", help="apply all rewrite rules: loops, branches and so on")
+    parser.add_argument(
+        "--rules", metavar="A,B,…", help="apply these rewrite rules; with prefix -, all rules except these"
+    )
+    parser.add_argument("--name", metavar="NAME", help="name of the kernel's Python function")
     parser.add_argument(
         "--no-verify", dest="verify", action="store_false", help="do not verify the printed Python by running it"
     )
@@ -220,7 +222,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _write(path: Path | None, text: str) -> None:
-    """Write a file atomically."""
+    """Write a text to a file atomically, or to standard output."""
     if path is None:
         sys.stdout.write(text)
         return

@@ -1,4 +1,4 @@
-"""Declarations as calls: variables, parameters, functions and register declarations."""
+"""Printing of PTX declarations as Python calls: variables, parameters, functions and registers."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 _LONGEST_LIST, _LONGEST = 16, 256  # maximum elements of an initializer printed as a list, and as text
 _COLUMNS = 100
-# Maximum characters of a plain parameter list; minimum equal parameters in a row printed as `[type] * count`.
+# Maximum characters of a plain parameter list; minimum consecutive equal parameters printed as `[type] * count`.
 _LONG, _ALIKE = 60, 3
 _LINES = re.compile(r".{1,99}(?:, |\Z)|.+?(?:, |\Z)", re.DOTALL)
 
 
 def constant(operand: tree.Operand | str | None) -> Expression:
-    """Return the expression for a constant of a declaration; an open dimension is 0."""
+    """Return the Python expression for a constant in a declaration; an array dimension without size is 0."""
     match operand:
         case None:
             return "0"
@@ -51,17 +51,17 @@ def _field(operand: tree.Operand) -> Expression:
 
 
 def kind(name: str) -> str:
-    """Return the expression for a type; types without a Python name are strings."""
+    """Return the Python expression for a PTX type: its name in `pyptx.types`, else a string."""
     return name if name in BY_NAME else quoted(name)
 
 
 def texts(values: Iterable[str]) -> list[Expression]:
-    """Return strings as quoted arguments."""
+    """Return strings as quoted Python arguments."""
     return [quoted(value) for value in values]
 
 
 def variable(node: nodes.Variable, *, of_module: bool) -> list[Expression]:
-    """Return the arguments of `module.var`, or of `ptx.var`."""
+    """Return the arguments of `module.var` or `ptx.var` for a variable declaration."""
     first, *others = node.declarators
     name, dtype = quoted(first.name), kind(node.type)
     arguments: list[Expression] = [quoted(node.space), *((name, dtype) if of_module else (dtype, name))]
@@ -89,7 +89,7 @@ def _declarator(node: nodes.Declarator, owner: str) -> Group:
 
 
 def initializer(operand: tree.Operand) -> Expression:
-    """Return the expression for an initializer: a list, or the PTX text if long, or compressed text if longer."""
+    """Return the Python expression for an initializer: a list, or its PTX text if long, compressed if longer."""
     count = _count(operand)
     if count > _LONGEST:
         return compressed_text(spell(operand))
@@ -104,12 +104,12 @@ def _count(operand: tree.Operand) -> int:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yield string literals for the text of a list; each ends after a comma."""
+    """Yield string literals that together are the text of an initializer list; each ends after a comma."""
     yield from (quoted(line) for line in _LINES.findall(text))
 
 
 def compressed_text(text: str) -> Expression:
-    """Return a call that decompresses a long text."""
+    """Return the Python call that decompresses a long text."""
     packed = compress(text)
     pieces = tuple([f'"{packed[at : at + _COLUMNS]}"' for at in range(0, len(packed), _COLUMNS)])
     if len(pieces) == 1:
@@ -118,7 +118,7 @@ def compressed_text(text: str) -> Expression:
 
 
 def size(node: nodes.Declarator | nodes.Parameter) -> Expression:
-    """Return the dimensions of an array as an expression."""
+    """Return the dimensions of an array as a Python expression."""
     dimensions = [constant(each) for each in node.dimensions]
     if len(dimensions) == 1:
         return dimensions[0]
@@ -126,7 +126,7 @@ def size(node: nodes.Declarator | nodes.Parameter) -> Expression:
 
 
 def function(node: nodes.Function) -> list[Expression]:
-    """Return the arguments of a function's declaration after its name."""
+    """Return the arguments of `module.declare` after the function's name."""
     arguments = parameters(node, "module.param", returns=node.kind == "func" or node.body is None)
     return [*arguments, *_given(linking=node.linking), *attributes(node.attributes)]
 
@@ -145,7 +145,7 @@ def parameters(node: nodes.Function | nodes.CallPrototype, maker: str, *, return
 
 
 def _listed(given: tuple[nodes.Parameter, ...], maker: str, stem: str) -> Group:
-    """Return a list of parameters. Names that consist of `stem` and the index are omitted.
+    """Return the Python list of a function's parameters. Names that consist of `stem` and the index are omitted.
 
     In a long list, equal parameters are printed as a product: `[*[u64] * 12, u32]`.
     """
@@ -161,20 +161,20 @@ def _listed(given: tuple[nodes.Parameter, ...], maker: str, stem: str) -> Group:
 
 
 def _directives(given: tuple[nodes.HeaderDirective, ...]) -> list[Expression]:
-    """Return directives as keyword arguments, or as pairs if one occurs twice."""
+    """Return a header's directives as keyword arguments, or as (name, values) pairs if a directive occurs twice."""
     if len({each.name for each in given}) == len(given):
         return [keyword(each.name, _value(each)) for each in given]
     return [keyword("directives", listed([Group("(", (quoted(each.name), _value(each)), ")") for each in given]))]
 
 
 def _value(node: nodes.HeaderDirective) -> Expression:
-    """Return the arguments of a header directive; `True` if it has none."""
+    """Return the argument values of a header directive as a Python expression; `True` if it has none."""
     rows = [quoted(each) if isinstance(each, str) else constant(each) for each in node.arguments]
     return "True" if not rows else rows[0] if len(rows) == 1 else Group("(", tuple(rows), ")")
 
 
 def parameter(node: nodes.Parameter, maker: str, *, usual: bool) -> Expression:
-    """Return the call that makes a parameter; its type alone if the name is `usual` and it has no other property."""
+    """Return the call that declares a parameter; its type alone if its name is `usual` and it has no other property."""
     arguments: list[Expression] = ["..." if usual else quoted(node.name), kind(node.type)]
     if node.dimensions:
         arguments.append(size(node))
@@ -198,6 +198,6 @@ def attributes(given: tuple[nodes.Attribute, ...]) -> list[Expression]:
 
 
 def _given(**values: object) -> list[Expression]:
-    """Return keyword arguments for the values that are not None."""
+    """Return keyword arguments for those values that are not None."""
     given = {name: value for name, value in values.items() if value is not None}
     return [f"{name}={quoted(value) if isinstance(value, str) else value}" for name, value in given.items()]

@@ -1,4 +1,4 @@
-"""Errors.
+"""Errors of pyptx-transpile.
 
 PyptxError
 ├── ProofError      the printed Python does not emit its source, and no rule causes it: a bug of this package

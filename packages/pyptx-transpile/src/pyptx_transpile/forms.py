@@ -1,4 +1,4 @@
-"""Names for long instruction forms: `ldmatrix_m8n8_x4 = ptx.inst.ldmatrix.sync.aligned.m8n8.x4.shared.b16`."""
+"""Short names for long opcodes: `ldmatrix_m8n8_x4 = ptx.inst.ldmatrix.sync.aligned.m8n8.x4.shared.b16`."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 __all__ = ["form_lines", "named_forms"]
 
 Opcode: TypeAlias = "tuple[str, ...]"
-_LONG = 48  # minimum columns of a callee that gets a name
-_SHORTER = 16  # minimum columns that the name saves
-_LEAST = 2  # minimum instructions with the form
-_FIRST = 3  # minimum tokens in a name
+_LONG = 48  # minimum columns of `ptx.inst.…` for an opcode that gets a short name
+_SHORTER = 16  # minimum columns that the short name saves per call
+_LEAST = 2  # minimum instructions with the opcode
+_FIRST = 3  # minimum opcode tokens in a short name
 _SHAPE = re.compile(r"m\d+n\d+(?:k\d+)?\Z", re.ASCII)
 _UNSAID = frozenset({"sync", "aligned", "row", "col"})
 _TMA = ("cp", "async", "bulk", "tensor")
 _TMA_WAYS = {"shared::cluster": "load", "shared::cta": "load", "global": "store"}
-"""TMA copies are named by direction, which the destination state space determines."""
+"""Direction in the names of TMA copies, by destination state space."""
 
 
 def named_forms(row: Row, *taken: Container[str]) -> dict[Opcode, str]:
-    """Return names for the long forms that a module uses at least twice, in module order."""
+    """Return short names for the long opcodes that a module uses at least twice, in module order."""
     counts = Counter(item.node.opcode for item in row.items if isinstance(item.node, nodes.Instruction))
     forms = [form for form, count in counts.items() if count >= _LEAST and len(opcode(form)) >= _LONG]
     found: dict[Opcode, str] = {}
@@ -43,7 +43,7 @@ def named_forms(row: Row, *taken: Container[str]) -> dict[Opcode, str]:
 
 
 def _name(form: Opcode, others: Iterable[Opcode]) -> str:
-    """Return the first tokens of a form and its shape: as many tokens as distinguish it from the other forms."""
+    """Return a name of the opcode's shape and first tokens: as many as distinguish it from the other opcodes."""
     words, names = _words(form), [_words(each) for each in others]
     for count in range(_FIRST, len(words) + 1):
         if all(each[:count] != words[:count] for each in names):
@@ -52,7 +52,7 @@ def _name(form: Opcode, others: Iterable[Opcode]) -> str:
 
 
 def _words(form: Opcode) -> list[str]:
-    if form[:4] == _TMA and form[5] in _TMA_WAYS:  # "TMA load" is the usual term
+    if form[:4] == _TMA and form[5] in _TMA_WAYS:  # named "tma_load", the usual term for this cp.async.bulk.tensor
         return ["tma", _TMA_WAYS[form[5]], *map(_plain, (form[4], *form[6:]))]
     shapes = [word for word in form if _SHAPE.match(word)]
     rest = [word for word in form[1:] if word not in _UNSAID and word not in shapes]
@@ -64,7 +64,7 @@ def _plain(word: str) -> str:
 
 
 def form_lines(forms: Mapping[Opcode, str]) -> list[str]:
-    """Return the lines that define the names of forms."""
+    """Return the Python lines that define the short names of opcodes."""
     found: list[str] = []
     for form, name in forms.items():
         whole = f"{name} = {opcode(form)}"

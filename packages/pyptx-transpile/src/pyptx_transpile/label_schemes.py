@@ -1,4 +1,4 @@
-"""Labels whose names follow from their position in the module, so that the Python need not name them."""
+"""Labels whose names follow from function and block numbers, so that the Python file omits the names."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from pyptx_dsl.tracing.label_schemes import LabelNames
     from pyptx_transpile.rows import Body, Row
 
-_NUMBERED = re.compile(r"([A-Za-z_$]+)([0-9]+)(_+)[0-9]+", re.ASCII)  # a label with numbers of function and block
+_NUMBERED = re.compile(r"([A-Za-z_$]+)([0-9]+)(_+)[0-9]+", re.ASCII)  # $L__BB0_3: numbers of function and block
 
 
 def label_scheme(row: Row) -> str | None:
-    """Return the naming scheme of most labels, such as `$L__BB{function}_{block}`; None if there is none."""
+    """Return the naming scheme that most labels match, such as `$L__BB{function}_{block}`; None without one."""
     return row.derived(_scheme)[0]
 
 
 def _scheme(row: Row) -> tuple[str | None, dict[int, frozenset[int]]]:
-    """Return the naming scheme of most labels, and per body start the indices of the labels that match it."""
+    """Return the naming scheme that most labels match, and per body start the indices of the matching labels."""
     bodies = row.bodies()
     kinds = Counter(
         f"{found[1]}{{function}}{found[3]}"
@@ -43,7 +43,7 @@ def _scheme(row: Row) -> tuple[str | None, dict[int, frozenset[int]]]:
 
 
 def expected_labels(body: Body) -> frozenset[int]:
-    """Return the indices of labels that need no name: it follows from their position, and their formatting is usual."""
+    """Return the indices of labels printed without name: position determines the name, and formatting is usual."""
     return body.row.derived(_scheme)[1].get(body.start, frozenset()) if body.row.is_whole else frozenset()
 
 
@@ -59,7 +59,7 @@ def _expected(body: Body, names: LabelNames) -> list[int]:
 
 
 def _places(body: Body, names: LabelNames) -> Iterator[int]:
-    """Yield the indices of the labels that have the expected name."""
+    """Yield the indices of the labels whose name is the one that the scheme gives their position."""
     numbers, outermost = LabelNumbers(names), body.start - 1
     for at in range(body.start, body.end):
         if body.scopes[at] != outermost:
@@ -76,5 +76,5 @@ def _places(body: Body, names: LabelNames) -> Iterator[int]:
 
 
 def _is_spelled(body: Body, at: int) -> bool:
-    """Return whether a label, or a branch to it, has source text of its own, which would contain the name."""
+    """Return whether a label, or a branch to it, is printed as source text, which would contain the name."""
     return any(spelling_of(body.items[each]) is not None for each in (at, *(jump.at for jump in body.jumps_to(at))))

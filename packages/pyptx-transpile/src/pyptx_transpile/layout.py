@@ -1,4 +1,4 @@
-"""Python source lines for a call: one line if it fits, else broken as formatters break it."""
+"""Line breaking of Python expressions: one line if the expression fits, else lines as a formatter breaks them."""
 
 from __future__ import annotations
 
@@ -14,39 +14,39 @@ WIDTH = 120  # columns
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """List of expressions between two texts: `[`, items, `]`, or `f(`, arguments, `)`."""
+    """Breakable list of expressions between two texts: `[`, items, `]`, or `f(`, arguments, `)`."""
 
     opening: str
     items: tuple[Expression, ...]
     closing: str
 
     def __str__(self) -> str:
-        """Return the expression on one line."""
+        """Return the Python expression on one line."""
         return f"{self.opening}{', '.join(map(str, self.items))}{self.closing}"
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """String of several lines that may be split: `before`, then its literals."""
+    """Breakable string: `before`, then literals that Python concatenates."""
 
     before: str
     whole: str
     pieces: tuple[str, ...]
 
     def __str__(self) -> str:
-        """Return the expression on one line."""
+        """Return the Python expression on one line."""
         return f"{self.before}{self.whole}"
 
 
 @dataclass(frozen=True, slots=True)
 class Bracketed:
-    """Expression in brackets, with the text before it."""
+    """Breakable expression in parentheses, with the text before it."""
 
     before: str
     inner: str
 
     def __str__(self) -> str:
-        """Return the expression on one line."""
+        """Return the Python expression on one line."""
         return f"{self.before}({self.inner})"
 
 
@@ -54,9 +54,9 @@ Expression: TypeAlias = "str | Group | Text | Bracketed"
 
 
 def lines(expression: Expression, indent: int, before: str = "", behind: str = "") -> Iterator[str]:
-    """Yield the lines of a statement that consists of an expression, indented by `indent` blocks.
+    """Yield the Python lines of a statement that is an expression, indented by `indent` blocks.
 
-    `before` starts its first line and `behind` ends its last. An expression without a list to break is one line.
+    `before` starts the first line and `behind` ends the last line. An expression without a list to break is one line.
     """
     margin = "    " * indent
     whole = f"{margin}{before}{expression}{behind}"
@@ -93,17 +93,17 @@ def lines(expression: Expression, indent: int, before: str = "", behind: str = "
 
 
 def call(function: str, arguments: Sequence[Expression]) -> Group:
-    """Return a call."""
+    """Return a Python call as a breakable expression."""
     return Group(f"{function}(", tuple(arguments), ")")
 
 
 def listed(items: Sequence[Expression]) -> Group:
-    """Return a list."""
+    """Return a Python list as a breakable expression."""
     return Group("[", tuple(items), "]")
 
 
 def text(value: str, literal: Callable[[str], str]) -> Expression:
-    """Return a string expression that may be split at the ends of its lines; `literal` quotes one piece.
+    """Return a string expression that may be split into one literal per line of text; `literal` quotes one of them.
 
     Blank lines are in one piece with the next line; the rest after the last line end is in the last piece.
     """
@@ -133,11 +133,11 @@ _BRACKETS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 _PIECES = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[(\[{)\]}]|, )""", re.ASCII)
 _OPERANDS = re.compile(r"([(\[{)\]}]| [-+*/<>&|^=!]+ )", re.ASCII)
 _ASSIGNMENT = re.compile(r"(\S[^\"'(]*? = )(.*)", re.ASCII)
-_OPENING = re.compile(r"(?:(?:with|for [\w, ()]+ in) )?(?:[\w.=]*\(|(?:\w+=)?\[)", re.ASCII)  # of a call or list
+_OPENING = re.compile(r"(?:(?:with|for [\w, ()]+ in) )?(?:[\w.=]*\(|(?:\w+=)?\[)", re.ASCII)  # opens a call or list
 
 
 def parsed(line: str) -> tuple[str, Expression, str]:
-    """Return a statement in three parts: assignment target with `=`, expression, and the colon of a block."""
+    """Return a Python statement in three parts: assignment target with `=`, expression, and the colon of a block."""
     assignment = _ASSIGNMENT.fullmatch(line)
     if assignment is not None:
         return assignment[1], *assigned(assignment[2])
@@ -146,7 +146,7 @@ def parsed(line: str) -> tuple[str, Expression, str]:
 
 
 def assigned(text: str) -> tuple[Expression, str]:
-    """Return an assigned expression in breakable form, and the text after it.
+    """Return the assigned expression in breakable form, and the text after its closing bracket.
 
     With one operator, the second operand is broken at its brackets, or the first if the second has none. Any other
     expression is put in brackets.
@@ -171,7 +171,7 @@ def _broken(before: str, operand: str) -> Expression | None:
 
 
 def _operands(text: str) -> tuple[list[str], list[str]]:
-    """Return the operands and the operators of an expression."""
+    """Return the operands and the operators at the top level of a Python expression."""
     depth, found, operators = 0, [""], list[str]()
     for number, piece in enumerate(_OPERANDS.split(text)):
         depth += _BRACKETS.get(piece, 0)
@@ -184,20 +184,20 @@ def _operands(text: str) -> tuple[list[str], list[str]]:
 
 
 def _parsed(text: str) -> Expression:
-    """Return a list or call as a group of its items; any other expression unchanged."""
+    """Return the text of a list or call as a `Group` of its items; any other expression unchanged."""
     opening = _OPENING.match(text)
     if opening is None or text[-1] not in ")]":
         return text
     depth, items, item = 1, list[str](), ""
     for piece in _PIECES.split(text[opening.end() : -1]):
         depth += _BRACKETS.get(piece, 0)
-        if depth == 0:  # text follows the closing bracket
+        if depth == 0:  # text follows the closing bracket: not one call or list
             return text
         if piece == ", " and depth == 1:
             items.append(item)
             item = ""
         else:
             item += piece
-    if not items and opening[0][-2:] in {"(", "=(", " ("}:  # no list, or a trailing comma
+    if not items and opening[0][-2:] in {"(", "=(", " ("}:  # parentheses around one expression: not a call or tuple
         return text
     return Group(opening[0], tuple(map(_parsed, [*items, item])), text[-1])

@@ -1,4 +1,4 @@
-"""Files that CPython would need hundreds of MB to import: bodies are string literals, executed piece by piece.
+"""Printing of long function bodies as string literals: CPython would need hundreds of MB to import them as code.
 
 `pyptx_dsl.modules.pieces` executes them.
 """
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 __all__ = ["MOST_LINES", "hold_in_text"]
 
 MOST_LINES = 20_000
-"""Maximum number of Python lines of a file outside string literals; CPython parses them in some 130 MB."""
+"""Maximum number of Python lines of a file outside string literals; CPython needs some 130 MB to parse them."""
 
-_FEW = 4  # a body with fewer lines is not moved
+_FEW = 4  # minimum lines of a function body that is moved to a string literal
 _QUOTES = ('"""', "'''")
 
 
 def hold_in_text(page: Page, header: int) -> None:
-    """Move the lines of a definition after its header into a string literal, if there are many and quotes permit it."""
+    """Move the body of a printed function to a string literal, unless it is short or contains both kinds of quotes."""
     body = page.lines[header:]
     quotes = next((each for each in _QUOTES if not any(each in line for line in body)), None)
     if quotes is None or len(body) < _FEW:

@@ -1,4 +1,4 @@
-"""C++ declarations of mangled names."""
+"""Demangling of C++ names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _IDENTIFIER = re.compile(r"\w+", re.ASCII)
 
 
 def signature(name: str) -> str | None:
-    """Return the declaration of a mangled name, `scale(float*, int)`, as `c++filt` prints it; None if it has none.
+    """Return the C++ declaration of a mangled name, `scale(float*, int)`, as `c++filt` prints it; None if not mangled.
 
     Names must be mangled by the Itanium C++ ABI, as nvcc, clang and Triton do.
     """

@@ -1,4 +1,4 @@
-"""Matrix descriptors: the instructions that compute one from an address become one call, `descriptor(a, 32, …)`.
+"""Rewrites of the instructions that compute a matrix descriptor from an address to one call, `descriptor(a, 32, …)`.
 
 Each instruction takes the result of the previous one; the last one writes the descriptor. Other instructions between
 them, or instructions shared by several descriptors, are printed unchanged. The rule of an architecture decides which
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 __all__ = ["DescriptorMatch", "DescriptorSums"]
 
-_FEWEST = 3  # minimum instructions; fewer are as short without a call
+_FEWEST = 3  # minimum instructions that one descriptor call replaces
 Said: TypeAlias = "tuple[str, str]"
-"""Properties that descriptors may share: the bits other than the address, and the steps."""
+"""Properties that matrix descriptors may share: the bits other than the address, and the opcodes of the steps."""
 
 
 @dataclass(frozen=True, slots=True)
 class DescriptorMatch:
-    """Candidate for a descriptor: instructions from index `start` on, and their operands other than the address.
+    """Candidate for a matrix descriptor: instructions from index `start`, and their operands other than the address.
 
-    Operands are numbers, or parameters in helpers that several places call.
+    Operands are numbers, or parameters of helper functions.
     """
 
     start: int
@@ -45,21 +45,21 @@ class DescriptorMatch:
 
     @property
     def said(self) -> Said:
-        """Constant bits, and opcodes of the steps, which other descriptors may share."""
+        """Constant bits and opcodes of the steps; other descriptors may share both."""
         return spell(self.taken["const_bits"]), " ".join([".".join(node.opcode) for node in self.steps])
 
     @property
     def result(self) -> tree.Operand:
-        """Register that the last instruction writes."""
+        """Register to which the last instruction writes the descriptor."""
         return self.steps[-1].operands[0]
 
 
 @dataclass(frozen=True, slots=True)
 class DescriptorSums:
-    """Finder of descriptors for a rule: `among(body, found)` returns the candidates of a body that are descriptors.
+    """Finder of matrix descriptors for a rule: `among(body, found)` returns the candidates that are descriptors.
 
-    `function` is the function that builds them. `names` are variables for this function with the values that several
-    descriptors share. They are reserved in `pyptx_transpile.names`.
+    `function` is the function that builds the descriptors. `names` are variables for that function with the values that
+    several descriptors share; `pyptx_transpile.names` reserves them.
     """
 
     rule: str
@@ -68,7 +68,7 @@ class DescriptorSums:
     among: Callable[[Body, list[DescriptorMatch]], list[DescriptorMatch]]
 
     def find(self, body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:
-        """Yield a rewrite for each candidate whose shared values belong to a descriptor anywhere in the module."""
+        """Yield a rewrite for each candidate whose shared values are those of a descriptor anywhere in the module."""
         for found in _sums(body):
             constant = body.row.derived(self._named).get(found.said)
             if constant is not None:
@@ -89,7 +89,7 @@ class DescriptorSums:
         return Rewrite(self.rule, found.start, end, write, opens=0, shared=(constant,), like=found.said)
 
     def _named(self, row: Row) -> dict[Said, Constant]:
-        """Return the shared values of a module's descriptors, each with a name."""
+        """Return the `Shared` values of a module's descriptors, each with the name of its variable."""
         made = [found for body in row.bodies() for found in self.among(body, list(_sums(body)))]
         shared = dict.fromkeys(found.said for found in made)
         return {said: Constant(name, self._partial(*said)) for name, said in zip(self.names, shared, strict=False)}
@@ -99,7 +99,7 @@ class DescriptorSums:
 
 
 def _sums(body: Body) -> Iterator[DescriptorMatch]:
-    """Yield the candidates of a body, each with all of its steps."""
+    """Yield the descriptor candidates of a body, each with all instructions that compute the descriptor."""
     for at in body.places("or"):
         found = _read(body, at)
         if found is not None:
@@ -107,7 +107,7 @@ def _sums(body: Body) -> Iterator[DescriptorMatch]:
 
 
 def _read(body: Body, last: int) -> DescriptorMatch | None:
-    """Return the candidate whose last instruction is at index `last`; None if the sequence does not match."""
+    """Return the descriptor candidate whose last instruction is at `last`; None if the instructions do not match."""
     steps: list[nodes.Instruction] = []
     taken: dict[str, tree.Operand] = {}
     at, wanted = last, body.branch(last).operands[0]
@@ -122,7 +122,7 @@ def _read(body: Body, last: int) -> DescriptorMatch | None:
 
 
 def _is_step(node: nodes.Instruction, wanted: tree.Operand, taken: dict[str, tree.Operand]) -> bool:
-    """Return whether an instruction computes `wanted` by a step not seen yet; if so, add its operands to `taken`."""
+    """Return whether an instruction computes register `wanted` by a new step; if so, add its operands to `taken`."""
     takes = STEPS.get(node.opcode[0])
     if takes is None or node.guard is not None or node.operands[0] != wanted or len(node.operands) != 2 + len(takes):
         return False

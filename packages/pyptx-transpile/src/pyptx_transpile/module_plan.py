@@ -1,4 +1,4 @@
-"""Assignment of rules to the parts of a module: plans of its bodies, and helpers that several bodies call."""
+"""Rewrite plans of a module's function bodies, and helper functions that several bodies call."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 class ModulePlan:
-    """Plans of a module's bodies, by body start; a body is planned again when its rewrites are rejected."""
+    """Rewrite plans by body start; a body is planned again when verification rejects its rewrites."""
 
     def __init__(
         self, row: Row, rules: Iterable[SugarRule], names: Iterable[str] = (), progress: Progress | None = None
     ) -> None:
-        """Run the rules; new helpers do not get any of `names`."""
+        """Run the rewrite rules; no new helper function gets one of `names`."""
         bodies = row.bodies() if progress is None else progress.over(row.bodies())
         self._bodies = {body.start: body for body in row.bodies()}
         self._rules = tuple(rules)
@@ -46,20 +46,20 @@ class ModulePlan:
         self._without: dict[int, frozenset[Key]] = dict.fromkeys(self._bodies, frozenset())
         self._drop_few()
         self.dropped: list[Rewrite] = []
-        """The calls removed because too few calls of their helpers were left."""
+        """Helper calls that were removed because too few calls of their helper functions were left."""
 
     def rewrites(self) -> Counter[str]:
-        """Count the rewrites by rule."""
+        """Return the number of rewrites by rule."""
         return Counter(rewrite.rule for plan in self.plans.values() for rewrite in plan.rewrites())
 
     def withdraw(self, faults: Faults, *, entirely: bool = False) -> Faults:
-        """Plan bodies again without the rewrites that cause `faults`, or without any rule if `entirely`.
+        """Plan the faulty bodies again without the rewrites that cause `faults`; if `entirely`, without any rewrite.
 
         Return the rewrites that cause the faults.
         """
         guilty = self._suspects.judge(faults)
         if not self._leave_out(faults if entirely else guilty, entirely=entirely) and guilty:
-            raise ProofError("a rewrite was already rejected")
+            raise ProofError("a rewrite that caused a mismatch had already been rejected")
         self.dropped += self._drop_few()
         for start, plan in self.plans.items():
             plan.unrolled = self._suspects.of(start)
@@ -76,7 +76,7 @@ class ModulePlan:
         return changed
 
     def _drop_few(self) -> list[Rewrite]:
-        """Remove the calls of helpers that have too few calls to be worthwhile; return these calls."""
+        """Remove and return the calls of helper functions that have too few calls to save lines."""
         dropped: list[Rewrite] = []
         while few := self._few():
             self._leave_out(few)

@@ -1,4 +1,4 @@
-"""Print a module as a Python file: style, variables, functions."""
+"""Printer of a PTX module as a Python file: style, variables, functions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pyptx_transpile.progress import Progress
     from pyptx_transpile.rows import Body
 
-# Calls for statements of a module, without the prefix `module.`. Any: each function takes the class of its key.
+# Python calls for the statements of a module, without the prefix `module.`. `Any` is the node class of the key.
 _CALLS: dict[type[nodes.Statement], Callable[[Any], Group]] = {
     nodes.Version: lambda node: call("version", [str(node.major), str(node.minor)]),
     nodes.Target: lambda node: call("target", texts(node.names)),
@@ -50,17 +50,17 @@ _CALLS: dict[type[nodes.Statement], Callable[[Any], Group]] = {
     nodes.Variable: lambda node: call("var", variable(node, of_module=True)),
     nodes.Function: lambda node: call("declare", [quoted(node.kind), quoted(node.name), *function(node)]),
 }
-# Names that are not attributes, outside strings.
+# Matches names in Python code that are neither attributes nor inside strings.
 _TYPES = re.compile(r"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|(?<![.\w])([a-z]\w*)""", re.ASCII)
 _NO_TYPES = ("ptx.inst.", "ptx.label(", "ptx.loc(", "ptx.formatted(")  # calls whose arguments never contain a type
-_TABLE = 2  # minimum consecutive lines of a section printed in one call
+_TABLE = 2  # minimum consecutive data lines of a section printed as one `module.lines` call
 _OF_TEXTS = "  # noqa: F401 - bodies that are texts use them"
 _DIGITS = re.compile(r"(\d+)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One or several top-level statements of the file: lines, their rewrites, and their body, if any.
+    """Top-level statements of the printed file: their lines, and the PTX function body with its plan, if any.
 
     `header` is the number of lines before the body's lines, including the docstring.
     """
@@ -73,24 +73,24 @@ class Part:
 
     @property
     def rewrites(self) -> list[Rewrite | None]:
-        """The rewrite of each line."""
+        """The innermost rewrite that printed each line; None for a line outside rewrites."""
         return self.page.owners
 
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A printed file: head, parts and foot."""
+    """A printed Python file: head, `Part` after `Part`, and foot."""
 
     head: str
     parts: tuple[Part, ...]
     foot: str
     opening: str
-    """The part of the head after its imports: the style, and the call that creates the module."""
+    """The lines of the head after the imports: the style, and the `pyptx.module` call."""
     numbered: bool
     """Whether labels are unnamed, so that an error may change the names of later labels."""
 
     def text(self) -> str:
-        """Return the source of the file."""
+        """Return the Python source of the file."""
         texts = [self.head]
         function = False
         for part in self.parts:
@@ -114,9 +114,9 @@ class ModulePrinter:
         naming: Naming,
         forms: bool = False,
     ) -> None:
-        """Prepare to print the items of a module in a style; `tail` is the text after them.
+        """Store the items of a module and their style; `tail` is the PTX text after the last item.
 
-        If names are demangled, docstrings have the C++ declarations. With `forms`, long instruction forms get names.
+        If names are demangled, docstrings have the C++ declarations. With `forms`, long opcodes get short names.
         """
         self.row, self._style, self._tail, self._unchecked = row, style, tail, unchecked
         self._symbols = Symbols(_banks(row))
@@ -124,7 +124,7 @@ class ModulePrinter:
         self._naming = replace(naming, forms=self._forms()) if forms else naming
 
     def names(self) -> list[str]:
-        """Return the names of functions and variables in Python, and of functions in PTX."""
+        """Return the Python names of the file's functions and variables, and the PTX names of its functions."""
         return [*self._symbols.variables, *(identifier(self.row.items[at].function) for at in self._functions)]
 
     def _forms(self) -> dict[tuple[str, ...], str]:
@@ -135,7 +135,7 @@ class ModulePrinter:
     def printed(
         self, plans: Mapping[int, RewritePlan], progress: Progress | None = None, *, numbered: bool = True
     ) -> Printed:
-        """Return the file; `plans` are the plans of the bodies, by body start.
+        """Return the printed file; `plans` are the rewrite plans of the bodies, by body start.
 
         With `numbered` (and the printer's `naming.numbered`), labels whose names follow from positions are unnamed.
         """
@@ -146,7 +146,7 @@ class ModulePrinter:
         found = self.row.bodies() if progress is None else progress.over(self.row.bodies())
         definitions = {
             body.start - 2: self._definition(body.start - 2, body, plans[body.start], naming) for body in found
-        }  # first, because definitions mark the variables that statements assign
+        }  # printed first: function definitions mark the variables that statements must assign
         parts = self._statements(definitions, helpers)
         rewrites = [rewrite for plan in _all(plans) for rewrite in plan.rewrites()]
         if any("SPELLING" in rewrite.constants for rewrite in rewrites):
@@ -165,7 +165,7 @@ class ModulePrinter:
         return Printed(head, tuple(parts), self._foot(), opening, numbered)
 
     def _statements(self, definitions: Mapping[int, Part], helpers: list[Helper]) -> list[Part]:
-        """Return the statements of the module, with the helpers before the first definition."""
+        """Return the printed module statements, with helper functions before the first function definition."""
         parts: list[Part] = []
         page, at, items = Page(), self._begin(), self.row.items
         while at < len(items) - 1:
@@ -203,7 +203,7 @@ class ModulePrinter:
             page.say(_CALLS[type(item.node)](item.node), before=f"{self._held(item.node, at)}module.")
 
     def _held(self, node: nodes.Statement, at: int) -> str:
-        """Return the assignment before a declaration that a body uses, `variable = `; "" if no body uses it."""
+        """Return the assignment, `variable = `, before the declaration of a name that a body uses; "" if none does."""
         match node:
             case nodes.Function(name=name) | nodes.Variable(declarators=(nodes.Declarator(name=name), *_)):
                 variable = self._symbols.find(name, at + 1) if name in self._symbols.used else None
@@ -223,7 +223,7 @@ class ModulePrinter:
         return end + 1
 
     def _lines(self, page: Page, at: int) -> int:
-        """Print the statement, or the lines of data, at index `at` of a section; return the index of the next one."""
+        """Print the statement, or the data lines, at index `at` of a section; return the next statement's index."""
         items = self.row.items
         end = at
         while is_tabled(items[end].node) and (end == at or end not in self.row.deviating):
@@ -297,7 +297,7 @@ class ModulePrinter:
         return page.text()
 
     def _summary(self) -> Iterator[str]:
-        """Yield the lines of the file's docstring: its kernels."""
+        """Yield the lines of the printed file's docstring, which names its kernels."""
         items = [item.node for item in self.row.items]
         target = next((node.names[0] for node in items if isinstance(node, nodes.Target)), "no target")
         kernels = [name for at, name in self._functions.items() if self.row.items[at].name == ".entry"]
@@ -330,13 +330,13 @@ class ModulePrinter:
 
 
 def _mentioned(lines: Iterable[str], texts: Iterable[str]) -> set[str]:
-    """Return the texts that occur in the lines."""
+    """Return those of the texts that occur in the Python lines."""
     whole = "\n".join(lines)
     return {text for text in texts if text in whole}
 
 
 def _used(constants: Mapping[str, Constant], parts: Iterable[Part]) -> dict[str, Constant]:
-    """Return the constants that the file calls, or whose attributes it uses."""
+    """Return the constants that the Python file calls, or whose attributes it uses."""
     texts = {f"{name}{sign}" for name in constants for sign in "(."}
     found = _mentioned((line for part in parts for line in part.page.lines), texts) if texts else texts
     return {name: constant for name, constant in constants.items() if not found.isdisjoint((f"{name}(", f"{name}."))}
@@ -350,7 +350,7 @@ def _lines(lines: Iterable[str]) -> Page:
 
 
 def _all(plans: Mapping[int, RewritePlan]) -> Iterator[RewritePlan]:
-    """Yield the plans of the bodies and of the helpers that they call."""
+    """Yield the rewrite plans of the bodies and of the helper functions that they call."""
     yield from plans.values()
     yield from (helper.plan for helper in called(plans))
 
@@ -381,7 +381,7 @@ def _file(node: nodes.File) -> list[Expression]:
 
 
 def _style(style: Style) -> Group:
-    """Return the call that creates a style."""
+    """Return the Python call that creates a style."""
     gaps = Group("{", tuple([_mapping(f"{quoted(name)}: ", rules) for name, rules in style.gaps.items()]), "}")
     return call(
         "Style",

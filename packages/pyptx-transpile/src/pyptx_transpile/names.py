@@ -1,4 +1,4 @@
-"""Python names for PTX names: one identifier each, unique, without another meaning."""
+"""Python identifiers for PTX names: unique, and different from names with a meaning in the printed file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.syntax.operands import Operand
 
-# Names that printed files import or bind.
+# Names that every printed Python file imports or binds.
 RESERVED = frozenset(
     {
         *("SPELLING", "STYLE", "Style", "k", "module", "partial", "ptx", "pyptx", "reg", "wait", "wait_2", "wait_3"),
@@ -48,9 +48,9 @@ def identifier(name: str, *taken: Container[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """How names are printed: `demangled` as in C++, `special` registers as calls of functions.
+    """Options for printed names: `demangled` C++ names, `special` registers as calls of functions.
 
-    `forms` maps opcodes to the names of long instruction forms. With `numbered`, labels whose names follow from their
+    `forms` maps long opcodes to short names. With `numbered`, labels whose names follow from their
     positions are unnamed.
     """
 
@@ -68,14 +68,14 @@ class Symbols:
     """Python variables for the names of the module: functions, and the variables that bodies use."""
 
     def __init__(self, reserved: Iterable[str]) -> None:
-        """Start without symbols; `reserved` are names that functions use for their registers."""
+        """Create the table without symbols; `reserved` are names that functions use for their registers."""
         self.variables: set[str] = set()
         self._reserved = frozenset(reserved)
         self.used: set[str] = set()
         self._known: dict[str, tuple[int, str]] = {}
 
     def declare(self, name: str, at: int, wanted: str, *, only: bool = False) -> str:
-        """Add a symbol that the statement at index `at` declares; return its variable, named `wanted` if possible.
+        """Add a symbol declared by the statement at index `at`; return its Python variable, named `wanted` if possible.
 
         The `only` kernel of a file may be called `k`, the file's alias for its only kernel.
         """
@@ -89,7 +89,7 @@ class Symbols:
         return variable
 
     def find(self, name: str, at: int) -> str | None:
-        """Return the variable of a symbol that is declared before index `at`, and mark it as used; else None."""
+        """Return the Python variable of a symbol declared before index `at`, and mark it as used; else None."""
         known = self._known.get(name)
         if known is None or known[0] >= at:
             return None
@@ -104,7 +104,7 @@ class Registers:
     """
 
     def __init__(self, symbols: Symbols, at: int) -> None:
-        """Start outside the function at index `at`; the symbols before it are visible."""
+        """Create the names of the function at index `at`; the symbols declared before it are visible."""
         self._symbols, self._at = symbols, at
         self._banks: list[dict[str, tuple[str, int | None]]] = [{}]
         self._known: list[dict[str, str | None]] = [{}]
@@ -112,17 +112,17 @@ class Registers:
         self._named: dict[str | tuple[Operand, ...], str] = {}
         self._numbered = False
         self.texts: list[dict[int, tuple[Operand, str]]] = [{}]
-        """Printed operands of this scope, by identity; valid until the next declaration."""
+        """Printed operands of the innermost scope, by `id`; valid until the next declaration."""
 
     def enter(self) -> None:
-        """Open a scope."""
+        """Enter a `{ }` scope."""
         self._banks.append({})
         self._known.append({})
         self._variables.append(set())
         self.texts.append({})
 
     def leave(self) -> None:
-        """Close a scope."""
+        """Leave a `{ }` scope."""
         for stack in (self._banks, self._known, self._variables, self.texts):
             stack.pop()
 
@@ -135,7 +135,7 @@ class Registers:
         return variable
 
     def variable(self, wanted: str) -> str:
-        """Return a variable name that is free in this scope, and reserve it."""
+        """Return a Python name, similar to `wanted`, that is free in the innermost scope, and reserve it."""
         variable = identifier(wanted, self._symbols.variables, *self._variables)
         self._variables[-1].add(variable)
         return variable
@@ -145,20 +145,20 @@ class Registers:
         return identifier(variable, self._symbols.variables, *self._variables) == variable
 
     def hold(self, name: str, expression: str) -> None:
-        """Bind a name of the function to an expression."""
+        """Print a PTX name of the function as a Python expression."""
         self._banks[-1][name] = expression, None
 
     def name(self, held: str | tuple[Operand, ...], wanted: str) -> str:
-        """Bind a register of the function, or the registers of a vector, to a new variable from here on; return it."""
+        """Bind a register, or the registers of a vector, to a new variable until the end of the function; return it."""
         variable = self.variable(wanted)
-        self.reserve(variable)  # not free in later scopes either
+        self.reserve(variable)  # keep the variable's name reserved in later scopes
         self._named[held] = variable
         self._forget()
         return variable
 
     @contextmanager
     def called(self, register: str, variable: str) -> Generator[None]:
-        """Bind a register to a variable for the body of the `with` statement."""
+        """Print a register as a variable in the body of the `with` statement."""
         before = dict(self._named)
         self._named[register] = variable
         self._forget()
@@ -167,12 +167,12 @@ class Registers:
         self._forget()
 
     def vector(self, elements: tuple[Operand, ...]) -> str | None:
-        """Return the variable that holds all registers of a vector; None if there is none."""
+        """Return the Python variable that holds all registers of a vector; None without such a variable."""
         return None if self._numbered or not self._named else self._named.get(elements)
 
     @contextmanager
     def numbered(self) -> Generator[bool]:
-        """Print registers as elements of their groups for the body; yield whether any was bound to another variable."""
+        """Print registers as group elements in the `with` body; yield whether any was bound to its own variable."""
         before, self._numbered = self._numbered, True
         self._forget()
         yield bool(self._named) and not before
@@ -189,16 +189,16 @@ class Registers:
         self._variables[0].add(variable)
 
     def element(self, name: str) -> tuple[str, int] | None:
-        """Return the variable of the group that contains a register, and the index in it; None if no group does."""
+        """Return the variable of the group that contains a register, and the register's index; None without a group."""
         held = self._held(name)
         return None if held is None or held[1] is None else (held[0], held[1])
 
     def is_element(self, name: str) -> bool:
-        """Return whether a register is an element of a register group declared here."""
+        """Return whether a register is an element of a register group that the function declares."""
         return self.element(name) is not None
 
     def find(self, name: str) -> str | None:
-        """Return the expression of a register; None if it is not declared here."""
+        """Return the Python expression of a register; None if the function does not declare it."""
         known = self._known[-1]
         if name not in known:
             named = None if self._numbered else self._named.get(name)
@@ -210,7 +210,7 @@ class Registers:
         return None if held is None else held[0] if held[1] is None else f"{held[0]}[{held[1]}]"
 
     def _held(self, name: str) -> tuple[str, int | None] | None:
-        """Return the variable that holds a register, and the index if it is a register group."""
+        """Return the variable that holds a register, and the register's index if the variable is a register group."""
         for scope in reversed(self._banks):
             if not scope:
                 continue

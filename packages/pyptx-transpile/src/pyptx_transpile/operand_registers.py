@@ -1,4 +1,4 @@
-"""Registers named by operands."""
+"""Extraction of register names from operands."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def registers(operand: tree.Operand) -> tuple[str, ...]:
 
 
 def registers_of(node: nodes.Instruction) -> tuple[tuple[str, ...], int]:
-    """Return the register names of all operands of an instruction, and the number of them in the first operand."""
+    """Return the register names of an instruction's operands, and how many of these names the first operand has."""
     names: list[str] = []
     first = None
     for operand in node.operands:
-        if type(operand) is tree.Register or type(operand) is tree.Symbol:  # the most frequent case
+        if type(operand) is tree.Register or type(operand) is tree.Symbol:  # fast path for the most frequent operands
             names.append(operand.name)
         elif type(operand) is not tree.Immediate:
             names += registers(operand)

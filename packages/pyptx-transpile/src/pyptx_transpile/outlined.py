@@ -1,4 +1,4 @@
-"""Helper functions at the head of a file that emit statements which several places share."""
+"""Helper functions of a printed file that emit statement sequences which occur several times in the module."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """Argument of a call: an operand, or `count` registers of a group from it on; `opcode` sets its number format."""
+    """Argument of a helper call: an operand, or `count` group registers from it on; `opcode` sets its number format."""
 
     operand: tree.Operand
     opcode: tuple[str, ...] = ()
     count: int | None = None
 
     def written(self, printer: BodyPrinter) -> str:
-        """Return the Python expression."""
+        """Return the Python expression of the argument."""
         if self.count is None:
             return printer.values.expression(self.operand, self.opcode)
         if not isinstance(self.operand, (tree.Register, tree.Symbol)):
             raise TypeError(f"{self.operand!r} is not a register")
         element = printer.registers.element(self.operand.name)
         if element is None:
-            raise LookupError(f"{self.operand.name} does not belong to a register group")
+            raise LookupError(f"{self.operand.name} is not in a register group")
         return f"{element[0]}[{element[1]}:{element[1] + self.count}]"
 
     def width(self) -> int:
-        """Return the approximate number of columns."""
+        """Return the approximate number of columns of the argument's expression."""
         match self.operand:
             case tree.Immediate():
                 return len(literal(self.operand, self.opcode))
@@ -63,7 +63,7 @@ class Argument:
 
 
 class _Bound(Registers):
-    """Registers of a helper's body: its parameters, and its own declarations."""
+    """Python names of a helper function's registers: its parameters, and the registers that it declares."""
 
     def __init__(self, parameters: Iterable[Parameter]) -> None:
         super().__init__(Symbols(()), 0)  # module symbols are printed as strings here
@@ -88,9 +88,9 @@ class _Bound(Registers):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Helper:
-    """Function that emits the statements of `body` according to a plan; `says` is its docstring.
+    """Python function that emits the statements of `body` according to a rewrite plan; `says` is its docstring.
 
-    It is kept only if it has at least `least` calls.
+    The function is kept only if it has at least `least` calls.
     """
 
     name: str
@@ -101,7 +101,7 @@ class Helper:
     least: int = 1
 
     def write(self, page: Page, naming: Naming) -> None:
-        """Print the definition."""
+        """Print the Python definition of the helper."""
         given = [f"{each.name}: {each.annotation}" for each in self.parameters]
         with page.block(call(f"def {self.name}", given), behind=" -> None"):
             page.line(f'"""{self.says}"""')
@@ -113,7 +113,7 @@ class Helper:
 
 
 def called(plans: Mapping[int, RewritePlan]) -> dict[Helper, list[tuple[int, Rewrite]]]:
-    """Return the helpers that bodies call, in order of first calls, each with its calls and their bodies' starts."""
+    """Return the helpers that bodies call, in order of first calls, each with (start of calling body, call) pairs."""
     found: dict[Helper, list[tuple[int, Rewrite]]] = {}
     for start, plan in plans.items():
         for rewrite in plan.rewrites() if plan.has_helpers else ():

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Page:
-    """Printed lines in order; `owners` has the innermost rewrite of each line, None for plain statements.
+    """Printed Python lines in order; `owners` has the innermost rewrite of each line, None for plain statements.
 
     - `folded`: rewrites whose iterations are printed as one text, which includes the rewrites inside them.
     - `bound`: per rewrite that binds names to results of a call: each name, and the value expected for it.
@@ -24,7 +24,7 @@ class Page:
     """
 
     def __init__(self, indent: int = 0, width: int | None = WIDTH, owner: Rewrite | None = None) -> None:
-        """Create an empty page, indented by `indent` blocks; without a width, no line is broken."""
+        """Create an empty page, indented by `indent` Python blocks; without a width, no line is broken."""
         self._width = width
         self.lines: list[str] = []
         self.owners: list[Rewrite | None] = []
@@ -35,7 +35,7 @@ class Page:
         self.owner: Rewrite | None = owner
 
     def line(self, text: str) -> None:
-        """Print a line that fits or cannot be broken."""
+        """Print a line that needs no break, or cannot be broken."""
         self.lines.append("    " * self.indent + text)
         self.owners.append(self.owner)
 
@@ -58,12 +58,12 @@ class Page:
             self.say(expression, f"{name} = ", behind)
 
     def bind(self, name: str, said: Expression, element: str) -> None:
-        """Print a call that binds `name` to its result; `element` is the register as an element of its group."""
+        """Print a call whose result is bound to `name`; `element` is the result register as an element of its group."""
         self.say(said, f"{name} = ")
         self._bind([(name, element)])
 
     def bind_several(self, said: Expression, bound: Sequence[tuple[str, str]], before: str = "") -> None:
-        """Print a call that binds several names, in its arguments or by `before`; record the expected values."""
+        """Print a call that binds several names, in its arguments or by the text `before`; record expected values."""
         self.say(said, before)
         self._bind(bound)
 
@@ -72,16 +72,16 @@ class Page:
             self.bound.setdefault(self.owner, []).extend(bound)
 
     def count(self, beginning: str, other: str) -> None:
-        """Record the start of the header of a loop that names its counter, and the header that replaces it."""
+        """Record the header of a loop that names its counter, and the header that replaces it in verification."""
         if self.owner is not None:
             self.counted[self.owner] = beginning, other
 
     def naming(self) -> list[Rewrite]:
-        """Return the rewrites that bind names."""
+        """Return the rewrites that bind names to results of calls."""
         return [*self.bound, *self.counted]
 
     def without_returns(self, checked: str) -> list[str]:
-        """Return the lines with names independent of the results of calls, so that each rewrite can be verified alone.
+        """Return the lines with expected values instead of call results bound to names, to verify each rewrite alone.
 
         A function called `checked` gets the index of the rewrite, the name or names that it bound, and their expected
         values; it returns the expected values.
@@ -98,12 +98,12 @@ class Page:
             margin = " " * (len(found[at]) - len(found[at].lstrip(" ")))
             end = at
             while not (found[end].startswith(margin) and found[end].endswith(":") and found[end][len(margin)] != " "):
-                end += 1  # a header may span several lines
+                end += 1  # the header of a `with` block may span several lines
             found[at : end + 1] = [margin + other, *[""] * (end - at)]
         return found
 
     def call(self, function: str, arguments: Sequence[str]) -> None:
-        """Print a statement that is a call."""
+        """Print a call as a statement."""
         whole = f"{function}({', '.join(arguments)})"
         if self._width is None or 4 * self.indent + len(whole) <= self._width:
             self.line(whole)
@@ -111,7 +111,7 @@ class Page:
             self.say(call(function, arguments))
 
     def rebroken(self, line: str) -> None:
-        """Print a line of a page without a width, with its own indentation."""
+        """Print an unbroken line of a page without a width, whose indentation the line contains."""
         text = line.lstrip(" ")
         blocks = (len(line) - len(text)) // 4
         self.indent += blocks
@@ -128,13 +128,13 @@ class Page:
         self.owners.insert(at, None)
 
     def space(self, count: int) -> None:
-        """Add blank lines."""
+        """Append blank lines."""
         self.lines += [""] * count
         self.owners += [self.owner] * count
 
     @contextmanager
     def block(self, header: Expression, before: str = "", behind: str = "") -> Generator[None]:
-        """Print `header:` and indent the lines printed in the `with` body; `pass` if there are none."""
+        """Print `header:` and indent the lines printed in the `with` body; print `pass` if there are none."""
         self.say(header, before, behind=f"{behind}:")
         printed = len(self.lines)
         self.indent += 1
@@ -145,16 +145,16 @@ class Page:
 
     @contextmanager
     def of(self, rewrite: Rewrite | None) -> Generator[None]:
-        """Attribute the lines printed in the body of the `with` statement to a rewrite."""
+        """Record a rewrite as the owner of the lines printed in the body of the `with` statement."""
         before, self.owner = self.owner, rewrite
         yield
         self.owner = before
 
     def unindented(self) -> list[str]:
-        """Return the lines without the margin of the page's final indentation."""
+        """Return the lines without the indentation of the page itself."""
         margin = 4 * self.indent
         return [line[margin:] for line in self.lines]
 
     def text(self) -> str:
-        """Return the lines as text."""
+        """Return the lines of the page as text."""
         return "\n".join(self.lines) + "\n" if self.lines else ""

@@ -1,4 +1,4 @@
-"""Assignment of rules to the parts of a body.
+"""Rewrite plan of a function body.
 
 A rule rewrites a slice of a body's items (`Rewrite`): the items that it prints itself, and inner slices, which other
 rewrites print. Two rewrites are disjoint, or one is within an inner slice of the other. So each item is printed once,
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from pyptx_transpile.rows import Body
 
 Key: TypeAlias = "tuple[str, int, int]"
-"""Rule, start and end of a rewrite; they identify the rewrite when a body is planned again."""
-DEEPEST = 15  # maximum nested Python blocks; CPython compiles at most 20
+"""Key of a rewrite: rule, start and end, which identify the rewrite when a body is planned again."""
+DEEPEST = 15  # maximum nesting of Python blocks; CPython compiles at most 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +77,11 @@ class Rewrite:
 
     @property
     def key(self) -> Key:
-        """Rule and slice."""
+        """Key of the rewrite: its rule and the bounds of its slice."""
         return self.rule, self.start, self.end
 
     def own(self) -> Iterator[int]:
-        """Yield the indices of the items that it prints itself: all of them if it `repeats`."""
+        """Yield the indices of the items that the rewrite prints itself: all items of its slice if it `repeats`."""
         at = self.start
         for start, end in () if self.repeats else self.inner:
             yield from range(at, start)
@@ -90,17 +90,17 @@ class Rewrite:
 
 
 class FaultyRewriteError(Exception):
-    """Error raised by a rule while its rewrite was printed."""
+    """Error in a rule's `write` function, raised while a rewrite is printed."""
 
     def __init__(self, body: Body, rewrite: Rewrite, cause: Exception) -> None:
-        """Store the body and the rewrite."""
+        """Store the body and the rewrite whose printing failed."""
         super().__init__(f"{type(cause).__name__}: {cause}")
         self.body, self.rewrite = body, rewrite
 
 
 @dataclass(slots=True, eq=False)
 class Slot:
-    """Slice that other rewrites print, with these rewrites in order; `depth` is the number of Python blocks around it.
+    """Inner slice of a rewrite, with the nested rewrites in order; `depth` is the number of Python blocks around it.
 
     `turn`: whether it is an iteration of a rewrite that `repeats`.
     """
@@ -113,25 +113,25 @@ class Slot:
     starts: list[int] = field(default_factory=list[int])
 
     def at(self, place: int) -> Placed | None:
-        """Return the rewrite that contains the item at an index."""
+        """Return the rewrite of this slot that contains the item at an index; None if no rewrite does."""
         index = bisect_right(self.starts, place) - 1
         return self.rewrites[index] if index >= 0 and place < self.rewrites[index].rewrite.end else None
 
 
 @dataclass(slots=True, eq=False)
 class Placed:
-    """Accepted rewrite with its slots."""
+    """Accepted rewrite with a `Slot` for each of its inner slices."""
 
     rewrite: Rewrite
     slots: tuple[Slot, ...]
 
     def slot_of(self, start: int, end: int) -> Slot | None:
-        """Return the slot that contains a whole slice."""
+        """Return the slot that contains all items from `start` to before `end`; None if no slot does."""
         return next((slot for slot in self.slots if slot.start <= start and end <= slot.end), None)
 
 
 class RewritePlan:
-    """The accepted rewrites of one body, as a tree."""
+    """Accepted rewrites of one function body, as a tree."""
 
     def __init__(
         self,
@@ -140,7 +140,7 @@ class RewritePlan:
         contested: frozenset[int] = frozenset(),
         calls: Sequence[Rewrite] = (),
     ) -> None:
-        """Start without rewrites; a rewrite whose key is in `rejected` is not accepted.
+        """Create a plan without rewrites; a rewrite whose key is in `rejected` is not accepted.
 
         `contested`: targets of branches that no rewrite prints; rewrites must not define these labels. `calls`: calls
         of helpers for sequences that occur several times in the module.
@@ -149,16 +149,16 @@ class RewritePlan:
         self.root = Slot(body.start, body.end, 0)
         self.calls = calls
         self.has_helpers = False
-        """Whether a rewrite that calls a helper was ever accepted."""
+        """Whether the plan has ever accepted a rewrite that calls a helper function."""
         self.unrolled: frozenset[Key] = frozenset()
-        """Keys of the loop rewrites whose iterations are printed one by one."""
+        """Keys of the loop rewrites that are printed unrolled, iteration by iteration."""
         self._unnamed: frozenset[int] | None = None
         self._items = body.items
         self._rejected = rejected
         self._refused = frozenset(body.row.refused)
 
     def accept(self, rewrite: Rewrite) -> bool:
-        """Accept a rewrite, unless it is in `rejected`, crosses another one or would nest too deep.
+        """Accept a rewrite, unless it is in `rejected`, partly overlaps another rewrite, or would nest too deep.
 
         A rewrite of a statement with the instruction check off must print it as a statement, as loops and functions do.
         """
@@ -205,7 +205,7 @@ class RewritePlan:
                 yield placed.rewrite
 
     def owner(self, place: int) -> Rewrite | None:
-        """Return the rewrite that prints an item itself."""
+        """Return the rewrite that prints an item itself; None if no rewrite does."""
         slot: Slot | None = self.root
         while slot is not None and (placed := slot.at(place)) is not None:
             slot = placed.slot_of(place, place + 1)
@@ -214,7 +214,7 @@ class RewritePlan:
         return None
 
     def slot(self, place: int) -> Slot | None:
-        """Return the innermost slot of an item that no rewrite prints itself; None for other items."""
+        """Return the innermost slot of an item that no rewrite prints itself; None for an item printed by a rewrite."""
         slot: Slot | None = self.root
         while slot is not None and (placed := slot.at(place)) is not None:
             slot = placed.slot_of(place, place + 1)
@@ -230,12 +230,12 @@ class RewritePlan:
         return slot is not None and slot.turn
 
     def settle(self) -> None:
-        """Drop the rewrites inside iterations that not all iterations have."""
+        """Drop the rewrites inside an iteration of a loop that not all iterations of the loop have."""
         _settle(self.root)
         self._unnamed = None
 
     def unnamed(self) -> frozenset[int]:
-        """Return the indices of labels that need no name.
+        """Return the indices of labels that are printed without a name.
 
         Their names follow from their positions, and rewrites print all branches to them.
         """
@@ -251,7 +251,7 @@ class RewritePlan:
         return self._unnamed
 
     def outermost(self, place: int, beside: int) -> int | None:
-        """Return the start of the item or rewrite that contains `place`, in the slot that directly contains `beside`.
+        """Return the start of the item or rewrite around index `place`, in the slot that directly contains `beside`.
 
         None if that slot does not contain `place`.
         """
@@ -265,7 +265,7 @@ class RewritePlan:
         return place if slot.at(beside) is None else None
 
     def rewrites(self) -> Iterator[Rewrite]:
-        """Yield all rewrites by start, outer ones first."""
+        """Yield all rewrites in the order of their starts, outer rewrites before nested ones."""
         stack = list(reversed(self.root.rewrites))
         while stack:
             placed = stack.pop()
@@ -298,14 +298,14 @@ def _settle(slot: Slot) -> None:
 
 
 def _likeness(placed: Placed, origin: int) -> Hashable:
-    """Return a key that is equal for equal rewrites of slices with these origins."""
+    """Return a key that two rewrites share if they are equal relative to the origins of their slices."""
     rewrite = placed.rewrite
     inner = [tuple([_likeness(one, origin) for one in slot.rewrites]) for slot in placed.slots]
     return rewrite.rule, rewrite.start - origin, rewrite.end - origin, rewrite.like, tuple(inner)
 
 
 def _height(placed: Placed) -> int:
-    """Return the depth of nested Python blocks of a rewrite, its own blocks included."""
+    """Return the nesting depth of Python blocks in a rewrite, its own blocks included."""
     inner = max((_height(one) for slot in placed.slots for one in slot.rewrites), default=0)
     return placed.rewrite.opens + inner
 
@@ -340,7 +340,7 @@ def planned(
 
 
 def ask(rule: SugarRule, plan: RewritePlan) -> None:
-    """Accept the rewrites that a rule finds."""
+    """Add the rewrites that a rule finds to the plan."""
     try:
         for rewrite in rule.find(plan.body, plan):
             plan.accept(rewrite)

@@ -17,7 +17,7 @@ __all__ = ["pyptx_api_version", "pyptx_commands", "pyptx_sugar_rules"]
 
 @hookimpl
 def pyptx_api_version() -> int:
-    """Return the version of the hooks that this plugin implements; both are released together."""
+    """Return the hook version that this plugin implements; hooks and plugin are released together."""
     return API_VERSION
 
 
@@ -31,7 +31,7 @@ def pyptx_commands() -> Sequence[Command]:
 
 @hookimpl
 def pyptx_sugar_rules() -> Sequence[SugarRule]:
-    """Return the rules of this package."""
+    """Return the rewrite rules of this package."""
     from pyptx_transpile.rules.table import RULES
 
     return RULES

@@ -1,4 +1,4 @@
-"""Progress of a module: each statement is planned, printed and verified, some of them several times."""
+"""Progress of transpiling a module: each statement is planned, printed and verified, some several times."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ _STAGES = 3
 
 @dataclass(slots=True)
 class Progress:
-    """Counter of statements done; repeated work counts once."""
+    """Counter of statements planned, printed and verified; repeated steps do not raise it above `total`."""
 
     on_progress: ProgressCallback | None
     total: int = 0
     done: int = 0
 
     def begin(self, bodies: Iterable[Body]) -> None:
-        """Set the total from all bodies of a module; none is done."""
+        """Set the total number of steps from all bodies of a module."""
         self.total = _STAGES * sum(map(_size, bodies))
 
     def over(self, bodies: Iterable[Body]) -> Iterator[Body]:
-        """Yield bodies; count each as done after its use."""
+        """Yield function bodies; count one step of each body after the caller has used the body."""
         for body in bodies:
             yield body
             self.step(body)
 
     def step(self, body: Body) -> None:
-        """Count a body as done."""
+        """Count one step of a body, by its number of statements."""
         self._tell(min(self.total, self.done + _size(body)))
 
     def finish(self) -> None:
-        """Report completion, if stages were skipped."""
+        """Report the total as done, even if steps were skipped."""
         if self.done < self.total:
             self._tell(self.total)
 

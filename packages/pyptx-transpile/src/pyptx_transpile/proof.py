@@ -1,4 +1,4 @@
-"""Verification of printed Python: it is executed once, and each part must emit its slice of the source.
+"""Verification of printed Python: the file is executed, and each `Part` must emit its slice of the source.
 
 The trace has the Python line of each statement, and the page has the rewrite of each line. So the statements that the
 lines of a rewrite emit are compared with its slice. Rewrites that differ, or whose lines raise, are rejected.
@@ -37,27 +37,27 @@ if TYPE_CHECKING:
     from pyptx_transpile.rows import Body
 
 Faults: TypeAlias = "dict[int, dict[Rewrite, str]]"
-"""Per body start: the faulty rewrites, with reasons."""
+"""Faulty rewrites with reasons, by body start."""
 
 Owned: TypeAlias = "list[tuple[Rewrite | None, Item]]"
 
 _HEAD = "<printed>"
-_CHECKED = "_checked_"  # not a variable of the file: those of registers start with a letter
+_CHECKED = "_checked_"  # cannot clash with the file's variables, which start with a letter
 
 
 class Proof:
-    """Executes printed files of one module and compares the result with it."""
+    """Verifier of printed files of one module: executes a file and compares the emitted module with the source."""
 
     def __init__(self, row: Row, style: Style, progress: Progress | None = None) -> None:
-        """Prepare to compare with a module without the whitespace that its style implies."""
+        """Store the source module, without the whitespace that its style implies."""
         self._row, self._style, self._progress = row, style, progress
         self._raising: set[Helper] = set()
         self._by_returns = True
         self._others: dict[int, list[Rewrite]] = {}
-        """Per body start: rewrites that bind names to other values than expected."""
+        """Rewrites that bind names to unexpected values, by body start."""
 
     def faults(self, printed: Printed) -> Faults:
-        """Execute a file; return the faulty rewrites. Raise ProofError on any other difference.
+        """Execute a printed file; return the faulty rewrites. Raise ProofError on any other difference.
 
         Uses of a name are wrong if the rewrite that binds it is. So a faulty file with names is executed again with the
         expected values bound: then each rewrite is right or wrong by itself. If all are right, a result of a call is
@@ -78,7 +78,7 @@ class Proof:
             by_itself = self._faults(printed)
         finally:
             self._by_returns = True
-        # Bound names were checked, loop counters were not.
+        # The check of unbound names covers bound variables, but not loop counters.
         counted = {
             part.body.start: list(part.page.counted) for part in printed.parts if part.body and part.page.counted
         }
@@ -89,7 +89,7 @@ class Proof:
         }
 
     def _checked(self, part: Part, number: int, given: object, wanted: object) -> object:
-        """Return the expected value of a name; record the rewrite if it was given another value."""
+        """Return the expected value of a bound name; record the rewrite if its call returned another value."""
         if part.body is not None and repr(given) != repr(wanted):
             self._others.setdefault(part.body.start, []).append(list(part.page.bound)[number])
         return wanted
@@ -108,7 +108,7 @@ class Proof:
             if error is None:
                 ran += [part] if part.body is not None else []
             elif isinstance(error, NameError) and error.name in lost:
-                continue  # the part calls a definition that failed itself
+                continue  # the `Part` calls a function whose definition raised
             elif part.helper is not None:
                 broken[part.helper] = _reason(error)
             elif part.body is not None:
@@ -119,7 +119,7 @@ class Proof:
         self._blame(printed, ran, found, broken)
         row = Row(builder.module())
         for item in row.items:
-            if isinstance(item.leading_trivia, UsualLead):  # added by the builder, not by the printed file
+            if isinstance(item.leading_trivia, UsualLead):  # usual whitespace, added by the builder
                 item.leading_trivia = None
         if not found and _equal(row, self._row):
             return {}
@@ -135,7 +135,7 @@ class Proof:
         return found
 
     def _raised(self, part: Part, names: dict[str, object]) -> Exception | None:
-        """Execute a part; return the error that it raises, or None."""
+        """Execute a `Part` of the printed file; return the error that it raises, or None."""
         lines = part.page.lines if self._by_returns else part.page.without_returns(_CHECKED)
         names[_CHECKED] = partial(self._checked, part)
         try:
@@ -145,7 +145,7 @@ class Proof:
         return None
 
     def _blame(self, printed: Printed, ran: Sequence[Part], found: Faults, broken: dict[Helper, str]) -> None:
-        """Add all calls of faulty helpers: helpers that fail, or whose calls raise in every body that calls them.
+        """Add to `found` all calls of faulty helpers: those in `broken`, or whose calls raise in every calling body.
 
         The calls must raise in at least two bodies, or in the verification of two printed files.
         """
@@ -163,22 +163,22 @@ class Proof:
                 found.setdefault(start, {}).setdefault(rewrite, reason)
 
     def _begun(self, printed: Printed, names: dict[str, object]) -> ModuleBuilder:
-        """Execute the head and return the module's builder; the facade that the file imports may not be installed."""
+        """Execute the file's head and return its module builder; the `pyptx` that it imports may not be installed."""
         facade = SimpleNamespace(module=module, decompress=decompress, text_body=text_body)
         names |= {"pyptx": facade, "Style": Style}
         try:
             exec(compile(printed.opening, _HEAD, "exec"), names)  # noqa: S102  code printed by this package
         except PyptxError as error:
-            raise ProofError("the module header cannot be emitted") from error
+            raise ProofError("the printed module header raises") from error
         builder = names["module"]
         if not isinstance(builder, ModuleBuilder) or names["STYLE"] != self._style:
-            raise ProofError("the printed style differs from the module's")
+            raise ProofError("the style in the printed Python differs from the module's")
         return builder
 
 
 def _equal(row: Row, other: Row) -> bool:
-    """Return whether two modules are equal, including whitespace and source text."""
-    if len(row.items) != len(other.items) or row.module != other.module:  # trees ignore both
+    """Return whether two flattened modules are equal, including whitespace and source text."""
+    if len(row.items) != len(other.items) or row.module != other.module:  # nodes compare without whitespace and text
         return False
     return all(
         one.leading_trivia == two.leading_trivia and spelling_of(one) == spelling_of(two)
@@ -187,7 +187,7 @@ def _equal(row: Row, other: Row) -> bool:
 
 
 def _file(part: Part) -> str:
-    """Return the file name of a part, for line numbers in the trace and in tracebacks."""
+    """Return the file name under which a `Part` is executed, to recognize it in the trace and in tracebacks."""
     return f"<printed {part.body.start if part.body is not None else part.helper and part.helper.name}>"
 
 
@@ -196,7 +196,7 @@ def _reason(error: Exception) -> str:
 
 
 def _rewrite_of(part: Part, error: Exception) -> Rewrite:
-    """Return the innermost rewrite of the lines that raised an error."""
+    """Return the innermost rewrite whose printed line raised the error."""
     line = error.lineno if isinstance(error, SyntaxError) else None
     found = part.rewrites[line - 1] if line is not None else None
     traceback = error.__traceback__ if line is None else None
@@ -213,7 +213,7 @@ def _differences(wanted: Owned, emitted: Owned) -> Iterator[tuple[Rewrite, str]]
     """Yield the rewrites of a body whose lines do not emit their slices."""
     expected, got = _by_rewrite(wanted), _by_rewrite(emitted)
     wrong = [rewrite for rewrite in {**expected, **got} if expected[rewrite] != got[rewrite]]
-    if not wrong:  # all statements are there, perhaps in another order
+    if not wrong:  # all statements were emitted, perhaps in another order
         pairs = zip_longest(wanted, emitted, fillvalue=(None, None))
         wrong = next(([one, other] for (one, _), (other, _) in pairs if one is not other), wrong)
     rewrites = [rewrite for rewrite in wrong if rewrite is not None]
@@ -235,7 +235,7 @@ def _by_rewrite(row: Owned) -> dict[Rewrite | None, list[object]]:
 
 
 def _meaning(item: Item) -> object:
-    """Return the compared properties of an item: its node, and its own formatting."""
+    """Return the compared properties of an item: syntax node, leading trivia and source text."""
     return item.kind if item.node is None or item.kind == "{" else item.node, item.leading_trivia, spelling_of(item)
 
 
@@ -243,7 +243,7 @@ def _wanted(body: Body, plan: RewritePlan, folded: set[Rewrite]) -> Owned:
     """Return the items of a body, each with the innermost rewrite whose lines print it."""
     owners: list[Rewrite | None] = [None] * (body.end - body.start + 1)
     within = body.start
-    for rewrite in plan.rewrites():  # outer ones first
+    for rewrite in plan.rewrites():  # outer rewrites precede nested rewrites
         if rewrite.start >= within:
             owners[rewrite.start - body.start : rewrite.end - body.start] = [rewrite] * (rewrite.end - rewrite.start)
             within = rewrite.end if rewrite in folded else within

@@ -1,4 +1,4 @@
-"""Statements that the checks refuse, and instructions missing in the table: each is emitted unchecked.
+"""Statements that the DSL's checks reject, and unknown instructions: each is printed with `unchecked=True`.
 
 Each source statement goes through the same checks as a statement of the printed Python.
 """
@@ -33,7 +33,7 @@ __all__ = ["has_unknown", "one_line", "refusals"]
 
 
 def has_unknown(row: Row) -> bool:
-    """Return whether a module has an instruction that is not in the table, which the checks accept with a warning."""
+    """Return whether a module has an instruction that is not in the instruction table; the checks only warn of it."""
     head = next((item.node for item in row.items if isinstance(item.node, nodes.Version)), nodes.Version(0, 0))
     opcodes = {item.node.opcode for item in row.items if isinstance(item.node, nodes.Instruction)}
     strange = [opcode for opcode in opcodes if len(opcode) > MOST_WORDS or not forms_of(opcode)]
@@ -42,7 +42,7 @@ def has_unknown(row: Row) -> bool:
 
 
 def refusals(row: Row) -> dict[int, str]:
-    """Return the reasons for refused statements, by index.
+    """Return the reasons for which statements are rejected, by item index.
 
     Raise ProofError for a statement that cannot be emitted unchecked by itself: `.version`, `.target`, a duplicate
     name.
@@ -52,11 +52,11 @@ def refusals(row: Row) -> dict[int, str]:
         try:
             return dict(_Module(row).refused())
         except PyptxError as error:
-            raise ProofError("a statement cannot be emitted with unchecked=True on its own") from error
+            raise ProofError("emitting a statement with unchecked=True still raises") from error
 
 
 def one_line(text: str) -> str:
-    """Return a message as one line of ASCII: text quoted from the module must not end a comment."""
+    """Return a message as one ASCII line for a Python comment, which text quoted from the module must not end."""
     return " ".join(text.split()).encode("unicode_escape").decode("ascii")
 
 
@@ -65,14 +65,14 @@ def _why(error: PyptxError | UnknownInstructionWarning) -> str:
 
 
 class _Module:
-    """Checks of one module, with the names declared so far."""
+    """The DSL's checks of one module's statements, with the names declared so far."""
 
     def __init__(self, row: Row) -> None:
         self._row, self._bodies = row, {body.start: body for body in row.bodies()}
         self._begin()
 
     def _begin(self) -> None:
-        """Start a new module: a listing has several, each with a `.version`."""
+        """Reset the checks at a `.version`, which starts another module of a listing."""
         self._checks = StatementChecker()
         self._version, self._target = (0, 0), ""
         self._declared: dict[str, str] = {}
@@ -80,7 +80,7 @@ class _Module:
         self._labels: set[str] = set()
 
     def refused(self) -> Iterator[tuple[int, str]]:
-        """Yield the indices of refused statements, with reasons."""
+        """Yield the item indices of rejected statements, with reasons."""
         at, items = 0, self._row.items
         while at < len(items):
             node = items[at].node
@@ -98,7 +98,7 @@ class _Module:
             at += 1
 
     def _refusal(self, node: nodes.Statement) -> str:
-        """Return why a module-level statement is refused; "" if it is not."""
+        """Return the reason to reject a module-level statement; "" if the checks accept the statement."""
         match node:
             case nodes.Version(major=major, minor=minor):
                 self._begin()
@@ -130,7 +130,7 @@ class _Module:
         return ""
 
     def _refused_in(self, body: Body, function: nodes.Function) -> Iterator[tuple[int, str]]:
-        """Yield the indices of refused statements of a body, with reasons."""
+        """Yield the item indices of a body's rejected statements, with reasons."""
         checker = Checker(self._target, self._version)
         names = Names(function.name, checker.declared)
         names.surround(self._declared)
@@ -148,7 +148,7 @@ class _Module:
                     yield at, why
 
     def _refusal_in_body(self, node: nodes.Statement, checker: Checker, names: Names) -> str:
-        """Return why a statement of a body is refused, "" if it is not; record its declarations."""
+        """Return the reason to reject a statement of a body, or ""; record the statement's declarations."""
         match node:
             case nodes.Instruction():
                 try:
@@ -170,7 +170,7 @@ class _Module:
 
 
 def _again(one: T, known: set[T], what: str) -> str:
-    """Record a file or label; return the error if the module already has it."""
+    """Record a `.file` index or a label; return the error text if the module already has it."""
     if one in known:
         return f"the module already has {what}"
     known.add(one)

@@ -1,4 +1,4 @@
-"""A module as a flat list of items in text order, with the queries of plans."""
+"""A module as a flat list of items (statements and braces) in text order, and queries about its bodies."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OPENING, CLOSING = frozenset({"{", "body{", "Section"}), frozenset({"}", "body}"
 
 
 class Row:
-    """The items of a module; `ends[i]` is the index of the brace that closes the one at `i`."""
+    """Items (statements and braces) of a module; `ends[i]` is the index of the brace that closes the brace at `i`."""
 
     def __init__(
         self,
@@ -33,9 +33,9 @@ class Row:
         *,
         part_of: Row | None = None,
     ) -> None:
-        """Flatten the module, or use the items in `row`.
+        """Flatten `module`, or store the items in `row`.
 
-        A row that is `part_of` another one uses the operator opcodes and names of that row.
+        A row that is `part_of` another row uses the operator opcodes and derived values of that row.
         """
         self.module = module
         self._whole = part_of
@@ -44,7 +44,7 @@ class Row:
         self.items: list[Item] = list(items(module)) if row is None else row
         self.ends: dict[int, int] = {}
         self.refused: dict[int, str] = {}
-        """Reasons for unchecked statements, by index."""
+        """Reasons to print statements with `unchecked=True`, by item index."""
         self._bodies: list[Body] | None = None
         opened: list[int] = []
         for at, item in enumerate(self.items):
@@ -55,7 +55,7 @@ class Row:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is not part of another row."""
+        """Whether the row is a whole module, not part of another row."""
         return self._whole is None
 
     @cached_property
@@ -67,7 +67,7 @@ class Row:
         return frozenset(found) | self.refused.keys()
 
     def spelled(self) -> dict[str, dict[str, str]]:
-        """Return the opcode that each operator emits, by register type and operation."""
+        """Return the opcode that each Python operator emits in this module, by register type and operation."""
         if self._whole is not None:
             return self._whole.spelled()
         if self._spelled is None:
@@ -84,7 +84,7 @@ class Row:
         return self._bodies
 
     def derived(self, make: Callable[[Row], T]) -> T:
-        """Return `make(self)`, or `make` of the whole row if this is a part; computed once."""
+        """Return `make(self)`, or `make` of the row that this one is part of; computed once."""
         if self._whole is not None:
             return self._whole.derived(make)
         if make not in self._derived:
@@ -94,7 +94,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Jump:
-    """Branch to a label, with the indices of both; `guarded`: whether it may fall through."""
+    """Branch to a label: item indices of branch and label; `guarded`: whether the branch may fall through."""
 
     at: int
     target: int
@@ -110,7 +110,7 @@ class Body:
     """
 
     def __init__(self, row: Row, start: int, end: int, *, declared: int | None = None) -> None:
-        """Find the labels and branches of the body."""
+        """Store the bounds of the body, and find its labels and branches."""
         self.row, self.start, self.end = row, start, end
         self.declared = start if declared is None else declared
         self.items = row.items
@@ -162,7 +162,7 @@ class Body:
         return None
 
     def derived(self, make: Callable[[Body], T]) -> T:
-        """Return `make(self)`, computed once."""
+        """Return `make(self)`, computed once per body."""
         if make not in self._derived:
             self._derived[make] = make(self)
         return cast("T", self._derived[make])
@@ -178,22 +178,22 @@ class Body:
         return found[0] if len(found) == 1 else sorted(chain.from_iterable(found))
 
     def instructions(self) -> Iterator[tuple[int, nodes.Instruction]]:
-        """Yield all instructions with their indices."""
+        """Yield all instructions of the body with their item indices."""
         for at in range(self.start, self.end):
             node = self.items[at].node
             if isinstance(node, nodes.Instruction):
                 yield at, node
 
     def jump_at(self, at: int) -> Jump | None:
-        """Return the jump at an index; None if the item is not a branch to a label."""
+        """Return the `Jump` at an item index; None if the item is not a branch to a label."""
         return self._jump_at.get(at)
 
     def jumps_to(self, label: int) -> list[Jump]:
-        """Return the jumps to the label at an index, in text order."""
+        """Return each `Jump` to the label at an item index, in text order."""
         return self._jumps_to.get(label, [])
 
     def is_closed(self, start: int, end: int) -> bool:
-        """Return whether no branch from outside `start` to `end` targets a label strictly between them."""
+        """Return whether no branch from outside the items `start` to `end` targets a label strictly between them."""
         first = bisect_right(self._entered, start)
         for label in self._entered[first:]:
             if label >= end:
@@ -204,21 +204,21 @@ class Body:
         return True
 
     def branch(self, at: int) -> nodes.Instruction:
-        """Return the instruction at an index; raise TypeError for another item."""
+        """Return the instruction at an item index; raise TypeError if the item is not an instruction."""
         node = self.items[at].node
         if not isinstance(node, nodes.Instruction):
             raise TypeError(f"item {at} is not an instruction")
         return node
 
     def label(self, at: int) -> str:
-        """Return the name of the label at an index; raise TypeError for another item."""
+        """Return the name of the label at an item index; raise TypeError if the item is not a label."""
         node = self.items[at].node
         if not isinstance(node, nodes.Label):
             raise TypeError(f"item {at} is not a label")
         return node.name
 
     def marks(self, at: int) -> bool:
-        """Return whether the item is a label for debuggers: before a `.loc`, and without branches to it."""
+        """Return whether the item is a label for debuggers: a `.loc` follows, and no branch targets the label."""
         items = self.items
         behind = items[at + 1].node if at + 1 < self.end else None
         return isinstance(items[at].node, nodes.Label) and isinstance(behind, nodes.Loc) and not self.jumps_to(at)

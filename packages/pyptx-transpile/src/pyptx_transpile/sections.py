@@ -1,4 +1,4 @@
-"""Lines of debug sections as calls: many lines in one call, with a type before the values of that type."""
+"""Printing of debug sections: one call emits many data lines, with a type before the values of that type."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _WIDEST = WIDTH - len("    module.lines()")
-_SHORTEST, _LONGEST = 3, 60  # minimum and maximum characters of a text
+_SHORTEST, _LONGEST = 3, 60  # minimum and maximum characters of a bytes literal
 _TEXT = range(32, 127)
 
 
@@ -25,7 +25,7 @@ def is_tabled(node: object) -> bool:
 
 
 def data_calls(lines: Sequence[nodes.SectionData]) -> Iterator[Group]:
-    """Yield calls that emit these lines, each call on one line of Python."""
+    """Yield the calls that emit these data lines, each on one line of Python."""
     row: list[str] = []
     width, last = 0, ""
     for dtype, value in _values(lines):
@@ -45,7 +45,7 @@ def _call(row: Sequence[str]) -> Group:
 
 
 def _values(lines: Sequence[nodes.SectionData]) -> Iterator[tuple[str, str]]:
-    """Yield a type and a value for each line, and for each null-terminated text."""
+    """Yield a type and a Python value for each data line, or for each null-terminated text of byte lines."""
     at = 0
     while at < len(lines):
         node = lines[at]
@@ -60,7 +60,7 @@ def _values(lines: Sequence[nodes.SectionData]) -> Iterator[tuple[str, str]]:
 
 
 def _text(lines: Sequence[nodes.SectionData], at: int) -> str:
-    """Return the null-terminated text that starts at a line; "" if it is too short or none starts there."""
+    """Return the null-terminated text that starts at a data line; "" if no text starts there or it is too short."""
     found = ""
     while at < len(lines) and len(found) <= _LONGEST:
         byte = _byte(lines[at])
@@ -72,7 +72,7 @@ def _text(lines: Sequence[nodes.SectionData], at: int) -> str:
 
 
 def _byte(node: nodes.SectionData) -> int:
-    """Return the byte of a `.b8` line; -1 for other lines."""
+    """Return the byte of a `.b8` data line with one number; -1 for any other line."""
     match node.values:
         case (tree.Immediate(text),) if node.type == "b8" and WHOLE.match(text):
             return int(text)

@@ -1,4 +1,4 @@
-"""Shapes of statements: everything except their leaves (registers, numbers and symbols).
+"""Shapes of statements: all properties except leaf operands (registers, numbers and symbols).
 
 Statements of one shape have equally many leaves, in the same order.
 """
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from pyptx_transpile.rows import Body
 
 NUMBER, SYMBOL = "number", "symbol"
-_FIXED = frozenset({"bra", "brx", "call"})  # opcodes whose symbols are labels and functions
+_FIXED = frozenset({"bra", "brx", "call"})  # opcodes whose symbol operands are labels and functions
 
 
 @value
 class Declared(Value):
-    """Declaration of a register: its group and its index in it, or its own name and None; and its type.
+    """Declaration of a register: its group's name and its index in the group, or its own name and None; its type.
 
     `at` is the index of the declaration; `is_inner`: whether it is in a scope inside the body.
     """
@@ -54,10 +54,10 @@ class Leaf(Value):
 
 
 class Names:
-    """Registers of a body, and symbols declared by its scopes."""
+    """Declared registers of a body, and the symbols that its scopes declare."""
 
     def __init__(self, body: Body) -> None:
-        """Read all declarations of a body."""
+        """Collect the declarations of a body."""
         self.body = body
         self._root = body.start - 1
         self._registers: defaultdict[int, dict[str, tuple[str, int | None, int]]] = defaultdict(dict)
@@ -75,7 +75,7 @@ class Names:
                     pass
 
     def register(self, name: str, at: int) -> Declared | None:
-        """Return the declaration of a register used by an item; None for special registers and for other names."""
+        """Return the declaration of the register that `name` is at an item; None if it is not a declared register."""
         known = self._known[self.body.scopes[at]]
         if name not in known:
             known[name] = self._declared(name, at)
@@ -89,7 +89,7 @@ class Names:
         return self._in(self._root, name)
 
     def _scopes(self, at: int) -> Iterator[int]:
-        """Yield the scopes around an item, innermost first, except that of the body."""
+        """Yield the scopes around an item, innermost first, without the scope of the whole body."""
         scope = self.body.scopes[at]
         while scope != self._root:
             yield scope
@@ -112,7 +112,7 @@ class Names:
 
 
 class Rewriting:
-    """Replaces the leaves of a body's instructions; `change` returns the replacement of a leaf.
+    """Replacement of the leaf operands of a body's instructions; `change` returns the replacement of a leaf.
 
     `vector` gets each vector before and after replacement of its elements, and returns the vector to use.
     """
@@ -123,11 +123,11 @@ class Rewriting:
         change: Callable[[Leaf], tree.Operand],
         vector: Callable[[tree.Vector, tree.Vector], tree.Operand] = lambda _before, after: after,
     ) -> None:
-        """Resolve names as the body declares them."""
+        """Store the names of the body, which resolve its registers and symbols."""
         self._names, self._change, self._vector = names, change, vector
 
     def instruction(self, at: int) -> nodes.Instruction:
-        """Return the instruction at an index with replaced leaves, and with its own leading trivia and source text."""
+        """Return the instruction at an index with its leaf operands replaced; leading trivia and text are kept."""
         guard, operands = self.parts(at)
         item = self._names.body.items[at]
         return replace(
@@ -139,7 +139,7 @@ class Rewriting:
         )
 
     def parts(self, at: int) -> tuple[nodes.Guard | None, tuple[tree.Operand, ...]]:
-        """Return the guard and operands of the instruction at an index, with replaced leaves."""
+        """Return the guard and operands of the instruction at an index, with their leaves replaced."""
         node = self._names.body.branch(at)
         guard = node.guard
         declared = None if guard is None else self._names.register(guard.register, at)
@@ -150,7 +150,7 @@ class Rewriting:
         return guard, tuple([self._operand(each, at, number, node.opcode) for number, each in enumerate(node.operands)])
 
     def _operand(self, operand: tree.Operand, at: int, number: int, opcode: tuple[str, ...]) -> tree.Operand:
-        """Return an operand with replaced leaves; `opcode` is empty if it does not affect its numbers."""
+        """Return an operand with its leaves replaced; `opcode` is empty if it does not affect the numbers' format."""
         if type(operand) is tree.Register or type(operand) is tree.Symbol:
             declared = self._names.register(operand.name, at)
             if declared is not None:
@@ -191,17 +191,17 @@ class Shapes:
     """Shapes of a body's instructions as numbers, comparable between bodies with the same `numbers`."""
 
     def __init__(self, names: Names, numbers: dict[Hashable, int]) -> None:
-        """Resolve names as the body declares them."""
+        """Store the names of the body, which resolve its registers and symbols."""
         self._names, self._numbers = names, numbers
         self._known: defaultdict[int, dict[int, int]] = defaultdict(dict)
 
     def shape(self, at: int) -> tuple[int, ...]:
-        """Return a key that is equal for instructions of one shape; it includes registers of inner scopes."""
+        """Return a key that instructions of one shape share; it contains registers that inner scopes declare."""
         node = self._names.body.branch(at)
         shape = [self._number(node.opcode), 0 if node.guard is None else self._number(self._guard(node.guard, at))]
         if node.opcode[0] in _FIXED:
             return *shape, *[self._number(self._operand(each, at, fixed=True)) for each in node.operands]
-        known = self._known[self._names.body.scopes[at]]  # an operand that occurs twice in a tree is one object
+        known = self._known[self._names.body.scopes[at]]  # equal operands of a parsed tree are one object
         for operand in node.operands:
             number = known.get(id(operand))
             if number is None:
@@ -210,7 +210,7 @@ class Shapes:
         return tuple(shape)
 
     def _number(self, what: Hashable) -> int:
-        """Return a number of at least 1, equal for equal arguments."""
+        """Return a shape number of at least 1, equal for equal keys."""
         return self._numbers.setdefault(what, len(self._numbers) + 1)
 
     def _guard(self, guard: nodes.Guard, at: int) -> Hashable:
@@ -218,7 +218,7 @@ class Shapes:
         return guard if register is None else (register, guard.negated)
 
     def _register(self, name: str, at: int) -> Hashable | None:
-        """Return the type of a register, or the register itself if an inner scope declares it; None for other names."""
+        """Return a register's type, or the register itself if an inner scope declares it; None for any other name."""
         declared = self._names.register(name, at)
         if declared is None:
             return None

@@ -1,4 +1,4 @@
-"""Names of functions in a file, and of the parameters of a body's function."""
+"""Python names of functions in a printed file, and of the parameters of a body function."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def definition(name: str, node: nodes.Function, registers: Registers) -> Expression:
-    """Return the `def` of a function; record in `registers` the variables of its parameters.
+    """Return the `def` line of a body function; record in `registers` the variables of its parameters.
 
     Return parameters come first, as in PTX. Parameters named after the function and their index are one variadic
     parameter: `def scale(*params: str)`.
@@ -36,7 +36,7 @@ def _named(each: nodes.Parameter, node: nodes.Function, registers: Registers) ->
 
 
 def declared_functions(row: Row, symbols: Symbols, kernel_name: str | None, naming: Naming) -> dict[int, str]:
-    """Return the names of functions by index; `kernel_name` is the name of the first kernel.
+    """Return the Python names of functions by item index; `kernel_name` is the name of the first kernel.
 
     Adds to `symbols` these names, and those of variables and of functions defined elsewhere.
     """

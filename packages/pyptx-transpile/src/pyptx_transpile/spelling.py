@@ -1,4 +1,4 @@
-"""Instruction variants that operators emit in a module: for `+` on b32 registers, `add.s32` or `add.u32`."""
+"""Opcodes that Python operators emit in a module: for `+` on b32 registers, `add.s32` or `add.u32`."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ OPERATORS = {
     "neg": "-",
     "not": "~",
 }
-"""Python operators by operation; for `setp` by relation."""
+"""Python operators by PTX operation; for `setp` by relation."""
 
 _UNARY = frozenset({"neg", "not"})
-_NUMBER_FIRST = frozenset({"sub", "shl", "shr"})  # keep a constant first operand first, as in `5 - r`
+_NUMBER_FIRST = frozenset({"sub", "shl", "shr"})  # opcodes whose constant first operand stays first, as in `5 - r`
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def _banks(body: Body) -> Banks:
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """Operators of one body: the types of its registers, and the module's opcode for each operation."""
+    """Operators usable in one body: the types of its registers, and the module's opcode for each operation."""
 
     banks: Banks
     spelled: dict[str, dict[str, str]]
@@ -124,7 +124,7 @@ def operation(node: nodes.Instruction, banks: Banks) -> tuple[str, str] | None:
 
 
 def spelled(row: Row) -> dict[str, dict[str, str]]:
-    """Return, by register type and operation, the most frequent opcode of a module."""
+    """Return a module's most frequent opcode for each register type and operation."""
     counts: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for body in row.bodies():
         banks = banks_of(body)

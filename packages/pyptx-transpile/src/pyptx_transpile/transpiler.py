@@ -1,4 +1,4 @@
-"""Transpile the text of a module to Python: print, execute, and reject rewrites until the output matches."""
+"""Transpile PTX text to Python: print, execute, and reject rewrites until the emitted text matches the source."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _ROUNDS = 10  # iterations after which a body that is still faulty is printed wi
 
 @dataclass(frozen=True, slots=True)
 class RejectedRewrite:
-    """A rejected rewrite: function, first instruction and its index, and the reason."""
+    """A rejected rewrite: PTX function, first instruction and its item index, and the reason."""
 
     rule: str
     function: str
@@ -53,7 +53,7 @@ class RejectedRewrite:
 
 @dataclass(frozen=True, slots=True)
 class Unchecked:
-    """An unchecked statement: function, text, index, and the reason."""
+    """A statement printed with `unchecked=True`: PTX function, text, item index, and the reason."""
 
     function: str
     statement: str
@@ -63,11 +63,12 @@ class Unchecked:
 
 @dataclass(frozen=True, slots=True)
 class Transpiled:
-    """Python for a module, with statistics of the rules.
+    """Python text for a module, with statistics of the rewrite rules.
 
     - `matched`: number of matches per rule; `applied`: number of rewrites in the text.
-    - `rejected`: rewrites that were wrong; `dropped`: calls removed because their helper had too few calls left.
-    - `unchecked`: statements that the checks refuse, and instructions that are not in the table.
+    - `rejected`: rewrites that failed verification; `dropped`: helper calls removed because the helper had too few
+    calls left.
+    - `unchecked`: statements that the checks reject, and instructions that are not in the instruction table.
     - `refused`: reason if the whole module is unchecked.
     """
 
@@ -84,7 +85,7 @@ class Transpiled:
 
 
 class Transpiler:
-    """Prints one module and verifies the output."""
+    """Transpiler of one module: prints Python, executes it and rejects faulty rewrites."""
 
     def __init__(
         self,
@@ -96,9 +97,9 @@ class Transpiler:
         refusing: bool = False,
         on_progress: ProgressCallback | None = None,
     ) -> None:
-        """Prepare to print a parsed module with some rules; a string in `unchecked` is the reason for it.
+        """Prepare a parsed module and the rules to apply; a string in `unchecked` is the reason to disable all checks.
 
-        With `refusing`, the checks have refused a statement: all such statements are emitted unchecked.
+        With `refusing`, the checks have rejected a statement: all such statements are emitted unchecked.
         """
         self._progress = Progress(on_progress)
         self._style, row = learnt(module)
@@ -122,7 +123,7 @@ class Transpiler:
         self._numbered = True
 
     def run(self, *, verify: bool = True) -> Transpiled:
-        """Return the Python; with `verify`, execute it and compare its module. Raise ProofError on a mismatch."""
+        """Return the Python text; with `verify`, execute it and compare its module. Raise ProofError on a mismatch."""
         printed = self.printed()
         proof = Proof(self._row, self._style, self._progress)
         rounds = 0
@@ -142,7 +143,7 @@ class Transpiler:
         )
 
     def proved(self, proof: Proof, printed: Printed) -> Faults:
-        """Return the faulty rewrites of one verification.
+        """Return the rewrites that are faulty in one verification of the printed file.
 
         An extra branch renames unnamed labels, so that other rewrites appear faulty. So a faulty file is executed again
         with all labels named: then each rewrite is right or wrong by itself. If all are right, labels keep their names.
@@ -161,16 +162,18 @@ class Transpiler:
         return named
 
     def printed(self) -> Printed:
-        """Return the file for the current plans."""
+        """Return the printed file for the current rewrite plans."""
         for _ in range(_MOST_RAISING):
             try:
                 return self._printer.printed(self._plan.plans, self._progress, numbered=self._numbered)
             except FaultyRewriteError as fault:
                 self._reject({fault.body.start: {fault.rewrite: str(fault)}}, entirely=False)
-        raise RuleError(f"{_MOST_RAISING} rewrites raised errors while they were printed", help="disable that rule")
+        raise RuleError(
+            f"{_MOST_RAISING} rewrites raised errors while they were printed", help="disable the rule of these rewrites"
+        )
 
     def _reject(self, faults: Faults, *, entirely: bool) -> bool:
-        """Plan faulty bodies again without the faulty rewrites, or without any rule; return whether any was faulty."""
+        """Plan faulty bodies again without the faulty rewrites, or without any; return whether a body was faulty."""
         guilty = self._plan.withdraw(faults, entirely=entirely)
         for wrong in guilty.values():
             self._rejected += [self._site(rewrite, reason) for rewrite, reason in wrong.items()]
@@ -191,7 +194,7 @@ def transpile(
     unchecked: bool = False,
     on_progress: ProgressCallback | None = None,
 ) -> Transpiled:
-    """Return Python for the text of a module, and the statistics of the rules.
+    """Return the Python for a PTX module's text, with statistics of the rewrite rules.
 
     `name` is the text's name in messages, `kernel_name` the Python name of its first kernel. Unless `verify` is false,
     the Python is executed and must emit the text again. Statements that the instruction table refuses or does not
@@ -236,7 +239,7 @@ def ptx_to_python(
 
 
 def chosen(names: Sequence[str] | None, *, sugar: bool) -> tuple[SugarRule, ...]:
-    """Return the rules with these names, in their order; if `names` is None, all of them with `sugar`, else none.
+    """Return the rules with these names, in application order; if `names` is None, all rules with `sugar`, else none.
 
     Raise RuleError for an unknown name.
     """

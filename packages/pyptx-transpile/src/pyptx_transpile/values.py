@@ -1,4 +1,4 @@
-"""Operands as Python expressions that emit them again in a call of `ptx.inst`."""
+"""Printing of operands as Python expressions that emit the same operands as arguments of `ptx.inst`."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pyptx_transpile.names import Registers
 
 WHOLE = re.compile(r"(?:0|-?[1-9][0-9]*)\Z", re.ASCII)
-_LONGEST_FLOAT = 12  # characters; a longer float is printed as its bits
-_SLICE = 3  # minimum registers of a group that are printed as a slice
+_LONGEST_FLOAT = 12  # maximum characters of a decimal float; a longer float is printed as its bits
+_SLICE = 3  # minimum consecutive registers of a group that are printed as a slice
 
 
 def quoted(text: str) -> str:
@@ -36,11 +36,11 @@ class Values:
     """Printer of operands, with the registers declared at the current position."""
 
     def __init__(self, registers: Registers, *, special: bool = False) -> None:
-        """Print with these registers; with `special`, special registers are calls of functions."""
+        """Store the names of visible registers; with `special`, special registers are printed as function calls."""
         self._registers, self._special = registers, special
 
     def expression(self, operand: tree.Operand, opcode: tuple[str, ...] = ()) -> str:
-        """Return the expression for an operand of an instruction.
+        """Return the Python expression for an operand of an instruction.
 
         The expression does not depend on the position, except for numbers, whose format depends on the opcode.
         """
@@ -78,18 +78,18 @@ class Values:
                 return quoted(spell(operand))
 
     def expressions(self, operands: Iterable[tree.Operand], opcode: tuple[str, ...] = ()) -> str:
-        """Return operands, separated by commas."""
+        """Return the expressions of operands, separated by commas."""
         return ", ".join([self.expression(each, opcode) for each in operands])
 
     def vector(self, elements: tuple[tree.Operand, ...], opcode: tuple[str, ...]) -> str:
-        """Return a list of operands; consecutive registers of a group are a slice."""
+        """Return a Python list of operands; consecutive registers of a group are a slice."""
         parts = list(self.parts(elements, opcode))
         if len(parts) == 1 and parts[0].startswith("*"):
             return parts[0][1:]
         return f"[{', '.join(parts)}]"
 
     def parts(self, elements: tuple[tree.Operand, ...], opcode: tuple[str, ...] = ()) -> Iterator[str]:
-        """Yield the elements of a list; consecutive registers of a group are a slice: `*r[4:12]`."""
+        """Yield the elements of a Python list of operands; consecutive registers of a group are a slice: `*r[4:12]`."""
         at = 0
         while at < len(elements):
             run = self._run(elements, at)
@@ -102,7 +102,7 @@ class Values:
                 at += 1
 
     def _run(self, elements: tuple[tree.Operand, ...], at: int) -> tuple[str, int] | None:
-        """Return the slice of equally spaced registers of one group that starts here, and their number; else None."""
+        """Return the slice of equally spaced group registers that starts at `at`, and their number; else None."""
         row = [self._element(each) for each in elements[at : at + 2]]
         if len(elements) - at < _SLICE or row[0] is None or row[1] is None or row[0][0] != row[1][0]:
             return None
@@ -136,13 +136,13 @@ def special_register(name: str) -> str | None:
 
 
 def literal(operand: tree.Immediate, opcode: tuple[str, ...]) -> str:
-    """Return the expression for a literal of an instruction."""
+    """Return the Python expression for a literal in an instruction."""
     return number(operand.text, _bits(opcode))
 
 
 @lru_cache(maxsize=1 << 12)
 def _bits(opcode: tuple[str, ...]) -> int:
-    """Return the bits of an instruction's float literals; 0 if its numbers are integers."""
+    """Return the width in bits of an instruction's float literals; 0 if its literals are integers."""
     if not opcode or opcode[0] not in NUMERIC:
         return 0
     return literal_bits(opcode) or (32 if opcode[0] == "slct" else 0)  # slct has operands of two types
@@ -150,7 +150,7 @@ def _bits(opcode: tuple[str, ...]) -> int:
 
 @lru_cache(maxsize=1 << 14)
 def number(text: str, bits: int) -> str:
-    """Return the expression for a literal: an integer, or a float if `bits` is 32 or 64."""
+    """Return the Python expression for a literal: an integer, or a float if `bits` is 32 or 64."""
     if WHOLE.match(text):
         return text if not bits else quoted(text)
     head = text[:2].lower()
@@ -163,7 +163,7 @@ def number(text: str, bits: int) -> str:
 
 
 def _shortest(value: float, bits: int) -> str:
-    """Return the shortest decimal text that reads as this float of `bits` bits."""
+    """Return the shortest decimal text that Python converts to this float of `bits` bits."""
     if bits == 64 or not math.isfinite(value):
         return repr(value)
     wanted = float_text(value, bits)

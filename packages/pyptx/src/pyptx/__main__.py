@@ -1,4 +1,4 @@
-"""The `pyptx` command; see `pyptx_ir.commands`."""
+"""Entry of `python -m pyptx`, the `pyptx` command; see `pyptx_ir.commands`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Ahead-of-time compiled kernels: `pyptx export` writes bundles of them, `load` reads them."""
+"""Ahead-of-time compiled kernels: `pyptx export` writes bundles of compiled kernels, `load` reads a bundle."""
 
 from pyptx_dsl.bundles import Bundle, BundleError, LoadedKernel, export, load
 

@@ -1,4 +1,4 @@
-"""Conversion from instructions to the `ptx` calls that emit them, for code generators."""
+"""Conversion of PTX instructions to the `ptx` calls that emit these instructions, for code generators."""
 
 from pyptx_dsl.instructions.call_forms import Argument, Call, expression, perform, source
 from pyptx_dsl.instructions.inversion import call_of

@@ -1,4 +1,4 @@
-"""The `kernel` decorator and the objects that it returns."""
+"""The `kernel` decorator, and the classes of the kernels that it returns."""
 
 from pyptx_dsl.contract.tensors import TensorSpec, TmaDescriptorHandle
 from pyptx_dsl.kernels.arch import detect_arch

@@ -1,4 +1,4 @@
-"""Queries about torch. Calls do not need them: with pyptx-torch installed, a kernel takes tensors."""
+"""Queries about torch. Kernel calls do not need them: with pyptx-torch installed, a kernel takes tensors."""
 
 from pyptx_dsl.frameworks import any_torch_tensors, extract_input_shapes, is_torch_tensor
 from pyptx_dsl.kernels.differentiable import differentiable_kernel

@@ -1,4 +1,4 @@
-"""Shared memory layouts of matrices for TMA and wgmma: `SharedTile`, and the names of the older pyptx."""
+"""Shared memory layouts of matrices for TMA and wgmma: `SharedTile`, and functions with the older pyptx's names."""
 
 from typing import TYPE_CHECKING
 

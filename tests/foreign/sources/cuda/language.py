@@ -14,7 +14,7 @@ def case(kernel, *arguments, block=64, targets=BOTH):
 
 
 def each(function, *arrays, dtype="uint32"):
-    """Return a function's values for Python ints, which do not overflow."""
+    """Return a function's values for an array's elements as Python ints, which do not overflow."""
     return np.array([function(*(int(v) for v in row)) for row in zip(*arrays, strict=True)], dtype)
 
 

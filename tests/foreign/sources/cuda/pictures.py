@@ -10,7 +10,7 @@ def case(kernel, *arguments, block, grid=1):
 
 
 def bilinear(picture, u, v):
-    """Sample at normalized coordinates; the border is zero."""
+    """Return a texture's value at normalized coordinates; texels past the border are zero."""
     height, width = picture.shape
     x, y = u * width - 0.5, v * height - 0.5
     i, j = np.floor(x).astype(int), np.floor(y).astype(int)
@@ -38,7 +38,7 @@ VOLUME, LAYERS, CORNERS = normal(5, 4, 8), normal(3, 4, 8, 4), normal(9, 17)
 LEAST = np.lib.stride_tricks.sliding_window_view(CORNERS, (2, 2)).min((2, 3))
 
 CASES = [
-    # Weights of linear filtering have 8 bits.
+    # The hardware's weights of linear filtering have 8 fractional bits.
     case("turned", Textured(given(SMOOTH), sampler={"address": "border", "filter": "linear", "normalized": True}),
          made(TURNED, "float32", tolerance=3 / 256), WIDTH, HEIGHT, ANGLE, block=(8, 8), grid=(3, 2)),
     case("looked_up", Textured(given(TABLE), "1d"), given(AT), made(FOUND[:, ::-1], "int32"), block=32, grid=3),

@@ -37,7 +37,7 @@ def cells(shape, count):
 
 
 def pairs(memory, lane, column):
-    """Return the lower halves of two adjacent columns, packed."""
+    """Return the lower 16 bits of two adjacent tensor memory columns, packed into a word."""
     return memory[lane, 2 * column] & 0xFFFF | memory[lane, 2 * column + 1] << 16
 
 

@@ -130,7 +130,7 @@ def kernel(
         done.release()
         pipeline.NamedBarrier(barrier_id=2, num_threads=128).arrive_and_wait()
         columns.free(base)
-    met()  # a CTA's memory is in use by its peer up to here
+    met()  # the peer CTA accesses this CTA's memory until here
 
 
 @cute.jit

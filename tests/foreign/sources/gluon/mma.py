@@ -11,13 +11,13 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma_wait,
 )
 
-ring = corpus("gluon/products.py").warpgroups  # a ring of stages; copies run ahead of MMAs
+ring = corpus("gluon/products.py").warpgroups  # corpus kernel: ring of stages, copies run ahead of MMAs
 
 
 @gluon.jit
 def one_tile(a, b, c, K, BM: gl.constexpr, BN: gl.constexpr, BK: gl.constexpr, LA: gl.constexpr, LB: gl.constexpr,
              LC: gl.constexpr, SUMS: gl.constexpr):
-    """One stage: copy, wait, multiply."""
+    """GEMM with one stage: copy, wait, multiply."""
     left = tma.make_tensor_descriptor(a, [BM, K], [K, 1], [BM, BK], LA)
     right = tma.make_tensor_descriptor(b, [K, BN], [BN, 1], [BK, BN], LB)
     out = tma.make_tensor_descriptor(c, [BM, BN], [BN, 1], [BM, BN], LC)
@@ -69,7 +69,7 @@ def multiply(c, tiles_a, tiles_b, full, empty, row, column, N, K, BM: gl.constex
 @gluon.jit
 def roles(a, b, c, M, N, K, BM: gl.constexpr, BN: gl.constexpr, BK: gl.constexpr, STAGES: gl.constexpr, LA: gl.constexpr,
           LB: gl.constexpr, SUMS: gl.constexpr):
-    """One warp copies, four multiply and store."""
+    """GEMM with warp roles: one warp copies, four multiply and store."""
     left = tma.make_tensor_descriptor(a, [M, K], [K, 1], [BM, BK], LA)
     right = tma.make_tensor_descriptor(b, [K, N], [N, 1], [BK, BN], LB)
     tiles_a = gl.allocate_shared_memory(gl.float16, [STAGES, BM, BK], LA)
@@ -91,7 +91,7 @@ def roles(a, b, c, M, N, K, BM: gl.constexpr, BN: gl.constexpr, BK: gl.constexpr
 
 @gluon.jit
 def from_registers(a, b, c, BM: gl.constexpr, BN: gl.constexpr, BK: gl.constexpr, LB: gl.constexpr, SUMS: gl.constexpr):
-    """Operand A is read from registers."""
+    """GEMM whose wgmma reads operand A from registers."""
     LEFT: gl.constexpr = gl.DotOperandLayout(0, SUMS, 2)
     rows, at = gl.arange(0, BM, layout=gl.SliceLayout(1, LEFT)), gl.arange(0, BK, layout=gl.SliceLayout(0, LEFT))
     x = gl.load(a + rows[:, None] * BK + at[None, :])
@@ -110,7 +110,7 @@ def from_registers(a, b, c, BM: gl.constexpr, BN: gl.constexpr, BK: gl.constexpr
 @gluon.jit
 def of_any_type(a, b, c, BM: gl.constexpr, BN: gl.constexpr, BK: gl.constexpr, LA: gl.constexpr, LB: gl.constexpr,
                 SUMS: gl.constexpr):
-    """B is K-major."""
+    """GEMM with a K-major B."""
     TYPE: gl.constexpr = a.dtype.element_ty
     left = tma.make_tensor_descriptor(a, [BM, BK], [BK, 1], [BM, BK], LA)
     right = tma.make_tensor_descriptor(b, [BN, BK], [BK, 1], [BN, BK], LB)

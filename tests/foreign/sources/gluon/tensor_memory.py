@@ -22,7 +22,7 @@ from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared,
 
 @gluon.jit
 def filled(descriptor, at, other, there, full, tile, into):
-    """Load two tiles, and wait for them."""
+    """Load two tiles by TMA, and wait for their bytes."""
     mbarrier.init(full, count=1)
     mbarrier.expect(full, descriptor.nbytes_per_cta + other.nbytes_per_cta)
     tma.async_load(descriptor, at, full, tile)
@@ -51,7 +51,7 @@ def stored(c, values, N: gl.constexpr):
 @gluon.jit
 def one_tile(a, b, c, BM: gl.constexpr, BN: gl.constexpr, BK: gl.constexpr, LA: gl.constexpr, LB: gl.constexpr,
              SUMS: gl.constexpr, TURNED: gl.constexpr, VARIANT: gl.constexpr):
-    """B is K-major, or N-major."""
+    """GEMM with a K-major or N-major B."""
     TYPE: gl.constexpr = a.dtype.element_ty
     left = tma.make_tensor_descriptor(a, [BM, BK], [BK, 1], [BM, BK], LA)
     HEIGHT: gl.constexpr = BN if TURNED else BK
@@ -67,7 +67,7 @@ def one_tile(a, b, c, BM: gl.constexpr, BN: gl.constexpr, BK: gl.constexpr, LA: 
 @gluon.jit
 def left_in_tensor_memory(a, b, c, B: gl.constexpr, K: gl.constexpr, LB: gl.constexpr, SUMS: gl.constexpr,
                           LEFT: gl.constexpr, LAYOUT: gl.constexpr):
-    """Operand A is stored to tensor memory; the accumulator has initial values."""
+    """MMA with operand A in tensor memory and an accumulator with initial values."""
     rows, at = gl.arange(0, 128, layout=gl.SliceLayout(1, LAYOUT)), gl.arange(0, K, layout=gl.SliceLayout(0, LAYOUT))
     x = allocate_tensor_memory(gl.float16, [128, K], LEFT)
     x.store(gl.convert_layout(gl.load(a + rows[:, None] * K + at[None, :]), x.get_reg_layout()))
@@ -107,7 +107,7 @@ def there_and_back(x, out, N: gl.constexpr, LAYOUT: gl.constexpr, SUMS: gl.const
 def scaled(a, sa, b, sb, c, BN: gl.constexpr, KA: gl.constexpr, KB: gl.constexpr, PARTS: gl.constexpr, LA: gl.constexpr,
            LB: gl.constexpr, LS: gl.constexpr, SUMS: gl.constexpr, SCALES: gl.constexpr, LEFT: gl.constexpr,
            RIGHT: gl.constexpr, COPIED: gl.constexpr):
-    """Narrow floats with scale factors, which are copied from shared memory or stored from registers."""
+    """Block-scaled MMA; scale factors are copied from shared memory or stored from registers to tensor memory."""
     left = tma.make_tensor_descriptor(a, [128, KA], [KA, 1], [128, KA], LA)
     right = tma.make_tensor_descriptor(b, [BN, KB], [KB, 1], [BN, KB], LB)
     x, y = (gl.allocate_shared_memory(a.dtype.element_ty, [128, KA], LA),
@@ -192,7 +192,7 @@ def finish(out, sums, done, row, column, staged):
 @gluon.jit
 def ring(a, b, c, M, N, K, BM: gl.constexpr, BN: gl.constexpr, BK: gl.constexpr, STAGES: gl.constexpr, LA: gl.constexpr,
          LB: gl.constexpr, LC: gl.constexpr, SUMS: gl.constexpr):
-    """One warp copies, one multiplies, four convert and store."""
+    """GEMM with warp roles: one warp copies, one multiplies, four convert and store."""
     left = tma.make_tensor_descriptor(a, [M, K], [K, 1], [BM, BK], LA)
     right = tma.make_tensor_descriptor(b, [K, N], [N, 1], [BK, BN], LB)
     out = tma.make_tensor_descriptor(c, [M, N], [N, 1], [BM, BN], LC)
@@ -329,7 +329,7 @@ def of_kinds(name, left, right, n, k, element="uint8", mapped=False):
     want = double(va) * spread(sa, each) @ (double(vb) * spread(sb, each)).T
     if each == 16:
         fa, fb = sa.astype(np.float32), sb.astype(np.float32)
-    if mapped:  # rows r, r + 32, r + 64 and r + 96 are adjacent, in blocks of 4 scale factors
+    if mapped:  # scale factors: rows r, r + 32, r + 64, r + 96 adjacent, 4 per row
         fa, fb = (np.ascontiguousarray(f.reshape(4, 32, -1, 4).transpose(2, 1, 0, 3)) for f in (fa, fb))
     # If only one operand is packed, tensor cores require one byte per number of that operand.
     padded = (left == OF_E2M1) != (right == OF_E2M1)

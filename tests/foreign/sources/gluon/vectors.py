@@ -20,7 +20,7 @@ def converted(x, out, S: gl.constexpr, READ: gl.constexpr, WRITE: gl.constexpr):
 
 @gluon.jit
 def pipelined(x, out, STEPS: gl.constexpr, B: gl.constexpr, LAYOUT: gl.constexpr, SHARED: gl.constexpr):
-    """cp.async copies arrive at mbarriers; two stages."""
+    """Elementwise kernel of two stages, whose cp.async copies arrive at mbarriers."""
     at = gl.arange(0, B, layout=LAYOUT)
     tiles, full = gl.allocate_shared_memory(gl.float32, [2, B], SHARED), mbarrier.allocate_mbarrier(batch=2)
     for i in gl.static_range(2):

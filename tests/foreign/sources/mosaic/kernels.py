@@ -66,7 +66,7 @@ def of_two_blocks(a, b, *, tile=256, step=64):
 
 
 def scaled(a, b, left_scales, right_scales):
-    """Narrow floats with one scale factor per 32 of K."""
+    """Block-scaled MMA of narrow floats with one scale factor per 32 of K."""
     (rows, depth), columns = a.shape, b.shape[0]
 
     def kernel(a_global, b_global, sa_global, sb_global, out_global, left, right, sa, sb, out_shared, total, ta, tb, full, done):

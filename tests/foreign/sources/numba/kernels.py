@@ -78,7 +78,7 @@ A, B = normal(40, 30), normal(30, 50)
 C, W = whole(1000, high=80), whole(64, low=1, high=1 << 30, dtype="uint32")
 V, S, N, T = np.abs(normal(128)).astype(np.float64) + 0.5, normal(32 * 24), whole(64, low=2, high=3000, dtype="int64"), normal(256)
 SHORT = whole(100, high=1000, dtype="int16")
-PLACED = ((C + 0.5) / 64).astype(np.float32)  # centers of their bins, some past the last one
+PLACED = ((C + 0.5) / 64).astype(np.float32)  # bin centers, some past the last bin
 BALLOTS = np.repeat([sum((int(w) & 1) << i for i, w in enumerate(half)) for half in W.reshape(2, 32)], 32)
 BITS = np.array([bin(int(w)).count("1") + (32 - int(w).bit_length()) * 2 for w in W]) + lowest_bit(W) * 3 + BALLOTS
 SMALLEST = np.array([next((p for p in KERNELS.PRIMES if n % p == 0), 0) for n in N], np.int64)

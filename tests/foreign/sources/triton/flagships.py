@@ -10,7 +10,7 @@ MATMUL = corpus("triton/matmul.py")
 
 @triton.jit
 def matmul(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-    """Persistent with warp roles; the accumulator of a tile is stored in two halves."""
+    """Persistent GEMM with warp roles; a tile's accumulator is stored in two halves."""
     left = tl.make_tensor_descriptor(a, [M, K], [K, 1], [BM, BK])
     right = tl.make_tensor_descriptor(b, [K, N], [N, 1], [BK, BN])
     out = tl.make_tensor_descriptor(c, [M, N], [N, 1], [BM, BN // 2])

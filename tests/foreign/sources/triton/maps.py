@@ -22,7 +22,7 @@ def made_here(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.const
 
 @triton.jit
 def copied(x, out, M, N, BM: tl.constexpr, BN: tl.constexpr):
-    """Tiles across the edges: loads are padded with zeros, and stores are clipped."""
+    """Copy by TMA of tiles across the edges: loads are padded with zeros, and stores are clipped."""
     into = tl.make_tensor_descriptor(out, [M, N], [N, 1], [BM, BN])
     frm = tl.make_tensor_descriptor(x, [M, N], [N, 1], [BM, BN])
     at = [tl.program_id(0) * BM, tl.program_id(1) * BN]
@@ -36,7 +36,7 @@ def turned(x, out, B: tl.constexpr):
 
 @triton.jit
 def filled(x, out, B: tl.constexpr):
-    """Elements outside the tensor are zero."""
+    """Copy by TMA of tiles whose elements outside the tensor are zero."""
     v = x.load([tl.program_id(0) * B - 4, 8])
     tl.store(out + tl.program_id(0) * B * B + tl.arange(0, B)[:, None] * B + tl.arange(0, B)[None, :], v)
 
@@ -80,7 +80,7 @@ def here(name, element, out, shape, tile, roles=False, options=()):
 
 
 def tile_after_tile(name, shape, tile, grid, roles=False, options=()):
-    """B is K-major; a CTA computes several tiles."""
+    """Persistent GEMM with a K-major B: a CTA computes several tiles."""
     m, n, k = shape
     a, b = eighths(m, k), eighths(n, k)
     arguments = {"a": given(a, "float16"), "b": given(b, "float16"), "c": made(double(a) @ double(b).T, "float16")}
@@ -90,7 +90,7 @@ def tile_after_tile(name, shape, tile, grid, roles=False, options=()):
 
 # Triton 3.9 cannot split the box of a host's tensor map over warpgroups: with 64 rows, both compute the same tile.
 def by_host(name, element, shape, tile, roles=False, options=()):
-    """B is K-major; results are stored as float16."""
+    """GEMM with a K-major B and float16 results."""
     (m, n, k), (bm, bn, bk) = shape, tile
     a, b = eighths(m, k), eighths(n, k)
     maps = {

@@ -31,7 +31,7 @@ def largest_float(x, out, B: tl.constexpr):
 
 @triton.jit
 def compacted(x, count, out, B: tl.constexpr):
-    """Keep the even elements, in any order."""
+    """Copy the even elements to an output, in any order."""
     v = tl.load(x + tl.program_id(0) * B + tl.arange(0, B))
     keep = v % 2 == 0
     place = tl.cumsum(keep.to(tl.int32), 0) - 1
@@ -53,7 +53,7 @@ def spin_lock(lock, total, READ: tl.constexpr):
 
 @triton.jit
 def locked_tile(x, lock, out, B: tl.constexpr):
-    """Add tiles under a lock; the lock also guards the count."""
+    """Add tiles into one tile under a lock, which also guards a counter."""
     at = tl.arange(0, B)
     v = tl.load(x + tl.program_id(0) * B + at)
     while tl.atomic_cas(lock, 0, 1) == 1:

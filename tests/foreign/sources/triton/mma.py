@@ -27,7 +27,7 @@ def precise(a, b, c, B: tl.constexpr, HOW: tl.constexpr):
 
 @triton.jit
 def times_turned(a, b, c, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
-    """B is K-major."""
+    """GEMM with a K-major B."""
     rows, columns, at = tl.arange(0, BM), tl.program_id(0) * BN + tl.arange(0, BN), tl.arange(0, K)
     y = tl.load(b + columns[:, None] * K + at[None, :])
     tl.store(
@@ -38,7 +38,7 @@ def times_turned(a, b, c, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
 
 @triton.jit
 def in_bands(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, BAND: tl.constexpr):
-    """Tiles in bands of rows for cache locality; bias and activation in the epilogue."""
+    """GEMM with tiles in bands of rows for cache locality, and bias and activation in the epilogue."""
     wide, high = tl.cdiv(N, BN), tl.cdiv(M, BM)
     band = tl.program_id(0) // (BAND * wide)
     height = tl.minimum(high - band * BAND, BAND)
@@ -111,7 +111,7 @@ def stream_k(a, b, c, parts, locks, N, K, STEPS: tl.constexpr, BM: tl.constexpr,
 
 @triton.jit
 def grouped(a, b, c, starts, N: tl.constexpr, K: tl.constexpr, BM: tl.constexpr):
-    """Rows of A belong to groups (experts); each group has its own B."""
+    """Grouped GEMM: rows of A belong to groups (experts), and each group has its own B."""
     group, at = tl.program_id(0), tl.arange(0, K)
     first, last = tl.load(starts + group), tl.load(starts + group + 1)
     y = tl.load(b + group * K * N + at[:, None] * N + tl.arange(0, N)[None, :])
@@ -144,7 +144,7 @@ def convolution(x, w, out, H, W, C: tl.constexpr, F: tl.constexpr, B: tl.constex
 
 @triton.jit
 def dequantised(a, b, scales, c, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
-    """B is int8 with a scale factor for each column."""
+    """GEMM with an int8 B and a scale factor for each column."""
     rows, columns, at = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, K)
     y = tl.load(b + at[:, None] * BN + columns[None, :]).to(tl.float16)
     total = tl.dot(tl.load(a + rows[:, None] * K + at[None, :]), y)
@@ -153,7 +153,7 @@ def dequantised(a, b, scales, c, K: tl.constexpr, BM: tl.constexpr, BN: tl.const
 
 @triton.jit
 def scaled(a, scale_a, b, scale_b, c, K: tl.constexpr, S: tl.constexpr):
-    """E4M3 by E5M2, with an 8-bit scale factor per 32 of K."""
+    """GEMM of E4M3 by E5M2, with an 8-bit scale factor per 32 of K."""
     rows, at, parts = tl.arange(0, S), tl.arange(0, K), tl.arange(0, K // 32)
     x, y = tl.load(a + rows[:, None] * K + at[None, :]), tl.load(b + at[:, None] * S + rows[None, :])
     left, right = (
@@ -165,7 +165,7 @@ def scaled(a, scale_a, b, scale_b, c, K: tl.constexpr, S: tl.constexpr):
 
 @triton.jit
 def gated(x, up, gate, out, K: tl.constexpr, B: tl.constexpr):
-    """Two MMAs of the same A, one gating the other, then a third MMA of the result."""
+    """Gated MLP: two MMAs of the same A, one result gates the other, a third MMA squares the product."""
     rows, at = tl.arange(0, B), tl.arange(0, K)
     v = tl.load(x + rows[:, None] * K + at[None, :])
     u, g = (

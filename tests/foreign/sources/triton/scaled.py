@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 from cases import BLACKWELL, Case, Described, double, given, made, narrow, spread, whole
 
-PACKED = ("e2m1",)  # two per byte
+PACKED = ("e2m1",)  # types with two elements per byte
 
 
 @triton.jit
@@ -13,7 +13,7 @@ def through_pointers(
     a, scale_a, b, scale_b, c, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
     LEFT: tl.constexpr, RIGHT: tl.constexpr, EACH: tl.constexpr,
 ):  # fmt: skip
-    """A and B are K-major, with a scale factor per `EACH` of K."""
+    """GEMM of K-major A and B, with a scale factor per `EACH` of K."""
     PACK_A: tl.constexpr = 2 if LEFT == "e2m1" else 1
     PACK_B: tl.constexpr = 2 if RIGHT == "e2m1" else 1
     rows, columns = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
@@ -54,13 +54,13 @@ ELEMENT = {"e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2", "e2m1": "uint8"}
 
 
 def factor(kind, rows, k):
-    """Return numbers of a kind, and the array to pass."""
+    """Return random numbers of a narrow type, and the array to pass to the kernel."""
     values, stored = narrow(kind, rows, k)
     return values, given(stored, ELEMENT[kind])
 
 
 def scales(rows, k, each):
-    """Return scale factors and the array to pass: exponents for 32 elements each, or E4M3 for 16 each."""
+    """Return scale factors and the array to pass to the kernel: exponents for 32 elements each, or E4M3 for 16 each."""
     if each == 32:
         exponents = whole(rows, k // 32, low=124, high=131, dtype="uint8")
         return np.exp2(exponents - 127.0), exponents, "uint8"

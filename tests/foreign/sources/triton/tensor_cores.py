@@ -34,7 +34,7 @@ def experts(x, tokens, w, out, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.
 
 @triton.jit
 def taken_over(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-    """Running CTAs take tiles of CTAs that have not started (cluster launch control)."""
+    """GEMM whose running CTAs take over tiles of CTAs that have not started (cluster launch control)."""
     row, column = tl.program_id(0) * BM, tl.program_id(1) * BN
     total = tl.zeros((BM, BN), tl.float32)
     for k in range(0, K, BK):
@@ -44,7 +44,7 @@ def taken_over(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr)
 
 @triton.jit
 def in_parts(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, ROLES: tl.constexpr):
-    """Persistent: each half of the accumulator is converted and stored while the next tile is multiplied."""
+    """Persistent GEMM: each half of the accumulator is converted and stored while the next tile is multiplied."""
     wide = tl.cdiv(N, BN)
     for tile in tl.range(tl.program_id(0), wide * tl.cdiv(M, BM), tl.num_programs(0), flatten=True, warp_specialize=ROLES):
         row, column = tile // wide * BM, tile % wide * BN

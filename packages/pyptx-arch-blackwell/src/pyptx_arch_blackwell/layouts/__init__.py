@@ -1,1 +1,1 @@
-"""Layouts of matrices in tensor memory, and of moves to and from it: plain data for the simulator and the DSL."""
+"""Layouts of matrices in tensor memory, of tcgen05.ld, st, cp and shift: plain data for the simulator and the DSL."""

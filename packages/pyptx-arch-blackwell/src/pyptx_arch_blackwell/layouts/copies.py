@@ -1,9 +1,9 @@
 """Data movement of tcgen05.cp and tcgen05.shift. Manual: "tcgen05.cp", "tcgen05.shift", "Optional Decompression".
 
 The source of a copy is a K-major matrix in shared memory with a descriptor: rows of one or two chunks of 16 bytes, in
-core matrices of eight rows. A chunk goes to four columns of a lane. In a CTA pair, each CTA copies from its own shared
-memory, at the same addresses, to its own tensor memory: DeepGEMM and CUTLASS copy the scale factors of A this way,
-which the CTAs do not share.
+core matrices of eight rows. A 16-byte chunk is copied to four columns of a lane. In a CTA pair, each CTA copies from
+its own shared memory, at the same addresses, to its own tensor memory: DeepGEMM and CUTLASS copy the scale factors of A
+this way, which the CTAs do not share.
 
 The lanes are those of CuTe's UTCCP traits. CuTe describes the copy of four rows as a refresh of the last lane of each
 quarter, which a shift by one row leaves to be filled. The manual lets that copy follow a shift without a wait
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 __all__ = ["COPIES", "FORMATS", "SHIFT_COLUMNS", "SHIFT_LANES", "Copy", "Format", "shifted_from"]
 
-_COLUMNS = 4  # columns that a chunk of 16 bytes fills
+_COLUMNS = 4  # 32-bit columns per 16-byte chunk
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """Copy of `rows` rows of `chunks` chunks: `band` rows go to consecutive lanes, bands are `stride` lanes apart.
+    """Copy of `rows` rows of `chunks` 16-byte chunks: groups of `band` consecutive lanes, `stride` lanes apart.
 
-    Lanes and columns are relative to the address. Each row goes to one lane for each of the distances in `copies`.
+    Lanes and columns are relative to the address. Each row is copied to one lane for each lane distance in `copies`.
     """
 
     rows: int
@@ -41,26 +41,26 @@ class Copy:
     copies: tuple[int, ...] = (0,)
 
     def lanes(self, row: int) -> tuple[int, ...]:
-        """Return the destination lanes of a row."""
+        """Return the destination lanes of a source row."""
         if not 0 <= row < self.rows:
             raise IndexError(f"row {row} is out of range: {self.rows} rows")
         band, inside = divmod(row, self.band)
         return tuple(band * self.stride + inside + distance for distance in self.copies)
 
     def chunk_columns(self, chunk: int) -> range:
-        """Return the destination columns of a chunk of each row, in byte order."""
+        """Return the four destination columns of a source row's 16-byte chunk, in byte order."""
         if not 0 <= chunk < self.chunks:
             raise IndexError(f"chunk {chunk} is out of range: {self.chunks} chunks")
         return range(_COLUMNS * chunk, _COLUMNS * (chunk + 1))
 
     @property
     def beginnings(self) -> range:
-        """Valid first lanes of an address: any lane of a quarter if each quarter gets one row, as after a shift."""
+        """Valid first lanes of an address: 0, or any lane of a quarter if each lane quarter receives one row."""
         return range(self.stride if self.band == 1 else 1)
 
     @property
     def columns(self) -> int:
-        """Number of columns written."""
+        """Number of tensor memory columns that the copy writes."""
         return _COLUMNS * self.chunks
 
 
@@ -72,18 +72,18 @@ COPIES: Final[Mapping[tuple[str, str], Copy]] = {
     ("64x128b", "warpx2::01_23"): Copy(64, 1, 32, 64, copies=(0, 32)),
     ("32x128b", "warpx4"): Copy(32, 1, 32, copies=(0, 32, 64, 96)),
 }
-"""The copies, by shape and multicast modifiers."""
+"""Copies of tcgen05.cp, by shape and multicast modifiers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """Decompression of a chunk: 16 elements followed by padding become 16 bytes."""
+    """Decompression of a 16-byte chunk: 16 packed elements, followed by padding, become 16 bytes."""
 
     source: Packing
     result: Packing
 
     def decompressed(self, chunk: bytes) -> bytes:
-        """Return the decompressed chunk; bits around an element are zero."""
+        """Return the decompressed chunk; bits of a byte outside its element are zero."""
         bits = int.from_bytes(chunk, "little")
         mask = (1 << self.source.bits) - 1
         found = 0
@@ -96,20 +96,20 @@ FORMATS: Final[Mapping[str, Format]] = {
     "b4x16_p64": Format(PADDED[4], CONTAINERS[4]),
     "b6x16_p32": Format(PADDED[6], CONTAINERS[6]),
 }
-"""The source formats of `.b8x16`. For the same source, ldmatrix puts four bits at the bottom of the byte instead."""
+"""Source formats of `.b8x16`. ldmatrix puts a 4-bit element in bits 0-3 of the byte instead."""
 
 SHIFT_LANES: Final = 31
-"""Lanes that a shift writes, of the 32 from its address on: all except the last."""
+"""Lanes that tcgen05.shift writes: all except the last of the 32 lanes from its address on."""
 
 SHIFT_COLUMNS: Final = 8
-"""Columns that a shift moves: 32 bytes."""
+"""Columns that tcgen05.shift moves: 32 bytes per lane."""
 
 
 def shifted_from(lane: int) -> int:
-    """Return the lane whose columns a shift moves to `lane`, both relative to the address.
+    """Return the lane whose columns tcgen05.shift moves to `lane`, both relative to the address.
 
-    The matrix moves down: each lane gets the columns of the next one, and the last lane is unchanged. Raise IndexError
-    for a lane that is not written.
+    The matrix moves down: each lane receives the columns of the next lane, and the last lane is unchanged. Raise
+    IndexError for an unwritten lane.
     """
     if not 0 <= lane < SHIFT_LANES:
         raise IndexError(f"lane {lane} is out of range: a shift writes {SHIFT_LANES} lanes")

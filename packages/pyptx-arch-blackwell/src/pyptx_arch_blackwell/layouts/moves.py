@@ -1,8 +1,8 @@
-"""Tensor memory cells of the registers of tcgen05.ld and tcgen05.st. Manual: "Matrix fragments for shape …".
+"""Lane and column that each register of tcgen05.ld and tcgen05.st accesses. Manual: "Matrix fragments for shape …".
 
-A warp moves 16 or 32 lanes. Cells are relative to the address of the instruction: `row` is the lane, `column` the
-column. The manual has figures only; the steps below are those of CuTe's copy traits and of Triton's linear layouts,
-which agree. Not verified on hardware.
+A warp accesses 16 or 32 lanes. `row` is the lane and `column` the column, relative to the instruction's address. The
+manual has figures only; the steps below are those of CuTe's copy traits and of Triton's linear layouts, which agree.
+Not verified on hardware.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ __all__ = ["SHAPES", "Shape", "column", "lane", "register_fragment"]
 
 _CELL = 32  # bits
 _HALF = 16
-_REGISTERS = 128  # most registers that one instruction moves per thread
+_REGISTERS = 128  # maximum registers per thread of one tcgen05.ld or tcgen05.st
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """One repetition: `lanes` by `columns` cells, `accesses` times.
+    """One repetition of a shape: `lanes` by `columns` 32-bit cells, `accesses` times.
 
-    `threads` and `registers` have a step for each bit of the thread index and of the register index.
+    `threads` and `registers` have a step, in lanes and columns, for each bit of the thread index and of the register
+    index.
     """
 
     lanes: int
@@ -48,12 +49,12 @@ _BELOW: Final = Stride(8)
 
 SHAPES: Final[Mapping[str, Shape]] = {
     "32x32b": Shape(32, 1, (*_EIGHT, _BELOW, Stride(16))),
-    # Adjacent threads are eight lanes apart: two pairs of threads share two columns of two lanes.
+    # Threads 4g to 4g + 3 access lanes g and g + 8, in two adjacent columns.
     "16x64b": Shape(16, 2, (_BELOW, Stride(0, 1), *_EIGHT)),
     "16x128b": Shape(16, 4, (*_FOUR, *_EIGHT), (_BELOW,)),
-    # Like an mma.sync accumulator: each thread has pairs of adjacent columns.
+    # As in an mma.sync accumulator, each thread holds pairs of adjacent columns.
     "16x256b": Shape(16, 8, (Stride(0, 2), Stride(0, 4), *_EIGHT), (Stride(0, 1), _BELOW)),
-    # The upper half of the warp has the same lanes, from the second address on.
+    # Threads 16 to 31 access the same 16 lanes as threads 0 to 15, at the second column address.
     "16x32bx2": Shape(16, 1, (*_EIGHT, _BELOW, Stride(0, 0, 1)), accesses=2),
 }
 
@@ -62,10 +63,10 @@ SHAPES: Final[Mapping[str, Shape]] = {
 def register_fragment(shape: str, repeats: int, *, packed: bool = False) -> Fragment:
     """Return the layout of a thread's registers over lanes (rows) and columns, both relative to the address.
 
-    `repeats` is `.num`, 4 for `.x4`: repetitions are adjacent in columns. A register holds a cell. If `packed`
-    (`.pack::16b`, `.unpack::16b`), a register holds the lower halves of two adjacent cells, the left cell in its lower
-    half: twice as many columns are moved. The second access of `16x32bx2` is the fragment's second `product`. Raise
-    ValueError for an invalid shape or number of repetitions.
+    `repeats` is `.num`, 4 for `.x4`: repetitions are adjacent in columns. A register holds one 32-bit column of a lane.
+    If `packed` (`.pack::16b`, `.unpack::16b`), a register holds the lower halves of two adjacent columns, the left
+    column in its lower half: the instruction moves twice as many columns. The second access of `16x32bx2` is the
+    fragment's second `product`. Raise ValueError for an invalid shape or number of repetitions.
     """
     one = SHAPES.get(shape)
     if one is None:
@@ -84,12 +85,12 @@ def register_fragment(shape: str, repeats: int, *, packed: bool = False) -> Frag
 
 
 def _spread(steps: tuple[Stride, ...]) -> tuple[Stride, ...]:
-    """Return the steps with doubled columns, for registers that hold two columns."""
+    """Return the steps with doubled column distances, for registers that hold two columns."""
     return tuple(Stride(step.row, 2 * step.column, step.product) for step in steps)
 
 
 def lane(shape: str, thread: N, register: int) -> N:
-    """Return the lane (0 to 31), relative to the address, of a register of a thread; the same for all repetitions.
+    """Return the lane (0 to 31), relative to the address, that a thread's register accesses in each repetition.
 
     Raise ValueError for an unknown shape, IndexError for a register past the last one of the most repetitions.
     """
@@ -97,7 +98,7 @@ def lane(shape: str, thread: N, register: int) -> N:
 
 
 def column(shape: str, thread: N, register: int, split: int = 0, *, packed: bool = False) -> N:
-    """Return the column, relative to the address, of a register of a thread; if `packed`, of its lower half.
+    """Return the column, relative to the address, that a thread's register accesses; if `packed`, of its lower half.
 
     `split` is the distance in columns of the second access of `16x32bx2`. A column does not depend on the number of
     repetitions. Raises as `lane` does.

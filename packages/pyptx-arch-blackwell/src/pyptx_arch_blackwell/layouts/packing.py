@@ -3,9 +3,10 @@
 Manual: "Packing formats of elements in Tensor and Shared memory", "Absolute address mode for K dimension being 48B".
 
 For kinds f8f6f4 and mxf8f6f4, 16 elements of 4 or 6 bits occupy 16 bytes. In shared memory they are packed and followed
-by padding, as TMA writes them (`.b4x16_p64`, `.b6x16_p32`); in tensor memory each is in a byte of its own. 6 bits are
-the lower bits of that byte, 4 bits the central ones: the manual states this for mma.sync, and has a figure for tcgen05,
-which was not available. Other kinds have elements without gaps, the first one low. Not verified on hardware.
+by padding, as TMA writes them (`.b4x16_p64`, `.b6x16_p32`); in tensor memory each element is in a byte of its own: a
+6-bit element in the lower bits, a 4-bit element in bits 2-5: the manual states this for mma.sync, and has a figure for
+tcgen05, which was not available. Elements of other kinds are contiguous, the first element in the lowest bits. Not
+verified on hardware.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ __all__ = [
     "of_sums",
 ]
 
-_CELL = 32  # bits of a column
+_CELL = 32  # bits of a tensor memory column in one lane
 _BYTE = 8
-_CHUNK = 16  # bytes of a row that are contiguous in shared memory
-_ROW = 128  # bytes of a row of the widest swizzle
+_CHUNK = 16  # contiguous bytes of a matrix row in shared memory
+_ROW = 128  # bytes of a swizzle row, at the widest swizzle
 _LANES = 128
 
 WIDTHS: Final[Mapping[str, int]] = {
@@ -41,7 +42,7 @@ WIDTHS: Final[Mapping[str, int]] = {
     **dict.fromkeys(("e2m3", "e3m2"), 6),
     "e2m1": 4,
 }
-"""Bits of an element."""
+"""Bits of one element, by element type."""
 
 _KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "f16": ("f16", "bf16"),
@@ -55,7 +56,7 @@ _IN_CONTAINERS: Final = ("f8f6f4", "mxf8f6f4")
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """Elements of `bits` along a row: `together` without gaps in each `room` bits, from bit `shift` on."""
+    """Packing of `bits`-wide elements: `together` contiguous elements in each `room` bits, from bit `shift` on."""
 
     bits: int
     room: int
@@ -63,16 +64,16 @@ class Packing:
     shift: int = 0
 
     def bit(self, index: int) -> int:
-        """Return the first bit of an element in its row; bit 8 is the lowest of the second byte."""
+        """Return the bit offset of an element from the start of its row; bit 8 is the lowest bit of the second byte."""
         group, inside = divmod(index, self.together)
         return group * self.room + inside * self.bits + self.shift
 
     def cell(self, index: int) -> tuple[int, int]:
-        """Return the tensor memory column of an element, relative to the row's first, and its first bit there."""
+        """Return an element's column, relative to the row's first column, and its first bit in the column."""
         return divmod(self.bit(index), _CELL)
 
     def columns(self, count: int) -> int:
-        """Return the number of columns of `count` elements."""
+        """Return the number of tensor memory columns that `count` elements of a row occupy."""
         return -(-count * self.room // (self.together * _CELL))
 
 
@@ -92,14 +93,14 @@ def in_shared_memory(kind: str, element: str) -> Packing:
 def in_tensor_memory(kind: str, element: str) -> Packing:
     """Return the packing of A in tensor memory along K; raise ValueError if the kind lacks the element type.
 
-    Of a sparse A, only the stored elements are in tensor memory.
+    For a sparse A, tensor memory holds only the stored elements.
     """
     bits = _width(kind, element)
     return CONTAINERS[bits] if kind in _IN_CONTAINERS and bits in CONTAINERS else Packing(bits, bits)
 
 
 def of_sums(element: str) -> Packing:
-    """Return the packing of D in tensor memory along N: a column per element; an f16 fills the lower half."""
+    """Return the packing of D along N in tensor memory: one column per element, an f16 in its lower half."""
     return Packing(WIDTHS[element], _CELL)
 
 
@@ -112,11 +113,11 @@ def _width(kind: str, element: str) -> int:
 def lanes_of_a(
     row: int, *, m: int, group: int = 1, sparse: bool = False, weight_stationary: bool = False
 ) -> tuple[int, ...]:
-    """Return the lanes with a row of A, counted in one CTA of `group`, relative to the address.
+    """Return the lanes that hold row `row` of one CTA's part of A (of `group` CTAs), relative to the address.
 
-    If groups of lanes compute different columns of the same rows of D, each has a copy of A: with M = 128 of a CTA
-    pair, as in CuTe, and in weight-stationary MMAs with M of 32 and 64, which is an assumption. Raise IndexError for a
-    row that the CTA does not have.
+    If groups of lanes compute different columns of the same rows of D, each lane group has a copy of A: with M = 128 of
+    a CTA pair, as in CuTe, and in weight-stationary MMAs with M of 32 and 64, which is an assumption. Raise IndexError
+    for a row that the CTA does not have.
     """
     rows = m // group
     if not 0 <= row < rows:
@@ -129,11 +130,11 @@ def lanes_of_a(
 
 
 def chunk_addresses(start: int, following: int, count: int = 3) -> tuple[int, ...]:
-    """Return the addresses of 16-byte chunks of a row, before swizzling, with the absolute leading address `following`.
+    """Return the addresses of a row's 16-byte chunks, before swizzling, with the absolute leading address `following`.
 
     K = 96 (48 bytes) is read this way from rows of 128 bytes: chunks past the end of the row at `start` continue at
-    `following`. Both are addresses of the matrix's first row; other rows are as in any K-major matrix. CUTLASS issues
-    eight MMAs for three such rows, of which two continue.
+    `following`. Both are addresses in the matrix's first row; other rows are as in any K-major matrix. CUTLASS issues
+    eight MMAs for three rows of 128 bytes; two of the eight continue at `following`.
     """
     fitting = (_ROW - start % _ROW) // _CHUNK
     return tuple(

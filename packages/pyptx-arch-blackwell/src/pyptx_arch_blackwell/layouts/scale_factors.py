@@ -1,9 +1,9 @@
 """Tensor memory layout of scale factors. Manual: "Block Scaling for tcgen05.mma.sync".
 
-A scale factor is a byte. Those of row i (of A, or of B transposed) are in lane i mod 32, one 32-bit cell for each group
-of 32 rows: row 0 in the first column, row 32 in the second. Each lane quarter has a copy of all. A cell has four scale
-factors of a row; the scale factor ID in the instruction descriptor is the first byte that the MMA uses. With K = 96
-they may continue in the same row's cell of the next group of columns.
+A scale factor is a byte. The scale factors of row i (of A, or of B transposed) are in lane i mod 32 and column i / 32.
+Each lane quarter has a copy of all scale factors. A 32-bit column of a lane holds four scale factors of a row; the
+scale factor ID in the instruction descriptor is the first byte that the MMA uses. With K = 96, the row's scale factors
+may continue in the same column of the next group of columns.
 
 The manual has figures only. This layout follows from
 
@@ -32,12 +32,12 @@ LANES: Final = 32
 """Lanes of a lane quarter, which a warp can access."""
 
 _QUARTERS = 4
-_WORD = 4  # scale factors in a column
-_BLOCK = 128  # rows whose scale factors fill a group of columns, if the matrix has no more
-_WIDE = 96  # K whose scale factors cross cells
+_WORD = 4  # scale factors in one 32-bit column of a lane
+_BLOCK = 128  # rows of A or B per group of 4 columns with scale factors
+_WIDE = 96  # K of MMAs with 3 or 6 scale factors per row
 
-# Scale factors per row, by kind and opcode modifier; with K = 96 there are more. Manual: "Valid combinations of
-# scale_vectorsize and shapes". Defaults without a modifier: mxf4 has .block32, and mxf8f6f4 has one choice.
+# Scale factors per row, by kind and opcode modifier, for K other than 96. Manual: "Valid combinations of
+# scale_vectorsize and shapes". Key "" is the default without a modifier.
 _COUNTS: Final[Mapping[str, Mapping[str, int]]] = {
     "mxf8f6f4": {"": 1, "scale_vec::1X": 1, "block32": 1},
     "mxf4": {"": 2, "scale_vec::2X": 2, "block32": 2},
@@ -46,12 +46,12 @@ _COUNTS: Final[Mapping[str, Mapping[str, int]]] = {
 _WIDE_COUNTS: Final[Mapping[str, int]] = {"": 3, "block32": 3, "block16": 6}
 _DEPTHS: Final[Mapping[str, tuple[int, ...]]] = {"mxf8f6f4": (32, 64), "mxf4": (64, 96, 128), "mxf4nvf4": (64, 96, 128)}
 
-# Valid first bytes of scale factors in a cell, by their number. Manual: "Scale Factor A ID".
+# Valid first bytes in a 32-bit column, by number of scale factors. Manual: "Scale Factor A ID".
 _STARTS: Final[Mapping[int, tuple[int, ...]]] = {1: (0, 1, 2, 3), 2: (0, 2), 3: (0, 1, 2, 3), 4: (0,), 6: (0, 2)}
 
 
 class ScalePlace(NamedTuple):
-    """Location of a scale factor: a byte of a column, relative to the address, in some lanes with a copy each."""
+    """Location of a scale factor: lanes that hold a copy, column relative to the address, and byte in the column."""
 
     lanes: tuple[int, ...]
     column: int
@@ -62,9 +62,9 @@ class ScalePlace(NamedTuple):
 class ScaleFactors:
     """Scale factors of one operand in the tensor memory of one CTA.
 
-    `rows` rows with `chunks` scale factors each, the first at byte `start` of its cell. If `halves` is 2, the lower 64
-    lanes have two copies of the first half of the rows, and the upper 64 lanes two copies of the second half; if 1,
-    every lane quarter has all rows. Scale factors past the end of a cell are `group` columns further.
+    `rows` rows with `chunks` scale factors each, the first at byte `start` of its column. If `halves` is 2, the lower
+    64 lanes have two copies of the first half of the rows, and the upper 64 lanes two copies of the second half; if 1,
+    every lane quarter has all rows. Scale factors past the end of a 32-bit column are `group` columns further.
     """
 
     rows: int
@@ -87,14 +87,14 @@ class ScaleFactors:
         return ScalePlace(lanes, group * self.group + column, byte)
 
     def rows_of(self, quarter: int) -> range:
-        """Return the rows whose scale factors a lane quarter has."""
+        """Return the rows whose scale factors a lane quarter holds."""
         half = self.rows // self.halves
         first = quarter * self.halves // _QUARTERS * half
         return range(first, first + half)
 
     @property
     def columns(self) -> tuple[int, ...]:
-        """Columns that the MMA reads, relative to the address."""
+        """Columns with scale factors that the MMA reads, relative to the address."""
         filled = -(-self.rows // self.halves // LANES)
         groups = -(-(self.start + self.chunks) // _WORD)
         return tuple(group * self.group + column for group in range(groups) for column in range(filled))
@@ -134,5 +134,5 @@ def scale_factors(
         )
     if operand == "a":
         return ScaleFactors(m // group, count, identifier)
-    halves = 2 if (m, group) == (128, 2) else 1  # layout B: the columns of D are split over two halves of the lanes
+    halves = 2 if (m, group) == (128, 2) else 1  # layout B: columns N/2 on of D are in lanes 64-127
     return ScaleFactors(n, count, identifier, halves, -(-n // _BLOCK) * _WORD)

@@ -1,10 +1,11 @@
 """Layout of the metadata of a sparse A in tensor memory, and its decoding. Manual: "Sparse Matrices" of tcgen05.
 
-A row of A consists of chunks of which half the elements are stored; a 4-bit code has their positions. With elements of
-8 bits or less, all codes of a row are in its lane: 16 codes in two columns. With 16- and 32-bit elements there are 8
-codes per row, and one column has the codes of all rows: of 16 lanes, the lower eight have the first four chunks of 16
-rows, the upper eight the last four; row g is in the lower half of lane g, row g + 8 in the upper half. The selector in
-the instruction descriptor chooses among several such adjacent columns.
+A row of A consists of chunks; half of the elements of a chunk are stored, and a 4-bit code has their positions. With
+elements of 8 bits or less, all codes of a row are in its lane: 16 codes in two columns. With 16- and 32-bit elements
+there are 8 codes per row, and one column has the codes of all rows. Of 16 lanes, the lower eight hold the codes of the
+first four chunks of 16 rows, the upper eight those of the last four chunks; the codes of row g are in the lower half of
+lane g, those of row g + 8 in the upper half. The selector in the instruction descriptor chooses among several such
+adjacent columns.
 
 The manual has figures only. The layouts with all 128 lanes, and the weight-stationary ones, are CuTe's (`tmem_e_frg`,
 `tmem_e_frg_ws`), whose sparse kernels copy the metadata of four MMAs at once, one column each. The layouts with half
@@ -28,11 +29,11 @@ _CODE = 4  # bits
 _FIELD = 2
 _COLUMN = 32
 _LANES = 128
-_BAND = 16  # rows that share the 16 lanes of half a warp
+_BAND = 16  # rows of A whose metadata are in the same 16 lanes
 _HALF_BAND = 8
 _SELECTORS = 4
 
-# The sparsity pattern depends on the kind, not on the elements: 4-bit elements of f8f6f4 have that of bytes.
+# The sparsity pattern depends on the MMA kind, not on the element type: fp4 elements of f8f6f4 use the byte pattern.
 _SPARSITY: Final[Mapping[str, Sparsity]] = {
     "tf32": SPARSITY[32],
     "f16": SPARSITY[16],
@@ -52,7 +53,7 @@ _TWO_OF_FOUR: Final = (0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b0110, 0b1110)
 CODES: Final[Mapping[str, tuple[int, ...]]] = {
     kind: (0b1110, 0b0100) if kind == "tf32" else _TWO_OF_FOUR for kind in _SPARSITY
 }
-"""Valid codes, by kind; others are undefined."""
+"""Valid metadata codes, by MMA kind; other codes are undefined."""
 
 
 def sparsity_of(kind: str) -> Sparsity:
@@ -61,20 +62,20 @@ def sparsity_of(kind: str) -> Sparsity:
 
 
 def positions(kind: str, code: int) -> tuple[int, ...]:
-    """Return the position in its chunk of each stored element, in storage order.
+    """Return each stored element's position in its chunk, in storage order, for a metadata code.
 
     `0b0110` stores the element at position 2 first, then that at position 1. Raise ValueError for an invalid code.
     """
     if code not in CODES[kind]:
         raise ValueError(f"invalid sparsity code {code:#06b} of a chunk for kind::{kind}")
     thinned = _SPARSITY[kind]
-    step = thinned.fields  # a code has two fields for a tf32 element: its 16-bit halves
+    step = thinned.fields  # a metadata code has two index fields per tf32 element, one for each 16-bit half
     fields = [code >> _FIELD * field & (1 << _FIELD) - 1 for field in range(0, _CODE // _FIELD, step)]
     return tuple(field // step * thinned.together + offset for field in fields for offset in range(thinned.together))
 
 
 class MetadataPlace(NamedTuple):
-    """Location of a code: from bit `shift` of a column, relative to the address, in some lanes with a copy each."""
+    """Location of a metadata code: lanes that hold a copy, column relative to the address, and first bit `shift`."""
 
     lanes: tuple[int, ...]
     column: int
@@ -83,7 +84,7 @@ class MetadataPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """Codes of a sparse A in the tensor memory of one CTA: `rows` rows with `chunks` codes each.
+    """Metadata codes of a sparse A in the tensor memory of one CTA: `rows` rows with `chunks` codes each.
 
     If `banded`, 16 rows share 16 lanes. `spread` is the distance in lanes between groups of 16 rows; the codes of all
     rows are stored `copies` times.
@@ -97,7 +98,7 @@ class Metadata:
     selector: int = 0
 
     def place(self, row: int, chunk: int) -> MetadataPlace:
-        """Return the location of the code of a chunk of a row; raise IndexError for an invalid index."""
+        """Return the location of the metadata code of a row's chunk; raise IndexError for an invalid index."""
         if not (0 <= row < self.rows and 0 <= chunk < self.chunks):
             raise IndexError(f"row {row}, chunk {chunk} is out of range: {self.rows} rows of {self.chunks} codes")
         band, inside = divmod(row, _BAND)
@@ -114,7 +115,7 @@ class Metadata:
 
     @property
     def columns(self) -> tuple[int, ...]:
-        """Columns that the MMA reads, relative to the address."""
+        """Columns with metadata that the MMA reads, relative to the address."""
         count = 1 if self.banded else self.chunks * _CODE // _COLUMN
         return tuple(range(self.selector, self.selector + count))
 
@@ -123,8 +124,8 @@ def metadata(kind: str, *, m: int, group: int = 1, weight_stationary: bool = Fal
     """Return the layout of an MMA's metadata in the tensor memory of each CTA.
 
     `m` is the MMA's M, of both CTAs together if `group` is 2: a CTA has the metadata of its own rows.
-    `weight_stationary` is `.ws`; then several groups of lanes multiply the same rows, and each has a copy. Raise
-    ValueError for an invalid MMA or selector.
+    `weight_stationary` is `.ws`; then several lane groups compute the same rows, and each has a copy of the metadata.
+    Raise ValueError for an invalid MMA or selector.
     """
     if kind not in _SPARSITY:
         raise ValueError(f"kind::{kind} does not support a sparse A")

@@ -1,1 +1,1 @@
-"""Blackwell's additions to `ptx`, and types of its instructions for `ptx.inst`."""
+"""Blackwell's functions in `ptx`, and the types of its instructions for `ptx.inst`."""

@@ -42,7 +42,7 @@ def alloc(
 
     A whole warp allocates; with `cta_group=2`, one warp in each CTA of a pair. The address of the columns is written to
     the 32-bit word of shared memory at `tmem_addr` (generic address with `space="generic"`); the warp waits while other
-    CTAs of the SM have the columns. `ncols` is 32, 64, 128, 256 or 512, or a register. With `exclusive` (PTX 9.4) it is
+    CTAs of the SM hold the columns. `ncols` is 32, 64, 128, 256 or 512, or a register. With `exclusive` (PTX 9.4) it is
     any multiple of 32.
     """
     what = "ptx.tcgen05.alloc"
@@ -82,12 +82,12 @@ def relinquish_alloc_permit(*, cta_group: int | str = 1, pred: Reg | None = None
 
 
 def bracketed(word: object) -> object:
-    """Return the operand `[word]`, the word of shared memory that receives the address of an allocation."""
+    """Return the operand `[word]`: the shared memory word that receives the address of the allocated columns."""
     return as_address(word)
 
 
 def columns_of(what: str, columns: object) -> int:
-    """Return a number of columns; raise OperandError for one that cannot be allocated, and for a register."""
+    """Return the number of columns; raise OperandError for an invalid number and for a register."""
     number = _columns(what, columns, exclusive=False)
     if not isinstance(number, int):
         help = "pass a number; only ptx.tcgen05.alloc accepts a register"

@@ -1,4 +1,4 @@
-"""Common part of all tcgen05.mma: modifiers and operands of the instruction, from the arguments of a call."""
+"""Emission of all variants of tcgen05.mma: modifiers and operands from the arguments of a call."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _FORMS = {
 }
 _SHIFTED_COLLECTORS = ("fill", "use")
 _MOST_SHIFT = 15
-_HALF = 16  # lanes of each lane quarter that some matrices use
+_HALF = 16  # lanes of each lane quarter for a matrix that uses half of the lanes
 _SHIFTED_KINDS = ("f16", "tf32")
 
 
@@ -77,14 +77,14 @@ def request(
     types: tuple[object, object, object, object],
     turns: tuple[object, object],
 ) -> Request:
-    """Return the properties that a call requests, other than operands."""
+    """Return the properties of the MMA that a call requests, except its operands."""
     what = repr(_FORMS[ws, sparse])
     group = int(cta_group_word(what, cta_group))
     return Request(what, kind, group, ws, sparse, scaled or kind in SCALED_KINDS, shape, types, turns)
 
 
 def accumulation(what: str, accumulate: object, *older: tuple[str, object]) -> object:
-    """Return the predicate for accumulation: `accumulate`, or its value under a name of the older interface."""
+    """Return the accumulation predicate: `accumulate`, or the argument with its older name."""
     said = [(name, value) for name, value in older if value is not None]
     if not said:
         return accumulate
@@ -95,7 +95,7 @@ def accumulation(what: str, accumulate: object, *older: tuple[str, object]) -> o
 
 
 def shift_of_sums(what: str, scale_input_d: object, scale_c: object) -> object:
-    """Return the power of two by which d is divided, from either of two keywords."""
+    """Return n, where d is divided by 2**n: the value of `scale_input_d` or its older name `scale_c`."""
     if scale_input_d is not None and scale_c is not None:
         raise OperandError(f"{what}: scale_input_d and scale_c have the same meaning", help="leave scale_c out")
     return scale_c if scale_input_d is None else scale_input_d
@@ -104,7 +104,7 @@ def shift_of_sums(what: str, scale_input_d: object, scale_c: object) -> object:
 def issue(
     asked: Request, factors: tuple[object, object, object], idesc: object, accumulate: object, extras: Extras
 ) -> None:
-    """Emit one MMA, preceded by the descriptors of tiles and the predicate of a number in a register."""
+    """Emit one MMA, preceded by instructions for descriptors of tiles and for the accumulation predicate."""
     what, (d, a, b) = asked.what, factors
     kind, word, found = asked.described(idesc, a, b)
     asked.row(kind)
@@ -139,7 +139,7 @@ def issue(
 
 
 def _scales(asked: Request, kind: str, found: InstructionDescriptor | None, extras: Extras) -> str | None:
-    """Return the block size of the scale factors; reject missing scale factors, or ones not in the kind."""
+    """Return the block size of the scale factors; reject missing scale factors, and those of a kind without any."""
     given = [each is not None for each in extras.scales]
     if kind not in SCALED_KINDS:
         if any(given) or extras.scale_vec is not None or extras.block is not None:
@@ -163,7 +163,7 @@ def _check_extras(
     places: tuple[object, object],
     extras: Extras,
 ) -> None:
-    """Reject options that cannot be combined, in terms of the call's arguments."""
+    """Reject combinations of arguments that the MMA does not support."""
     what, (d, a) = asked.what, places
     if asked.sparse and extras.metadata is None:
         raise OperandError(f"{what}: a sparse MMA needs metadata in tensor memory", help="metadata=t[…]")
@@ -190,7 +190,7 @@ def _check_extras(
     if extras.lanes is not None and kind in SCALED_KINDS:
         raise OperandError(
             f"{what}: kind::{kind} does not support disable_output_lanes",
-            help="leave it out: MMAs with scale factors write all lanes",
+            help="leave disable_output_lanes out: MMAs with scale factors write all lanes",
         )
     if isinstance(d, TensorMemory) and found is not None:
         _check_sums(asked, found, d)
@@ -210,7 +210,7 @@ def _check_lanes(what: str, d: TensorMemory, others: Sequence[tuple[str, object]
 
 
 def _check_metadata(asked: Request, found: InstructionDescriptor, place: TensorMemory) -> None:
-    """Reject metadata with an invalid selector, and a region too small for it."""
+    """Reject an invalid sparsity selector, and a region too small for the metadata."""
     try:
         held = metadata(
             found.kind, m=found.m, group=asked.cta_group, weight_stationary=asked.ws, selector=found.selector
@@ -242,7 +242,7 @@ def _places(what: str, given: Sequence[tuple[str, object | None]]) -> list[objec
 
 
 def _lanes(value: object) -> tuple[object, ...]:
-    """Return the operand with the words of a lane mask; an empty tuple without a mask."""
+    """Return the disable-output-lane operand with the words of a mask; an empty tuple without a mask."""
     if value is None:
         return ()
     return (list(value) if isinstance(value, RegArray) else as_items(value) or value,)
@@ -265,5 +265,5 @@ def _collector(prefix: str, value: str | None) -> str | None:
 
 
 def in_brackets(value: object, *, place: bool) -> object:
-    """Return the operand `[value]`, a tensor memory address, if `place`; else the value."""
+    """Return the tensor memory address operand `[value]` if `place`; else `value`."""
     return AddressOperand(value) if place and not isinstance(value, AddressOperand | tree.Address) else value

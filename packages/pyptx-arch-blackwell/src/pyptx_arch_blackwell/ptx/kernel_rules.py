@@ -1,6 +1,6 @@
 """Rules of tcgen05 for a whole kernel: one `.cta_group`, and no columns left allocated.
 
-Bodies of exact code (`module`) are not checked: they may be parts of a kernel.
+Bodies of exact code (`module`) are not checked: a body may be only a part of a kernel.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _WHOSE: Mapping[str, str] = {"1": "one CTA", "2": "CTA pair"}
 
 
 def kernel_of(what: str) -> Trace | None:
-    """Return the trace of a kernel; None for exact code, and in a dry run."""
+    """Return the current trace of a kernel; None for exact code, and in a dry run."""
     found = cast("object", active(what))
     return found if isinstance(found, Trace) and not found.exact else None
 
@@ -40,7 +40,7 @@ def one_cta_group(what: str, word: str) -> None:
 
 
 def allocated(what: str) -> None:
-    """Record that the kernel allocates; the end of the trace raises the error if it frees nothing."""
+    """Record a tensor memory allocation; the end of the trace raises an error unless the kernel frees columns."""
     trace = kernel_of(what)
     if trace is None or _LEAK in trace.notes:
         return
@@ -54,11 +54,11 @@ def allocated(what: str) -> None:
 
 
 def freed(what: str) -> None:
-    """Remove the error that `allocated` recorded."""
+    """Remove the error that `allocated` recorded: the kernel frees columns."""
     trace = kernel_of(what)
     if trace is None:
         return
     leak = trace.notes.get(_LEAK)
-    trace.notes.setdefault(_LEAK, None)  # a kernel that frees any columns is not checked here
+    trace.notes.setdefault(_LEAK, None)  # disables the leak check: the kernel has a tcgen05.dealloc
     if leak in trace.faults:
         trace.faults.remove(cast("AllocationError", leak))

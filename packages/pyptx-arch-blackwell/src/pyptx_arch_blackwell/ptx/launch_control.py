@@ -31,7 +31,7 @@ _FIRST = InstructionForms("ptx.clusterlaunchcontrol.query_cancel.get_first_ctaid
 
 
 class QueryCancel:
-    """`ptx.clusterlaunchcontrol.query_cancel`: decoding of a response; each call emits one instruction.
+    """`ptx.clusterlaunchcontrol.query_cancel`: decodes a try_cancel response; each call emits one instruction.
 
     `response` is a b128 register with the 16 bytes that `try_cancel` wrote, loaded after its mbarrier's phase
     completed.
@@ -39,7 +39,7 @@ class QueryCancel:
 
     @emits("clusterlaunchcontrol.query_cancel.is_canceled", dst="p")
     def is_canceled(self, response: Reg, dst: Reg | None = None, *, pred: Reg | None = None) -> Reg:
-        """Emit `….is_canceled.pred.b128 p, response;` and return `p`: whether there is a cluster to take over."""
+        """Emit `….is_canceled.pred.b128 p, response;` and return `p`: whether the request canceled a cluster."""
         trace = active("ptx.clusterlaunchcontrol.query_cancel.is_canceled")
         result = trace.fresh(predicate) if dst is None else dst
         trace.emit((*_QUERY.split("."), "is_canceled", "pred", "b128"), (result, response), pred)
@@ -112,7 +112,7 @@ class LaunchControl:
         shared memory at `addr`, aligned to 16 bytes, is written through the async proxy and counted by `mbar` (expect
         16 bytes). With `multicast`, each CTA of the cluster receives it at the same offset, with its own mbarrier. A
         fence of the async proxy is required between reading one response and requesting the next into the same bytes.
-        After a response without a cluster, no further request is permitted.
+        After a response with is_canceled = false, no further request is permitted.
         """
         words = _TRY.words(space=space, multicast="cluster::all" if multicast else None)
         active(repr(_TRY)).emit(words, (as_address(addr), as_address(mbar)), pred)

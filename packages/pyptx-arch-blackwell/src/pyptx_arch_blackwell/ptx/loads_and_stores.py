@@ -136,7 +136,7 @@ def fragment(
     `shape` is (M, N) of the MMA, `load` the shape of `ld` with which each warp loads its lanes (`t.quarter(warp)`), all
     columns. `fragment.row(thread, i)` and `.column(thread, i)` take the thread's index in the warpgroup (0 to 127) as a
     number, or as a register; for a register they emit the computation. `print(fragment)` draws the table. For a CTA
-    pair it is one CTA's part. With `pack`, a register has two 16-bit elements.
+    pair, the layout is that of one CTA's part. With `pack`, a register has two 16-bit elements.
 
     Without `shape` it is the layout of one `ld` or `st` of `count` repetitions: rows are lanes, and threads those of a
     warp. Raise OperandError for invalid arguments.
@@ -186,7 +186,7 @@ def _registers(what: str, name: str, value: object) -> list[object]:
 
 
 def _new(what: str, taddr: object, shape: str, count: int | str | None) -> list[object]:
-    """Return new registers for a load, as many as requested."""
+    """Return new registers for a load: `count`, or as many as the columns of the region need."""
     columns = taddr.columns if isinstance(taddr, TensorMemory) else None
     per = SHAPES[shape].count
     repeats = _number(count) if count is not None else columns // SHAPES[shape].columns if columns else None
@@ -206,7 +206,7 @@ def _number(count: object) -> int | None:
 
 
 def _repeats(what: str, shape: str, count: object, registers: Sequence[object], taddr: object) -> str:
-    """Return `x4` for the repetitions that the registers imply; raise OperandError for a mismatch."""
+    """Return the repetition modifier, such as `x4`, for a number of registers; raise OperandError for a mismatch."""
     per, lanes, width = SHAPES[shape].count, SHAPES[shape].lanes, SHAPES[shape].columns
     known = [times for times in _COUNTS if times * per <= _COUNTS[-1]]
     repeats, rest = divmod(len(registers), per)
@@ -219,7 +219,7 @@ def _repeats(what: str, shape: str, count: object, registers: Sequence[object], 
         if taddr.columns < repeats * width and shape != SPLIT:
             raise OperandError(
                 f"{what}: {shape}.x{repeats} accesses {repeats * width} columns, {taddr!r} has {taddr.columns}",
-                help="use more columns, or fewer registers",
+                help="pass a region with more columns, or fewer registers",
             )
         if taddr.first_lane % lanes or taddr.lanes < lanes:
             raise OperandError(

@@ -1,4 +1,4 @@
-"""Shared memory descriptors for tcgen05: of tiles, of addresses, or computed by hand.
+"""Shared memory descriptors for tcgen05: of a tile, of an address, or from given bits.
 
 Manual: "Shared memory descriptor", "Major-ness supported by Strides". `pyptx_arch_blackwell.descriptors` has the bits.
 """
@@ -35,20 +35,20 @@ __all__ = [
 ]
 
 MASKED_B128: Final = 0x4000404000010000
-"""A descriptor without its address: 128-byte swizzle, stride of 1024 bytes between groups of 8 rows."""
+"""Descriptor bits with address 0: 128-byte swizzle, 1024 bytes between groups of 8 rows."""
 _ADDRESS_MASK = 0x3FFF0
 _SWIZZLES = {"NONE": (0, 16), "32B": (32, 16), "64B": (64, 16), "128B": (128, 16), "128B_BASE32B": (128, 32)}
 _UNIT = 16
 
 
 def shared_descriptor(tile: SharedTile) -> SharedDescriptor:
-    """Return the descriptor of a tile, without its address."""
+    """Return the descriptor of a tile, with address 0."""
     swizzle = 0 if tile.swizzle is None else tile.box_row_bytes
     return SharedDescriptor(leading=tile.leading_byte_offset, stride=tile.stride_byte_offset, swizzle=swizzle)
 
 
 def matrix_operand(what: str, name: str, value: object, byte_offset: int = 0) -> object:
-    """Return the descriptor operand: a register, or that of a tile, computed here."""
+    """Return the descriptor operand: the given register, or a new one with the descriptor of the given tile."""
     if isinstance(value, SharedAlloc | SharedSlice):
         return _of_tile(f"{what}: {name}", value, byte_offset)
     register = descriptor_register(what, name, value)
@@ -92,9 +92,9 @@ def descriptor(
     offset. Strides and swizzle are those of the tile. Raise SpecError, with a diagram, for a position at which no MMA
     can start.
 
-    For an address (a u32 register, a shared variable), pass them: `stride_bytes` between groups of 8 rows (MN-major: 8
-    of K), `leading_bytes`, and `swizzle`, "NONE", "32B", "64B", "128B", or "128B_BASE32B" with atoms of 32 bytes.
-    `lbo_mode=1` makes `leading_bytes` an address.
+    For an address (a u32 register, a shared variable), pass strides and swizzle: `stride_bytes` between groups of 8
+    rows (MN-major: 8 of K), `leading_bytes`, and `swizzle`, "NONE", "32B", "64B", "128B", or "128B_BASE32B" with atoms
+    of 32 bytes. `lbo_mode=1` makes `leading_bytes` an address.
     """
     what = "ptx.tcgen05.descriptor"
     layout = tile_of(tile)
@@ -160,9 +160,9 @@ def make_descriptor(
 def advance(descriptor: Reg, byte_offset: int, *, times: Reg | None = None) -> Reg:
     """Return the descriptor advanced by `byte_offset` bytes (see `SharedTile.offset`), with three instructions.
 
-    `mov.b64` splits it, `add.u32` advances its lower half, which contains the address, and `mov.b64` combines the
-    halves. With `times` (a u32 register, such as the index of a stage) the distance is multiplied by it: `mad.lo.u32`
-    replaces `add.u32`.
+    `mov.b64` splits the descriptor, `add.u32` advances its lower half, which contains the address, and `mov.b64`
+    combines the halves. With `times` (a u32 register, such as the index of a stage) `byte_offset` is multiplied by
+    `times`: `mad.lo.u32` replaces `add.u32`.
     """
     return shared_matrices.advance("ptx.tcgen05.advance", descriptor, byte_offset, times)
 
@@ -209,7 +209,7 @@ def make_instr_desc_f16bf16_f32(
     sparse: bool = False,
     max_shift: int = 0,
 ) -> int:
-    """Return the bits of an instruction descriptor for f32 += f16, bf16 or tf32 MMAs; nothing is emitted.
+    """Return the instruction descriptor bits of an MMA f32 += f16, bf16 or tf32; nothing is emitted.
 
     `InstructionDescriptor` supports all kinds. `scale_a=-1` and `scale_b=-1` negate; `max_shift` is 0, 1, 2 or 3 for no
     shift, 8, 16 or 32 columns. Raise OperandError for an invalid combination.

@@ -21,7 +21,7 @@ __all__ = ["Mma", "Options", "mma", "mma_sp", "mma_ws", "mma_ws_sp"]
 
 
 class Options(TypedDict, total=False):
-    """The keywords of `mma` except `cta_group`, for type checkers."""
+    """Types of the keyword arguments of `mma` except `cta_group`, for type checkers."""
 
     kind: str | None
     accumulate: object
@@ -48,7 +48,7 @@ class Options(TypedDict, total=False):
 
 
 class Mma:
-    """MMAs of one CTA, or of a CTA pair; each call emits one instruction unless stated otherwise."""
+    """`ptx.tcgen05` functions for MMAs; each call emits one instruction unless stated otherwise."""
 
     def __repr__(self) -> str:
         return "ptx.tcgen05.mma"

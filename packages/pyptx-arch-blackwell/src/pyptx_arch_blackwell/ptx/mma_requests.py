@@ -1,4 +1,4 @@
-"""One MMA as requested by a call: kind, instruction descriptor and operands, checked for consistency."""
+"""MMA requested by a `ptx.tcgen05` call: kind, instruction descriptor and operands, checked for consistency."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ def scale_size(what: str, kind: str, scale_vec: object, block: object) -> str | 
     """Return the modifier after `.block_scale`; raise OperandError for an invalid one."""
     if scale_vec is not None and block is not None:
         raise OperandError(
-            f"{what}: scale_vec={scale_vec!r} and block={block!r} have the same meaning", help="leave one of them out"
+            f"{what}: scale_vec={scale_vec!r} and block={block!r} have the same meaning",
+            help="pass scale_vec= or block=, not both",
         )
     said = f"block{block}" if block is not None else scale_vec
     if said is None:
@@ -66,7 +67,7 @@ def scale_size(what: str, kind: str, scale_vec: object, block: object) -> str | 
     short = ", ".join(word.removeprefix("scale_vec::") for word in known)
     raise OperandError(
         f"{what}: kind::{kind} does not support {said!r}",
-        help=f"use {short}" if known else "leave it out: the kind has no scale factors",
+        help=f"use {short}" if known else "omit the block size: the kind has no scale factors",
     )
 
 
@@ -85,7 +86,7 @@ class Request:
     turns: tuple[object, object]
 
     def described(self, idesc: object, a: object, b: object) -> tuple[str, object, InstructionDescriptor | None]:
-        """Return the kind, the operand `idesc`, and the decoded descriptor if known."""
+        """Return the kind, the operand `idesc`, and the decoded instruction descriptor, None if unknown."""
         if isinstance(idesc, InstructionDescriptor):
             self._refuse_said_twice(idesc)
             return self._checked(idesc)
@@ -118,7 +119,7 @@ class Request:
         if self.shape is not None or any(each is not None for each in (*self.types, *self.turns)):
             raise OperandError(
                 f"{self.what}: idesc={idesc!r} already contains shape, types and transpositions",
-                help="leave out idesc, or the others",
+                help="leave out idesc, or shape=, types and transpositions",
             )
 
     def _decoded(self, kind: str, number: int) -> InstructionDescriptor:
@@ -128,7 +129,7 @@ class Request:
             refused(f"{self.what}: invalid idesc for kind::{kind}", error)
 
     def _built(self, a: object, b: object) -> InstructionDescriptor:
-        """Return the descriptor of the given shape and types; majors default to those of the tiles."""
+        """Return the instruction descriptor of the given shape and types; majors default to those of the tiles."""
         if self.shape is None or any(each is None for each in self.types[:3]):
             raise OperandError(
                 f"{self.what}: missing shape and types",
@@ -186,7 +187,7 @@ class Request:
         return found.kind, tree.Immediate(str(found.bits)), found
 
     def row(self, kind: str) -> MmaTypes | None:
-        """Return the row of the table of MMAs; None for a kind without one."""
+        """Return the valid types and shapes of the requested MMA; None for a kind outside `KINDS`."""
         if kind not in KINDS:
             return None
         try:
@@ -199,7 +200,7 @@ class Request:
     def factor(
         self, name: str, value: object, byte_offset: int, kind: str, found: InstructionDescriptor | None
     ) -> object:
-        """Return operand A or B: a tensor memory address, or a descriptor, computed if necessary."""
+        """Return operand A or B: a tensor memory address, or a descriptor, computed from a tile if necessary."""
         if name == "a" and is_place(value):
             if byte_offset:
                 raise OperandError(
@@ -226,7 +227,7 @@ class Request:
             raise OperandError(f"{self.what}: a needs {columns} columns, {value!r} has {value.columns}")
 
     def _check_tile(self, name: str, tile: SharedTile, kind: str, found: InstructionDescriptor | None) -> None:
-        """Reject a tile with another element size or major than the MMA, or smaller than the MMA reads."""
+        """Reject a tile whose element size or major differs from the MMA's, or that is smaller than the matrix."""
         if tile.dtype.bits != container_bits(kind):
             raise OperandError(
                 f"{self.what}: elements of kind::{kind} have {container_bits(kind)} bits in memory, but "
@@ -257,7 +258,7 @@ class Request:
     def check_scales(
         self, found: InstructionDescriptor | None, size: str | None, places: tuple[object, object]
     ) -> None:
-        """Reject scale factors that contradict the descriptor, and regions with too few columns."""
+        """Reject scale factors that contradict the instruction descriptor or exceed their region's columns."""
         if found is None:
             return
         try:

@@ -24,12 +24,12 @@ _GROUPS = {1: "1", 2: "2", "1": "1", "2": "2"}
 
 
 def refused(what: str, error: PyptxError) -> NoReturn:
-    """Raise an error of the tables as an error of the call, at the user's line."""
+    """Raise OperandError with the message and help of a DescriptorError or MmaError, at the user's line."""
     raise OperandError(f"{what}: {error.message}", help=error.help) from None
 
 
 def cta_group_word(what: str, value: object) -> str:
-    """Return the number for `.cta_group::`; raise OperandError if the kernel already has another one."""
+    """Return the number after `.cta_group::`; raise OperandError if the kernel already uses another cta_group."""
     found = _GROUPS.get(value) if isinstance(value, int | str) and not isinstance(value, bool) else None
     if found is None:
         raise OperandError(f"{what}: invalid cta_group {value!r}", help="use 1 for one CTA, 2 for a CTA pair")
@@ -38,7 +38,7 @@ def cta_group_word(what: str, value: object) -> str:
 
 
 def is_place(value: object) -> bool:
-    """Return whether a value is a tensor memory address other than a register: `t[…]`, `ptx.addr(…)`."""
+    """Return whether a value is a tensor memory address but not a register: `t[…]` or `ptx.addr(…)`."""
     return isinstance(value, AddressOperand | tree.Address) or hasattr(value, "tensor_memory_address")
 
 
@@ -61,7 +61,7 @@ def place_in_tensor_memory(what: str, name: str, value: object) -> object:
 
 
 def descriptor_register(what: str, name: str, value: object) -> object:
-    """Return a descriptor in a 64-bit register; raise an error for another register."""
+    """Return the descriptor operand `value`; raise an error for a register that is not a 64-bit integer."""
     if isinstance(value, Reg) and (not value.dtype.is_integer or value.dtype.bits != u64.bits):
         help = "create one with ptx.tcgen05.descriptor(tile)"
         if name == "a" and value.dtype.bits == u32.bits:
@@ -78,7 +78,7 @@ def descriptor_register(what: str, name: str, value: object) -> object:
 
 
 def switch(what: str, name: str, value: object) -> object:
-    """Return a predicate operand: a constant, a predicate, or one from a `setp` that a 32-bit register is nonzero."""
+    """Return a predicate operand: a constant, a predicate, or an emitted `setp.ne` of a 32-bit register and 0."""
     if isinstance(value, NegPred) or (isinstance(value, Handle) and value.dtype.kind == "pred"):
         return value
     if isinstance(value, Reg):

@@ -42,9 +42,9 @@ def commit(
     """Emit `tcgen05.commit.cta_group::N.mbarrier::arrive::one{.shared::cluster}{.multicast}.b64 [mbar]{, mask};`.
 
     Performs one arrive at `mbar` when all MMAs, copies and shifts that the thread issued with the same `cta_group` have
-    completed. It orders them before the threads that wait on the mbarrier, without `fence_before_thread_sync`. The
-    thread that issued the operations must commit. `mbar` is an mbarrier of `smem.mbarrier`, or its shared address (with
-    `space="generic"` a generic one).
+    completed. The arrive orders these operations before later operations of waiting threads, without
+    `fence_before_thread_sync`. The thread that issued the operations must commit. `mbar` is an mbarrier of
+    `smem.mbarrier`, or its shared address (with `space="generic"` a generic one).
 
     `multicast_mask` is a u16 register, or a number that one `mov.u16` moves to a register. The mbarriers at the same
     offset of all CTAs of the cluster whose bits are set are signaled. `multicast="cluster::32b"` is the form with 32
@@ -70,9 +70,9 @@ def commit(
 
 
 def _mask(what: str, value: object, word: str | None) -> object:
-    """Return the mask, a number in a register; raise OperandError for invalid bits.
+    """Return the CTA mask, a number moved to a register; raise OperandError for invalid bits.
 
-    ptxas accepts a number itself since 13.5; exact code leaves it to ptxas.
+    ptxas accepts an immediate mask since 13.5; in exact code, a number stays an immediate.
     """
     number = as_integer(value)
     bits = 2 * _MASK_BITS if word == "cluster::32b" else _MASK_BITS

@@ -15,10 +15,10 @@ __all__ = ["Tcgen05", "tcgen05"]
 
 
 class Tcgen05:
-    """Instructions of tensor memory; each call emits one instruction unless stated otherwise."""
+    """`ptx.tcgen05`: tensor memory and MMA functions; each call emits one instruction unless stated otherwise."""
 
     BLACKWELL_MASKED_DESC_B128: ClassVar = matrix_descriptors.MASKED_B128
-    """A descriptor without its address: 128-byte swizzle, stride of 1024 bytes between groups of 8 rows."""
+    """Descriptor bits with address 0: 128-byte swizzle, 1024 bytes between groups of 8 rows."""
     InstructionDescriptor: ClassVar = descriptors.InstructionDescriptor
     SharedDescriptor: ClassVar = descriptors.SharedDescriptor
     ZeroColumnMask: ClassVar = descriptors.ZeroColumnMask

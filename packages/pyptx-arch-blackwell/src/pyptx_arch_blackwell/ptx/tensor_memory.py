@@ -44,7 +44,7 @@ class TensorMemory:
 
     @property
     def offset(self) -> int:
-        """Offset from the base: lane << 16 | column."""
+        """Offset from the address in `base`: lane << 16 | column."""
         return self.first_lane << _LANE_SHIFT | self.first_column
 
     def tensor_memory_address(self) -> AddressOperand:
@@ -52,16 +52,16 @@ class TensorMemory:
         return AddressOperand(self.base, self.offset)
 
     def __ptx_operand__(self, trace: Trace) -> Operand:
-        """Return the register of an allocation; raise OperandError for a region with an offset."""
+        """Return the register with the allocation's address; raise OperandError for a region with an offset."""
         if self.offset:
             raise OperandError(
                 f"{self!r} is a region with an offset, not a register",
-                help="use its address in a register: part.address()",
+                help="pass the region's address in a register: region.address()",
             )
         return self.base.__ptx_operand__(trace)
 
     def address(self) -> Reg:
-        """Return the address as a register: that of the allocation, or a new one from one `add.u32`."""
+        """Return a register with the region's address: `base` without an offset, else the result of one `add.u32`."""
         if not self.offset:
             return self.base
         trace = active("TensorMemory.address")
@@ -70,7 +70,7 @@ class TensorMemory:
         return result
 
     def __getitem__(self, index: object) -> TensorMemory:
-        """Return a region: `t[lanes, columns]`, slices of numbers; `t[lanes]` has all columns."""
+        """Return a subregion: `t[lanes, columns]`, with slices of numbers; `t[lanes]` has all columns."""
         parts = cast("tuple[object, ...]", index) if isinstance(index, tuple) else (index,)
         if len(parts) > 2:
             raise OperandError(
@@ -88,7 +88,7 @@ class TensorMemory:
         )
 
     def quarter(self, warp: object) -> TensorMemory:
-        """Return the lane quarter that a warp can load and store: that of `warp % 4`, its index in the warpgroup.
+        """Return the lane quarter that a warp can load and store: number `warp % 4`, the warp's index in the warpgroup.
 
         Emits nothing for a number, for a register two instructions, `and.b32` and `mad.lo.u32`. Manual: "Access
         restrictions".
@@ -96,7 +96,7 @@ class TensorMemory:
         if self.lanes != LANES:
             raise OperandError(
                 f"quarter() needs all 128 lanes, got {self!r}",
-                help="take a quarter of all 128 lanes: t.quarter(warp)[:, 0:64]",
+                help="take the quarter before the columns: t.quarter(warp)[:, 0:64]",
             )
         number = as_count(warp)
         if number is not None:
@@ -124,13 +124,13 @@ class TensorMemory:
         return replace(self, base=base)
 
     def __repr__(self) -> str:
-        """Return lanes and columns."""
+        """Return the region's lanes and columns as text."""
         lanes = f"{self.first_lane}:{self.first_lane + self.lanes}"
         columns = f"{self.first_column}:{self.first_column + self.columns}"
         return f"TensorMemory({self.base.raw_name}, lanes {lanes}, columns {columns})"
 
     def __str__(self) -> str:
-        """Draw the lanes, one quarter per line, the warp that can access each, and the columns."""
+        """Return a picture of the region: per lane quarter, its columns and the warp that can access them."""
         last_lane, last_column = self.first_lane + self.lanes, self.first_column + self.columns
         rows = [
             f"tensor memory: lanes {self.first_lane}-{last_lane - 1}, columns {self.first_column}-{last_column - 1}"
@@ -144,12 +144,12 @@ class TensorMemory:
             inside = self.first_lane < first + _QUARTER and first < last_lane
             bar = "".join(mark if inside else "." for mark in marks)
             rows.append(f"lanes {first:3}-{first + _QUARTER - 1:3}  {bar}  warp {quarter} of a warpgroup")
-        rows.append(f"each mark is {_SHOWN_COLUMNS // 4} columns of 32 bits")
+        rows.append(f"each character is {_SHOWN_COLUMNS // 4} columns of 32 bits")
         return "\n".join(rows)
 
 
 def _bounds(index: object, size: int) -> tuple[int | None, int | None]:
-    """Return the start and end of an index; None for bounds that are not numbers."""
+    """Return the start and end of an index or slice; None for bounds that are not numbers."""
     if not isinstance(index, slice):
         number = as_count(index)
         return number, None if number is None else number + 1
@@ -160,7 +160,7 @@ def _bounds(index: object, size: int) -> tuple[int | None, int | None]:
 
 
 def _extent(name: str, index: object, size: int) -> tuple[int, int]:
-    """Return the start of an index of lanes or columns, and its length."""
+    """Return the start and length of an index or slice of lanes or columns."""
     start, stop = _bounds(index, size)
     if start is None or stop is None:
         raise OperandError(

@@ -39,10 +39,10 @@ _ENDS = ("ret", "exit")
 
 
 class Allocation:
-    """Columns of tensor memory for the body of a `with`; see `ptx.tmem.alloc`."""
+    """Context manager that allocates tensor memory columns for its body; see `ptx.tmem.alloc`."""
 
     def __init__(self, columns: int, cta_group: int, when: Reg | None, *, relinquish: bool) -> None:
-        """Record the allocation; the `with` that must follow emits it."""
+        """Record the arguments; entering the `with`, which must follow, emits the allocation."""
         self._trace = active("ptx.tmem.alloc")
         self._columns = columns
         self._cta_group = cta_group
@@ -51,7 +51,7 @@ class Allocation:
         self._promise = self._trace.promise("ptx.tmem.alloc")
 
     def __enter__(self) -> TensorMemory:
-        """Emit the allocation, and the load of its address by all threads of the body."""
+        """Emit the allocation, and the load of its address by all threads that execute the body."""
         trace = self._trace
         enter_block(trace, self._promise)
         region = trace.memories.shared.allocate(trace, _WORD_BYTES, _WORD_BYTES, stem="tmem")
@@ -99,7 +99,7 @@ class Allocation:
 
 
 def _ends(statements: Sequence[object], sites: Sequence[Site]) -> Iterator[Site]:
-    """Yield the sites of `ret` and `exit` among statements and their nested scopes."""
+    """Yield the source locations of `ret` and `exit` among statements and in their nested scopes."""
     for node, site in zip(statements, sites, strict=True):
         if isinstance(node, Scope):
             yield from _ends(node.nodes, node.sites)
@@ -108,7 +108,7 @@ def _ends(statements: Sequence[object], sites: Sequence[Site]) -> Iterator[Site]
 
 
 class Tmem:
-    """Tensor memory as a resource."""
+    """`ptx.tmem`: allocation of tensor memory for the body of a `with` statement."""
 
     def alloc(
         self,
@@ -140,7 +140,7 @@ class Tmem:
         return Allocation(allocation.columns_of("ptx.tmem.alloc", columns), group, when, relinquish=relinquish)
 
     def at(self, address: Reg, columns: int = COLUMNS) -> TensorMemory:
-        """Return the tensor memory at an address, to be sliced; nothing is emitted, and nothing will be freed.
+        """Return the `TensorMemory` at an address, to be sliced; emit no instruction, and do not free its columns.
 
         `address` is a 32-bit register with the word that `tcgen05.alloc` wrote.
         """

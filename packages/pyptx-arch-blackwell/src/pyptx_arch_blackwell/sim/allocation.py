@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 __all__ = ["STEPS", "AllocatedColumns"]
 
 FREED: Final = "tmem-use-after-free"
-_FEWEST = 32  # columns of the smallest allocation, and of the allocation unit
+_FEWEST = 32  # columns of the smallest allocation and of one allocation unit
 _WORD = np.dtype(np.uint32)
 
 
 class AllocatedColumns:
-    """Allocated columns of each CTA of a wave: by first column, the column count and the allocating instruction."""
+    """Allocated columns of each CTA of a wave: by first column, the column count and the pc of tcgen05.alloc."""
 
     name = "tensor memory columns"
     help = "free columns first (tcgen05.dealloc), or allocate fewer"
@@ -52,10 +52,10 @@ class AllocatedColumns:
         """Start with all columns free."""
         self._wave = wave
         self._taken: list[dict[int, tuple[int, int]]] = [{} for _ in range(wave.geometry.ctas)]
-        self._relinquished: dict[int, int] = {}  # by CTA, the relinquishing instruction
-        self._fewest = np.full(wave.geometry.ctas, COLUMNS)  # by CTA, columns of the smallest allocation so far
+        self._relinquished: dict[int, int] = {}  # by CTA: pc of tcgen05.relinquish_alloc_permit
+        self._fewest = np.full(wave.geometry.ctas, COLUMNS)  # by CTA: columns of the smallest allocation so far
         self._wanted: dict[int, int] = {}  # by warp
-        self._freed: list[dict[int, int]] = [{} for _ in self._taken]  # by allocation unit, the freeing instruction
+        self._freed: list[dict[int, int]] = [{} for _ in self._taken]  # by CTA, then unit: pc of tcgen05.dealloc
         wave.memory(SPACE)
         wave.endings.append(self._report_leaks)
 
@@ -95,13 +95,13 @@ class AllocatedColumns:
         return last < COLUMNS
 
     def take(self, turn: ExecutionContext, block: int, start: int, count: int) -> None:
-        """Allocate columns, whose contents are then undefined."""
+        """Allocate columns; their contents become undefined."""
         if count > self._fewest[block]:
             turn.report(
                 "tmem-alloc",
                 f"tcgen05.alloc of {count} columns after {self._fewest[block]}: sizes must not increase",
                 label=f"tcgen05.alloc by {turn.warp_name(int(turn.warps[0]))}",
-                help="allocate the largest part first",
+                help="execute the tcgen05.alloc with the most columns first",
             )
         self._fewest[block] = min(self._fewest[block], count)
         self._taken[block][start] = (count, turn.pc)
@@ -113,9 +113,9 @@ class AllocatedColumns:
                 turn.acquire(SPACE, (block, unit))
 
     def give_back(self, turn: ExecutionContext, block: int, start: int, count: int, *, paired: bool) -> None:
-        """Free columns, and resume the warps that wait for columns.
+        """Free columns, and resume the warps blocked in tcgen05.alloc.
 
-        A CTA pair frees together, so no access of either CTA may be outstanding. Manual: "tcgen05.dealloc".
+        The CTAs of a pair free together, so neither CTA may have an outstanding access. Manual: "tcgen05.dealloc".
         """
         known = self._taken[block].get(start)
         if known is None or known[0] != count:
@@ -135,12 +135,12 @@ class AllocatedColumns:
     # --- the allocation permit ------------------------------------------------------------------------
 
     def relinquish(self, turn: ExecutionContext) -> None:
-        """Record that CTAs gave up the right to allocate."""
+        """Record that CTAs executed tcgen05.relinquish_alloc_permit."""
         for block in np.unique(turn.ctas[turn.mask.any(axis=1)]).tolist():
             self._relinquished.setdefault(block, turn.pc)
 
     def check_permit(self, turn: ExecutionContext, block: int) -> None:
-        """Report an allocation of a CTA that gave up the right to allocate."""
+        """Report tcgen05.alloc in a CTA that has executed tcgen05.relinquish_alloc_permit."""
         pc = self._relinquished.get(block)
         if pc is not None:
             self._wave.report(
@@ -149,18 +149,18 @@ class AllocatedColumns:
                 turn.pc,
                 other_pc=pc,
                 label=f"tcgen05.alloc by {turn.warp_name(int(turn.warps[0]))}",
-                help="relinquish after the last allocation of the CTA",
+                help="execute tcgen05.relinquish_alloc_permit after the CTA's last tcgen05.alloc",
             )
 
     # --- waiting warps --------------------------------------------------------------------------------
 
     def want(self, warp: int, count: int) -> AllocatedColumns:
-        """Record the number of columns that a warp waits for."""
+        """Record the number of columns for which a warp blocks in tcgen05.alloc."""
         self._wanted[warp] = count
         return self
 
     def describe(self, warp: int) -> str:
-        """Return the missing columns of a waiting warp, as text."""
+        """Return, as text, how many free columns a warp blocked in tcgen05.alloc lacks."""
         taken = sorted(self._taken[int(self._wave.geometry.cta[warp])].items())
         parts = ", ".join(f"{size} at {start}" for start, (size, _) in taken)
         return f"tcgen05.alloc of {self._wanted[warp]} columns blocked; allocated: {parts}"
@@ -176,12 +176,12 @@ class AllocatedColumns:
 
 
 def _cells(block: int, start: int, count: int) -> AsyncAccess:
-    """Return all cells of some columns of a CTA, as written."""
+    """Return the write of all lanes of a CTA's columns."""
     return touch(np.array([block]), np.array([start]), (Rectangle(0, 0, LANES, 0, count, 0),), writes=True)
 
 
 class Pairs:
-    """Warps of CTA pairs that allocate or free together: the first warp waits for the peer CTA's warp.
+    """Rendezvous of CTA pairs in tcgen05.alloc and dealloc: the first CTA's warp waits for the peer CTA's warp.
 
     Manual: "Issue Granularity".
     """
@@ -191,10 +191,10 @@ class Pairs:
     alone = False
 
     def __init__(self, wave: Wave) -> None:
-        """Start without waiting warps."""
+        """Start without blocked warps."""
         self._wave = wave
-        self._there: dict[tuple[str, int], int] = {}  # by operation and CTA: number of columns
-        self._granted: dict[tuple[str, int], int] = {}  # by operation and CTA: first column, for warps that waited
+        self._there: dict[tuple[str, int], int] = {}  # by opcode and CTA: number of columns that the CTA passed
+        self._granted: dict[tuple[str, int], int] = {}  # by opcode and CTA: first allocated column, for a blocked warp
 
     def granted(self, operation: str, block: int) -> int | None:
         """Return the first column granted to a warp that waited; None if the peer CTA's warp has not arrived."""
@@ -221,7 +221,7 @@ class Pairs:
         self._wave.stalled(self._wave.part(AllocatedColumns)).resume()
 
     def describe(self, warp: int) -> str:
-        """Return the CTA for which a waiting warp waits, as text."""
+        """Return the peer CTA for which a blocked warp waits, as text."""
         block = int(self._wave.geometry.cta[warp])
         return f"waiting for the peer CTA of the pair, {self._wave.geometry.cta_name(block ^ 1)}"
 
@@ -258,7 +258,7 @@ def compile_alloc(operands: Operands, following: int) -> Terminator:
 
 
 def compile_dealloc(operands: Operands, following: int) -> Terminator:
-    """Free columns; warps of a CTA pair wait for each other."""
+    """Execute tcgen05.dealloc: free columns; the two warps of a CTA pair wait for each other."""
     blocks, count_of = blocks_of(operands), operands.source(_columns_name(operands), "u32")
     address = operands.source("taddr", "u32")
 
@@ -279,7 +279,7 @@ def compile_dealloc(operands: Operands, following: int) -> Terminator:
 
 
 def compile_relinquish(operands: Operands) -> Action:
-    """Give up the right to allocate."""
+    """Execute tcgen05.relinquish_alloc_permit."""
     blocks = blocks_of(operands)
 
     def relinquish(turn: ExecutionContext) -> None:
@@ -295,7 +295,7 @@ def _columns_name(operands: Operands) -> str:
 
 
 def _lead(turn: ExecutionContext, opcode: str, source: Reader) -> int:
-    """Return the first thread's operand; report it if other threads have other values."""
+    """Return the warp's value of an operand, from its first thread; report an operand that is not uniform."""
     values = turn.each(source)
     if turn.checked and (values != values[0]).any():
         message = f"operand of {opcode} is not uniform across the warp"
@@ -305,20 +305,20 @@ def _lead(turn: ExecutionContext, opcode: str, source: Reader) -> int:
 
 
 def _count(turn: ExecutionContext, opcode: str, source: Reader) -> int:
-    """Return the requested number of columns; for an invalid number, the next valid one."""
+    """Return the number of columns in the operand; report an invalid number and return the next valid one."""
     count = _lead(turn, opcode, source)
     if count in range(_FEWEST, COLUMNS + 1) and count & (count - 1) == 0:
         return count
     message = f"{opcode} of {count} columns: must be 32, 64, 128, 256 or 512"
     label = f"{opcode} by {turn.warp_name(int(turn.warps[0]))}"
     freed = opcode.endswith("dealloc")
-    help = "pass the size of the allocation" if freed else "round up to a valid number of columns"
+    help = "pass the number of columns of the allocation" if freed else "round up to a valid number of columns"
     turn.misuse("tmem-alloc", message, help, label=label)
     return min(max(_FEWEST, 1 << (count - 1).bit_length()), COLUMNS)
 
 
 def _write(turn: ExecutionContext, place: Target, start: int) -> None:
-    """Write an address to shared memory by one thread; the write happens before later accesses of the warp."""
+    """Write the columns' address to shared memory by one thread; the write precedes later accesses of the warp."""
     leaders = turn.first_lanes()
     for some, offsets in leaders.in_shared(place, WORD, "write", what="destination"):
         some.accessed("shared", offsets, WORD, "write")

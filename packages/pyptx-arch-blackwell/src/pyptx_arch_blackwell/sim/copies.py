@@ -37,13 +37,13 @@ _BYTE_BITS = 8
 
 
 def _extent(copy: Copy) -> Extent:
-    """Return the extent of a copy's source: its rows and their bytes."""
+    """Return the extent of a copy's source matrix: number of rows, and bytes per row."""
     return Extent(copy.rows, copy.chunks * CHUNK, _BYTE_BITS, "K")
 
 
 @lru_cache(maxsize=16)
 def _targets(copy: Copy, block: int) -> tuple[Rectangle, ...]:
-    """Return the destination rectangles of a copy in a CTA: one for each band of rows and each multicast copy."""
+    """Return a copy's destination rectangles in a CTA: one for each group of rows and each multicast copy of it."""
     return tuple(
         Rectangle(block, row, copy.band, 0, copy.columns, copy.lanes(row)[number])
         for row in range(0, copy.rows, copy.band)
@@ -62,7 +62,7 @@ class Copied(Piped):
     targets: IntArray
 
     def perform(self, further: Sequence[Piped]) -> None:
-        """Copy from the shared memory of each CTA to its own tensor memory."""
+        """Perform the outstanding tcgen05.cp: copy from each CTA's shared memory to its own tensor memory."""
         del further
         shared = self.wave.shared
         for block in range(self.count):
@@ -76,14 +76,14 @@ class Copied(Piped):
 
 
 def decompressed(data: Array, form: str) -> Array:
-    """Return the decompressed bytes, 16 for each 16 source bytes."""
+    """Return the decompressed elements as bytes, 16 for each 16-byte source chunk."""
     chunks = data.reshape(-1, CHUNK)
     found = b"".join(FORMATS[form].decompressed(chunk.tobytes()) for chunk in chunks)
     return np.frombuffer(found, np.uint8).reshape(data.shape)
 
 
 def compile_copy(operands: Operands) -> Action:
-    """Issue a copy for each thread."""
+    """Issue a tcgen05.cp for each thread."""
     kind, count = pipeline_of(operands), blocks_of(operands)
     copy, form = COPIES[operands.word("shape"), operands.word("multicast")], operands.word("format")
     target, source = address_of(operands, "taddr"), operands.source("descriptor", "u64")
@@ -115,7 +115,7 @@ def compile_copy(operands: Operands) -> Action:
 
 
 def _sound(turn: ExecutionContext, item: Copied) -> bool:
-    """Report invalid copies; return whether all can be performed."""
+    """Report tcgen05.cp with invalid addresses; return whether all copies can be performed."""
     extent, allocation = _extent(item.copy), turn.part(AllocatedColumns)
     sound = all(readable(turn, bits, "tcgen05.cp source", extent) for bits in dict.fromkeys(item.descriptors.tolist()))
     for block, column in zip(item.blocks.tolist(), columns_of(item.targets).tolist(), strict=True):
@@ -151,13 +151,13 @@ def _touches(item: Copied) -> Iterator[AsyncAccess]:
 
 @dataclass(slots=True, kw_only=True)
 class Shifted(Piped):
-    """Outstanding shifts of the 32 lanes and 8 columns at each address."""
+    """Outstanding tcgen05.shift, each of 32 lanes and 8 columns at an address."""
 
     count: int
     targets: IntArray
 
     def perform(self, further: Sequence[Piped]) -> None:
-        """Shift the rows in the tensor memory of each CTA."""
+        """Perform the outstanding tcgen05.shift in each CTA's tensor memory."""
         del further
         for block in range(self.count):
             blocks = self.blocks + block
@@ -169,7 +169,7 @@ _SHIFTED: Final = (Rectangle(0, 0, PARTITION, 0, SHIFT_COLUMNS, 0),)
 
 
 def shifted(words: Words) -> Words:
-    """Return rows, `[n, rows, columns]`, after a shift within each group of 32 rows."""
+    """Return the rows of tensor memory words, `[n, rows, columns]`, shifted down by one in each group of 32 rows."""
     found = words.copy()
     for first in range(0, words.shape[1], PARTITION):
         for lane in range(SHIFT_LANES):
@@ -178,7 +178,7 @@ def shifted(words: Words) -> Words:
 
 
 def compile_shift(operands: Operands) -> Action:
-    """Issue a shift for each thread."""
+    """Issue a tcgen05.shift for each thread."""
     kind, count, target = pipeline_of(operands), blocks_of(operands), address_of(operands, "taddr")
 
     def issue(turn: ExecutionContext) -> None:

@@ -1,6 +1,6 @@
 """`tcgen05.fence`, between a thread's tcgen05 operations and its synchronization with other threads.
 
-Execution orders memory as if the fences were present everywhere. A checked run records where they are missing, and
+The simulator executes tcgen05 operations as if all fences were present. A checked run records missing fences, and
 finds races where the synchronization itself orders nothing (`.relaxed`).
 """
 

@@ -1,7 +1,7 @@
-"""Running clusters take over the work of clusters that are not launched yet. Manual: "clusterlaunchcontrol".
+"""`clusterlaunchcontrol`: running clusters cancel and take over clusters that are not launched yet.
 
-A response is opaque: 16 bytes. Here the last 32-bit word states whether there is a cluster, and the others are x, y and
-z of its first CTA.
+A response is opaque: 16 bytes. Here the last 32-bit word encodes is_canceled, and the others are the index (x, y, z) of
+the cluster's first CTA.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ _SIGNALS: Final = "mbarrier::complete_tx::bytes"
 _ALL: Final = "multicast::cluster::all"
 _RESPONSE: Final = 16  # bytes
 _WORD: Final = 4
-# Last word of a response with a cluster, and of one without.
+# Last 32-bit word of a try_cancel response with is_canceled = true, and with is_canceled = false.
 _CANCELED, _FAILED = 0xC1C0_0001, 0xC1C0_0000
 _AXES: Final = "xyz"
 _HELP: Final = "test query_cancel.is_canceled first"
-_UNKNOWN: Final = np.uint32(0xFFFFFFFF)  # result for a response without a cluster
+_UNKNOWN: Final = np.uint32(0xFFFFFFFF)  # CTA index read from a response with is_canceled = false
 
 
 class Failures:
-    """CTAs of a wave that received a response without a cluster."""
+    """CTAs of a wave that received a response with is_canceled = false."""
 
     def __init__(self, wave: Wave) -> None:
-        """Start without failed requests."""
+        """Start without failed try_cancel requests."""
         self.seen: Mask = np.zeros(wave.geometry.ctas, np.bool_)
 
 
 @dataclass(slots=True, kw_only=True)
 class Tries(AsyncIssue):
-    """Requests of one instruction, for a cluster for each thread.
+    """Outstanding try_cancel requests of one instruction, one request per thread.
 
     `targets` are the addresses of the responses, `barriers` their mbarriers: one entry for each CTA that receives a
     thread's response; each entry has one element per thread.
@@ -68,7 +68,7 @@ class Tries(AsyncIssue):
         return (barrier for each in self.barriers for barrier in each.tolist())
 
     def move(self) -> None:
-        """Cancel a launch for each thread, write the responses, and perform complete-tx."""
+        """Cancel a cluster launch for each request, write the responses, and perform complete-tx on the mbarriers."""
         arena = self.wave.memory("shared").arena
         words = np.array([self._response() for _ in range(len(self))], np.uint32)
         for targets, barriers in zip(self.targets, self.barriers, strict=True):
@@ -83,7 +83,7 @@ class Tries(AsyncIssue):
 
 
 def compile_try(operands: Operands) -> Action:
-    """Request a cluster for each thread. Manual: "clusterlaunchcontrol.try_cancel"."""
+    """Issue a try_cancel request for each thread. Manual: "clusterlaunchcontrol.try_cancel"."""
     everywhere = bool(operands.word(_ALL))
     response, barrier = operands.shared_place("addr"), operands.shared_place("mbar")
 
@@ -104,7 +104,7 @@ def compile_try(operands: Operands) -> Action:
 
 
 def _issue(thread: ExecutionContext, target: int, barrier: int, *, everywhere: bool) -> None:
-    """Issue the request of one thread; its response goes to one CTA, or `everywhere` in the cluster."""
+    """Issue one thread's try_cancel; its response goes to one CTA or, if `everywhere`, to the whole cluster."""
     warps, lanes = thread.threads
     aims = thread.peers(target, -1) if everywhere else (0,)
     targets = tuple(np.array([target + aim]) for aim in aims)
@@ -123,7 +123,7 @@ def _issue(thread: ExecutionContext, target: int, barrier: int, *, everywhere: b
 
 
 def _touch(targets: IntArray, barriers: IntArray) -> AsyncAccess:
-    """Return the write of a response, whose bytes may contain an earlier response that threads have read."""
+    """Return the asynchronous write of a response, which may overwrite an earlier response that threads have read."""
     owners = np.zeros(1, np.int64)
     return AsyncAccess(
         "shared", writes=True, offsets=targets, size=_RESPONSE, owners=owners, barriers=barriers, after_reads=True
@@ -131,7 +131,7 @@ def _touch(targets: IntArray, barriers: IntArray) -> AsyncAccess:
 
 
 def _check_failures(turn: ExecutionContext) -> None:
-    """Report requests of CTAs that received a response without a cluster."""
+    """Report try_cancel in CTAs that received a response with is_canceled = false."""
     again = turn.part(Failures).seen[turn.ctas][:, None] & turn.mask
     if again.any():
         row, lane = (int(part[0]) for part in np.nonzero(again))
@@ -144,7 +144,7 @@ def _check_failures(turn: ExecutionContext) -> None:
 
 
 def compile_query(operands: Operands) -> Action:
-    """Decode a response. Manual: "clusterlaunchcontrol.query_cancel"."""
+    """Execute query_cancel: decode a response. Manual: "clusterlaunchcontrol.query_cancel"."""
     response = operands.source("response", "b128")
     if operands.word("is_canceled"):
         write = operands.destination("p", "pred")
@@ -177,13 +177,13 @@ def compile_query(operands: Operands) -> Action:
 
 
 def _no_block(pc: int) -> Origin:
-    """Return the origin of a CTA index read from a response without a cluster: compilers read it before the check."""
+    """Return the undefined-value origin of a failed response's CTA index, which compilers read before the check."""
     what, note = "get_first_ctaid of a failed try_cancel", "is_canceled of the response is false"
     return Origin("cancel-response", what, pc, _HELP, label="get_first_ctaid", fault="undefined ctaid", notes=(note,))
 
 
 def _words(turn: ExecutionContext, response: NDArray[Any]) -> list[NDArray[np.uint32]]:
-    """Return the four words of a response; report other values."""
+    """Return the four words of a try_cancel response; report operands that are not a response."""
     halves = np.ascontiguousarray(response).view(B128)
     words = [(halves[half] >> np.uint64(shift)).astype(np.uint32) for half in ("lo", "hi") for shift in (0, 8 * _WORD)]
     foreign = (words[3] != _CANCELED) & (words[3] != _FAILED) & turn.mask
@@ -228,12 +228,17 @@ STEPS: Final = (
 )
 MUTATIONS: Final = (
     Mutation("drop a try_cancel", (_TRY,), edits.drop, "no CTA takes over the clusters that are not launched"),
-    Mutation("execute try_cancel twice", (_TRY,), edits.twice, "one of the two clusters is lost"),
+    Mutation("execute try_cancel twice", (_TRY,), edits.twice, "one of the two canceled clusters never runs"),
     Mutation(
         "ignore a failed try_cancel",
         ("clusterlaunchcontrol.query_cancel.is_canceled",),
         edits.become("setp.eq.b32", 0, "0", "0"),
-        "a failed response is used as a cluster",
+        "a CTA index is read from a failed response",
     ),
-    Mutation("drop the multicast of try_cancel", (_TRY,), edits.word(_ALL, ""), "the other CTAs wait indefinitely"),
+    Mutation(
+        "drop the multicast of try_cancel",
+        (_TRY,),
+        edits.word(_ALL, ""),
+        "the other CTAs of the cluster wait for the response indefinitely",
+    ),
 )

@@ -15,7 +15,7 @@ __all__ = ["swizzle"]
 
 @lru_cache(maxsize=16)
 def swizzle(width: int, atom: int, user: str) -> AccessLayout:
-    """Return the layout of `width`-byte rows in which units of `atom` bytes are permuted; `user` is an instruction."""
+    """Return the layout of a swizzle of `atom`-byte units in `width`-byte rows, as instruction `user` applies it."""
     name = "no swizzle" if width == CHUNK else f"{width}B swizzle"
     if atom != CHUNK:
         name += f" with {atom}B atoms"

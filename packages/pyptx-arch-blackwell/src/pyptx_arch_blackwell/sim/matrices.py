@@ -23,11 +23,11 @@ RULE = "tcgen05-descriptor"
 _HELP = "build the descriptor and the TMA box from one SharedTile"
 
 
-_VERSION = 46  # the lowest of the bits that the manual fixes as 0b001
+_VERSION = 46  # lowest bit of the descriptor field that must be 0b001
 
 
 def lacks_version(bits: int) -> bool:
-    """Return whether the bits fixed by the manual are zeros; devices execute published kernels with such bits."""
+    """Return whether bits 46-48 are zero, not 0b001; devices execute published kernels with such descriptors."""
     return bits >> _VERSION & 7 == 0
 
 
@@ -40,12 +40,12 @@ def matrix_of(bits: int) -> SharedMatrix:
 
 
 def located(bits: NDArray[np.uint64], blocks: IntArray, stride: int) -> list[Located]:
-    """Return the matrices of descriptors, each with the start of its CTA's shared memory, `stride` bytes per CTA."""
+    """Return the matrices that descriptors describe, each in its CTA's shared memory, `stride` bytes per CTA."""
     return [(matrix_of(each), block * stride) for each, block in zip(bits.tolist(), blocks.tolist(), strict=True)]
 
 
 def said(error: ValueError) -> tuple[str, tuple[str, ...]]:
-    """Return the message of an error, and its help as a note."""
+    """Return the message of a DescriptorError, and its help as a note of the finding."""
     if not isinstance(error, PyptxError):
         return str(error), ()
     return error.message, () if error.help is None else (error.help,)
@@ -59,7 +59,7 @@ def _reach(matrix: SharedMatrix, extent: Extent) -> tuple[int, int, bool]:
 
 
 def readable(turn: ExecutionContext, bits: int, name: str, extent: Extent) -> bool:
-    """Report an invalid descriptor; return whether its matrix can be read."""
+    """Report an invalid shared memory descriptor; return whether its matrix can be read."""
     memory = turn.wave.shared
     try:
         matrix = matrix_of(bits)
@@ -94,7 +94,7 @@ def _noted(bits: int) -> str:
 def unwritten(
     turn: ExecutionContext, bits: NDArray[np.uint64], blocks: IntArray, extent: Extent, user: str, *, used: int = CHUNK
 ) -> None:
-    """Report uninitialized bytes that `user` reads of matrices in shared memory, `used` bytes of each 16."""
+    """Report uninitialized bytes that `user` reads from matrices in shared memory: `used` of each 16 bytes."""
     memory = turn.wave.shared
     where = offsets(located(bits, blocks, memory.stride), extent)
     known = memory.arena.written(where, CHUNK) if used == CHUNK else memory.arena.written_in(where, list(range(used)))

@@ -1,8 +1,8 @@
 """`tcgen05.ld` and `tcgen05.st`: moves between a warp's registers and its lanes of tensor memory.
 
-A load writes its registers at issue: later uses get the right values, with or without a wait. Its reads, and the writes
-of a store, complete at the wait. Manual: "tcgen05.ld", "tcgen05.st", "tcgen05.wait", "Register dependencies, same
-thread".
+A load writes its registers at issue: later uses get the right values, with or without a wait. A load's reads, and a
+store's writes, complete at tcgen05.wait. Manual: "tcgen05.ld", "tcgen05.st", "tcgen05.wait", "Register dependencies,
+same thread".
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ _HELP: Final = "add 32 * (warp % 4) to the lane field (bits 31-16) of the addres
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Cells that one instruction moves, as word offsets from its address.
+    """Cells (one lane, one column) that one instruction accesses, as word offsets from its address.
 
     `words` is `[registers, 32]`, or `[registers, 2, 32]` if a register holds the lower halves of two cells. `pieces`
-    are the cells in the numbering of the checks, for an address whose column is a multiple of 4. `lanes` and `columns`
-    are the extent of the accesses.
+    are the cells' places (`tensor_memory`), for an address whose column is a multiple of 4. `lanes` and `columns` are
+    the extent of the accesses.
     """
 
     words: IntArray
@@ -78,7 +78,7 @@ class Window:
 
 @lru_cache(maxsize=256)
 def window(shape: str, repeats: int, split: int, *, halves: bool) -> Window:
-    """Return the cells of a shape; a second access, if any, starts `split` columns after the first."""
+    """Return the cells of a shape; the second access of 16x32bx2 starts `split` columns after the first."""
     fragment = register_fragment(shape, repeats, packed=halves)
     threads, indices = range(WARP), range(fragment.count)
     cells = [
@@ -98,9 +98,9 @@ def window(shape: str, repeats: int, split: int, *, halves: bool) -> Window:
 
 @dataclass(slots=True, kw_only=True)
 class Stored(AsyncIssue):
-    """Stores of warps: words `index` of all CTAs' tensor memory get `values`, each `[n, cells, 32]`.
+    """Outstanding tcgen05.st of warps: tensor memory words `index` become `values`, both `[n, cells, 32]`.
 
-    The bits of the values in `unknown` are undefined, with their origin in `origins`; both are empty if all are
+    The bits of the values in `unknown` are undefined, with their origin in `origins`; both are empty if all values are
     defined.
     """
 
@@ -118,7 +118,7 @@ class Stored(AsyncIssue):
 
 
 class _Move:
-    """Common part of `tcgen05.ld` and `tcgen05.st`: the cells that the executing warps move."""
+    """Common base of `tcgen05.ld` and `tcgen05.st`: cells and checks of the executing warps' accesses."""
 
     def __init__(self, operands: Operands) -> None:
         shape = next(word for word in operands.opcode if word in _SHAPES)
@@ -128,7 +128,7 @@ class _Move:
         self._address = address_of(operands, "taddr")
 
     def base(self, turn: ExecutionContext) -> IntArray | None:
-        """Return each warp's first word in all CTAs' tensor memory; None if an access is invalid."""
+        """Return the tensor memory index of the word at each warp's address; None if an access is invalid."""
         turn.memory(SPACE)
         values = turn.read(self._address)
         wave, warps = turn.wave, turn.warps
@@ -146,10 +146,10 @@ class _Move:
         return base
 
     def _reached(self, turn: ExecutionContext, warps: IntArray, lanes: IntArray) -> IntArray | None:
-        """Return the lanes that warps access with these address lanes; None for lanes of another warp.
+        """Return the first lanes that warps access with these lane fields; None if lanes belong to another warp.
 
-        A device takes the lane quarter from the warp and ignores that of the address, which published kernels leave 0.
-        The manual requires the warp's own quarter in the address.
+        A device takes the lane quarter from the warp index and ignores the quarter in the address, which is 0 in
+        published kernels. The manual requires the warp's own quarter in the address.
         """
         window, geometry = self.window, turn.wave.geometry
         quarter = geometry.warp[warps] % WARPGROUP * PARTITION
@@ -183,13 +183,13 @@ class _Move:
         return None
 
     def _allocated(self, turn: ExecutionContext, blocks: IntArray, columns: IntArray) -> bool:
-        """Report an access to columns that are not allocated; return whether it can be performed."""
+        """Report an access to columns that are not allocated; return whether the access can be performed."""
         allocation, count = turn.part(AllocatedColumns), self.window.columns
         accesses = zip(blocks.tolist(), columns.tolist(), strict=True)
         return all(allocation.check_columns(turn, block, first, count) for block, first in accesses)
 
     def touches(self, base: IntArray, *, writes: bool) -> Iterator[AsyncAccess]:
-        """Yield the accesses of the warps."""
+        """Yield the warps' tensor memory accesses, for the race checks."""
         first, pieces = placed(base), self.window.pieces
         if first.size and not int(np.bitwise_or.reduce(first)) % pieces.size:
             where, size = first[:, None] + pieces.starts, pieces.size
@@ -201,14 +201,14 @@ class _Move:
 
 @dataclass(slots=True, kw_only=True)
 class Loaded(AsyncIssue):
-    """Loads of warps, whose registers already have their values."""
+    """Outstanding tcgen05.ld of warps, whose registers were written at issue."""
 
     def move(self) -> None:
-        """Do nothing: the registers are already written."""
+        """Do nothing: the load wrote its registers at issue."""
 
 
 def compile_load(operands: Operands) -> Action:
-    """Load cells into the registers of each warp; with `.red`, reduce them as well."""
+    """Execute tcgen05.ld: load cells into each warp's registers; with `.red`, also reduce each thread's cells."""
     move, registers = _Move(operands), operands.elements(operands.named("r"))
     writers = [operands.write(each, "b32") for each in registers]
     carried = [operands.carried(each, "b32") for each in registers] if operands.checked else []
@@ -247,7 +247,7 @@ def _issued(turn: ExecutionContext, kind: GroupKind) -> dict[str, Any]:
 
 
 def _joined(values: Array, window: Window) -> Array:
-    """Return the register values for cells: `[warps, registers, 32]`."""
+    """Return the values that a load writes to registers, `[warps, registers, 32]`, from cells."""
     if not window.halves:
         return values
     pairs = values.reshape(len(values), -1, 2, WARP)
@@ -255,20 +255,20 @@ def _joined(values: Array, window: Window) -> Array:
 
 
 def _write(turn: ExecutionContext, writers: Sequence[Writer], values: Array) -> None:
-    """Write registers of the warps that have active lanes."""
+    """Write destination registers of the warps that have active lanes."""
     rows = _rows(turn)
     for number, writer in enumerate(writers):
         turn.write(writer, _spread(turn, rows, values[:, number]))
 
 
 def _rows(turn: ExecutionContext) -> IntArray | None:
-    """Return the rows with active lanes; None for all."""
+    """Return the indices of warps with active lanes; None if all have some."""
     rows = np.flatnonzero(turn.mask.any(axis=1))
     return None if len(rows) == len(turn.rows) else rows
 
 
 def _spread(turn: ExecutionContext, rows: IntArray | None, values: Array) -> Array:
-    """Return values of some rows expanded to all rows, zeros elsewhere."""
+    """Return values of some warps expanded to all warps, with zeros for the others."""
     if rows is None:
         return values
     whole = np.zeros((len(turn.rows), WARP), values.dtype)
@@ -277,7 +277,7 @@ def _spread(turn: ExecutionContext, rows: IntArray | None, values: Array) -> Arr
 
 
 def _carry(turn: ExecutionContext, window: Window, carried: Sequence[Carried | None], words: IntArray) -> None:
-    """Propagate undefined bits of cells to the registers that they were loaded into."""
+    """Propagate undefined bits of loaded cells to the destination registers."""
     bits = turn.memory(SPACE).arena.undefined(words * WORD, _WORD, 1)
     if bits is None:
         return
@@ -293,7 +293,7 @@ def _carry(turn: ExecutionContext, window: Window, carried: Sequence[Carried | N
 
 
 def compile_store(operands: Operands) -> Action:
-    """Store the registers of each warp to cells; completes at the wait or earlier."""
+    """Execute tcgen05.st: store each warp's registers to cells; the store completes at tcgen05.wait or earlier."""
     move, registers = _Move(operands), operands.elements(operands.named("r"))
     plain = operands.unchecked()
     readers = [plain.read(each, "b32") for each in registers]
@@ -327,7 +327,7 @@ def _chosen(values: Array, rows: IntArray | None) -> Array:
 
 
 def _parted(values: Array, window: Window) -> Array:
-    """Return the cell values for registers, `[warps, cells, 32]`; with halves, a cell for each half."""
+    """Return the values that a store writes to cells, `[warps, cells, 32]`; if unpacked, one cell per register half."""
     if not window.halves:
         return values
     halves = np.stack([values & np.uint32(_LOW), values >> np.uint32(16)], axis=2)

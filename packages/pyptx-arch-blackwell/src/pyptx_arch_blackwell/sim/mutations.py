@@ -21,7 +21,7 @@ _PRODUCTS: Final = ("tcgen05.mma",)
 _PIPED: Final = ("tcgen05.mma|cp|shift",)
 _MOVES: Final = ("tcgen05.ld|st",)
 _ALLOCATIONS: Final = ("tcgen05.alloc|dealloc",)
-_QUARTER: Final = 32 << 16  # 32 lanes of tensor memory, in the upper half of an address
+_QUARTER: Final = 32 << 16  # 32 lanes in the lane field (bits 31-16) of a tensor memory address
 
 # Bits to change in the instruction descriptor. Manual: "Instruction descriptor".
 _FEWER_COLUMNS: Final = -(1 << 17)
@@ -39,7 +39,7 @@ def _after_descriptor(node: Instruction) -> int:
 
 
 def _adds(node: Instruction) -> int | None:
-    """Return the index of the predicate for accumulation: after the descriptor, lanes and scale factors."""
+    """Return the operand index of the accumulation predicate, which follows idesc, lane mask and scale factors."""
     for index, operand in enumerate(node.operands[_after_descriptor(node) :], _after_descriptor(node)):
         if isinstance(operand, Register | Negated):
             return index
@@ -47,7 +47,7 @@ def _adds(node: Instruction) -> int | None:
 
 
 def _described(edit_of: Edit, sparse: Edit) -> Edit:
-    """Edit the instruction descriptor of an MMA: the fourth operand, the fifth of a sparse one."""
+    """Return the edit of an MMA's instruction descriptor: operand 3, or operand 4 of a sparse MMA."""
     return lambda site: (sparse if "sp" in site.instruction.opcode else edit_of)(site)
 
 
@@ -60,7 +60,7 @@ def _flip_in_descriptor(mask: int) -> Edit:
 
 
 def _alone(site: MutationSite) -> Iterator[Change]:
-    """Make a multicast commit arrive in one CTA."""
+    """Make a multicast tcgen05.commit arrive only at the mbarrier of its own CTA."""
     node = site.instruction
     opcode = tuple(word for word in node.opcode if not word.startswith("multicast::"))
     if opcode != node.opcode:
@@ -76,7 +76,7 @@ def _all_rows(site: MutationSite) -> Iterator[Change]:
 
 
 def _at_scales(delta: int) -> Edit:
-    """Move the addresses of scale factors by columns, one at a time."""
+    """Return the edit that adds `delta` columns to the address of A's or B's scale factors."""
 
     def edit(site: MutationSite) -> Iterator[Change]:
         for index, operand in enumerate(site.instruction.operands):
@@ -88,86 +88,185 @@ def _at_scales(delta: int) -> Edit:
 
 _ALLOCATING: Final = (
     Mutation(
-        "allocate fewer columns", ("tcgen05.alloc",), edits.scale(1, 1, 2), "columns are used that are not allocated"
+        "allocate half of the columns",
+        ("tcgen05.alloc",),
+        edits.scale(1, 1, 2),
+        "the kernel accesses columns that are not allocated",
     ),
-    Mutation("allocate more columns", ("tcgen05.alloc",), edits.scale(1, 2, 1), "some columns are never freed"),
-    Mutation("allocate twice", ("tcgen05.alloc",), edits.twice, "the first columns are never freed"),
-    Mutation("allocate too late", ("tcgen05.alloc",), edits.later, "the permit is relinquished before"),
-    Mutation("drop an allocation", ("tcgen05.alloc",), edits.drop, "no columns are allocated"),
-    Mutation("drop a deallocation", ("tcgen05.dealloc",), edits.drop, "columns are never freed"),
-    Mutation("free fewer columns", ("tcgen05.dealloc",), edits.scale(1, 1, 2), "some columns are never freed"),
-    Mutation("free other columns", ("tcgen05.dealloc",), edits.add(0, 32), "the columns are not allocated there"),
-    Mutation("free twice", ("tcgen05.dealloc",), edits.twice, "the columns are already free"),
+    Mutation(
+        "allocate twice as many columns",
+        ("tcgen05.alloc",),
+        edits.scale(1, 2, 1),
+        "some allocated columns are never freed",
+    ),
+    Mutation(
+        "execute a tcgen05.alloc twice",
+        ("tcgen05.alloc",),
+        edits.twice,
+        "the columns of the first allocation are never freed",
+    ),
+    Mutation(
+        "swap a tcgen05.alloc with the next instruction",
+        ("tcgen05.alloc",),
+        edits.later,
+        "the allocation permit is relinquished before tcgen05.alloc",
+    ),
+    Mutation("drop a tcgen05.alloc", ("tcgen05.alloc",), edits.drop, "no columns are allocated"),
+    Mutation("drop a tcgen05.dealloc", ("tcgen05.dealloc",), edits.drop, "columns are never freed"),
+    Mutation(
+        "free half of the allocated columns",
+        ("tcgen05.dealloc",),
+        edits.scale(1, 1, 2),
+        "some allocated columns are never freed",
+    ),
+    Mutation(
+        "add 32 columns to the address of a tcgen05.dealloc",
+        ("tcgen05.dealloc",),
+        edits.add(0, 32),
+        "no allocation starts at this column",
+    ),
+    Mutation("execute a tcgen05.dealloc twice", ("tcgen05.dealloc",), edits.twice, "the columns are already free"),
 )
 _WAITING: Final = (
-    Mutation("drop a wait for loads", ("tcgen05.wait::ld",), edits.drop, "loads may still read"),
-    Mutation("drop a wait for stores", ("tcgen05.wait::st",), edits.drop, "stores may not be complete"),
-    Mutation("wait for stores, not loads", ("tcgen05",), edits.word("wait::ld", "wait::st"), "loads may still read"),
-    Mutation("wait for loads, not stores", ("tcgen05",), edits.word("wait::st", "wait::ld"), "stores are incomplete"),
+    Mutation("drop a tcgen05.wait::ld", ("tcgen05.wait::ld",), edits.drop, "tcgen05.ld may be outstanding"),
+    Mutation("drop a tcgen05.wait::st", ("tcgen05.wait::st",), edits.drop, "tcgen05.st may be outstanding"),
+    Mutation("change tcgen05.wait::ld to ::st", ("tcgen05",), edits.word("wait::ld", "wait::st"),
+             "tcgen05.ld may be outstanding"),
+    Mutation("change tcgen05.wait::st to ::ld", ("tcgen05",), edits.word("wait::st", "wait::ld"),
+             "tcgen05.st may be outstanding"),
     Mutation("drop a tcgen05 fence", ("tcgen05.fence::before_thread_sync|fence::after_thread_sync",), edits.drop,
-             "tcgen05 operations are not ordered"),
-    Mutation("drop an MMA commit", ("tcgen05.commit",), edits.drop, "no mbarrier is signaled"),
-    Mutation("arrive instead of commit", ("tcgen05.commit",), edits.become("mbarrier.arrive.shared::cta.b64", "_", 0),
-             "the arrive does not wait for the MMAs"),
-    Mutation("commit MMAs too soon", ("tcgen05.commit",), edits.sooner, "the commit does not track later MMAs"),
-    Mutation("commit to the next mbarrier", ("tcgen05.commit",), edits.shift(0, 8), "another mbarrier is signaled"),
-    Mutation("commit to one CTA", ("tcgen05.commit",), _alone, "the peer CTA is never signaled"),
-    Mutation("commit to another CTA", ("tcgen05.commit",), edits.another_block, "a CTA is never signaled",
+             "tcgen05 operations are not ordered with thread synchronization"),
+    Mutation("drop a tcgen05.commit", ("tcgen05.commit",), edits.drop, "completion of the MMAs signals no mbarrier"),
+    Mutation("replace tcgen05.commit by mbarrier.arrive", ("tcgen05.commit",),
+             edits.become("mbarrier.arrive.shared::cta.b64", "_", 0),
+             "mbarrier.arrive does not wait for the MMAs"),
+    Mutation("move a tcgen05.commit before preceding memory accesses", ("tcgen05.commit",), edits.sooner,
+             "tcgen05.commit does not track MMAs after it"),
+    Mutation("add 8 bytes to the mbarrier address of a tcgen05.commit", ("tcgen05.commit",), edits.shift(0, 8),
+             "tcgen05.commit signals another mbarrier"),
+    Mutation("drop the multicast of a tcgen05.commit", ("tcgen05.commit",), _alone,
+             "tcgen05.commit never signals the peer CTA"),
+    Mutation("flip bit 1 of the CTA mask of a tcgen05.commit", ("tcgen05.commit",), edits.another_block,
+             "tcgen05.commit never signals one of the CTAs",
              having="multicast::cluster"),
 )  # fmt: skip
 _PLACES: Final = (
     Mutation(
-        "load a quarter off", ("tcgen05.ld",), edits.shift(1, _QUARTER), "the lanes are in another warp's quarter"
+        "add 32 lanes to the address of a tcgen05.ld",
+        ("tcgen05.ld",),
+        edits.shift(1, _QUARTER),
+        "the lanes are in the quarter of another warp",
     ),
     Mutation(
-        "store a quarter off", ("tcgen05.st",), edits.shift(0, _QUARTER), "the lanes are in another warp's quarter"
+        "add 32 lanes to the address of a tcgen05.st",
+        ("tcgen05.st",),
+        edits.shift(0, _QUARTER),
+        "the lanes are in the quarter of another warp",
     ),
-    Mutation("load columns off", ("tcgen05.ld",), edits.shift(1, 8), "other words are read"),
-    Mutation("store columns off", ("tcgen05.st",), edits.shift(0, 8), "other words are written"),
-    Mutation("load far columns", ("tcgen05.ld",), edits.shift(1, 64), "the columns are not allocated"),
-    Mutation("multiply into other columns", _PRODUCTS, edits.shift(0, 8), "the accumulator is elsewhere"),
-    Mutation("multiply into other lanes", _PRODUCTS, edits.shift(0, _QUARTER), "the accumulator exceeds the lanes"),
-    Mutation("multiply other columns", _PRODUCTS, edits.shift(1, 8), "operand A is read from other columns"),
     Mutation(
-        "scale by other columns",
+        "add 8 columns to the address of a tcgen05.ld",
+        ("tcgen05.ld",),
+        edits.shift(1, 8),
+        "tcgen05.ld reads other columns",
+    ),
+    Mutation(
+        "add 8 columns to the address of a tcgen05.st",
+        ("tcgen05.st",),
+        edits.shift(0, 8),
+        "tcgen05.st writes other columns",
+    ),
+    Mutation(
+        "add 64 columns to the address of a tcgen05.ld",
+        ("tcgen05.ld",),
+        edits.shift(1, 64),
+        "the columns are not allocated",
+    ),
+    Mutation(
+        "add 8 columns to the accumulator address of an MMA",
+        _PRODUCTS,
+        edits.shift(0, 8),
+        "the MMA writes other columns than the accumulator's",
+    ),
+    Mutation(
+        "add 32 lanes to the accumulator address of an MMA",
+        _PRODUCTS,
+        edits.shift(0, _QUARTER),
+        "the accumulator extends past the last lane",
+    ),
+    Mutation(
+        "add 8 columns to the tensor memory address of A",
+        _PRODUCTS,
+        edits.shift(1, 8),
+        "operand A is read from other columns",
+    ),
+    Mutation(
+        "add 4 columns to a scale factor address of an MMA",
         _PRODUCTS,
         _at_scales(4),
-        "other scale factors are read",
+        "the MMA reads other scale factors",
         having="block_scale",
     ),
-    Mutation("copy to other columns", ("tcgen05.cp",), edits.shift(0, 4), "other words are written"),
-    Mutation("copy to other lanes", ("tcgen05.cp",), edits.shift(0, _QUARTER), "other words are written"),
-    Mutation("copy other rows", ("tcgen05.cp",), edits.add(1, 8, bits=64), "other words are read"),
-    Mutation("copy all rows", ("tcgen05.cp",), _all_rows, "lane quarters have other scale factors"),
+    Mutation(
+        "add 4 columns to the destination of a tcgen05.cp",
+        ("tcgen05.cp",),
+        edits.shift(0, 4),
+        "tcgen05.cp writes other columns",
+    ),
+    Mutation(
+        "add 32 lanes to the destination of a tcgen05.cp",
+        ("tcgen05.cp",),
+        edits.shift(0, _QUARTER),
+        "tcgen05.cp writes other lanes",
+    ),
+    Mutation(
+        "add 128 bytes to the source of a tcgen05.cp",
+        ("tcgen05.cp",),
+        edits.add(1, 8, bits=64),
+        "tcgen05.cp reads other rows",
+    ),
+    Mutation(
+        "copy 128x128b instead of 32x128b.warpx4",
+        ("tcgen05.cp",),
+        _all_rows,
+        "scale factors differ between lane quarters",
+    ),
 )
 _DESCRIBING: Final = (
-    Mutation("shift a tcgen05 descriptor", _PRODUCTS,
-             edits.each(edits.add(1, 8, bits=64), edits.add(2, 8, bits=64)), "the MMA reads other rows"),
+    Mutation("add 128 bytes to the address in a tcgen05 descriptor", _PRODUCTS,
+             edits.each(edits.add(1, 8, bits=64), edits.add(2, 8, bits=64)), "the MMA reads other rows of its operand"),
     Mutation("change the swizzle of a tcgen05 descriptor", _PRODUCTS,
              edits.each(edits.flip(1, 3 << 62, bits=64), edits.flip(2, 3 << 62, bits=64)),
-             "the tile was written with another swizzle"),
-    Mutation("stride a tcgen05 descriptor otherwise", _PRODUCTS,
-             edits.each(edits.add(1, 1 << 32, bits=64), edits.add(2, 1 << 32, bits=64)), "the MMA reads other rows"),
-    Mutation("clear the version of a descriptor", _PRODUCTS,
+             "the operand was written with another swizzle"),
+    Mutation("add 16 to the stride byte offset of a tcgen05 descriptor", _PRODUCTS,
+             edits.each(edits.add(1, 1 << 32, bits=64), edits.add(2, 1 << 32, bits=64)),
+             "the MMA reads other rows of its operand"),
+    Mutation("clear the version of a tcgen05 descriptor", _PRODUCTS,
              edits.each(edits.flip(1, 1 << 46, bits=64), edits.flip(2, 1 << 46, bits=64)), "the descriptor is invalid"),
-    Mutation("multiply fewer columns", _PRODUCTS, _add_to_descriptor(_FEWER_COLUMNS), "accumulators are missing"),
-    Mutation("multiply more columns", _PRODUCTS, _add_to_descriptor(_MORE_COLUMNS), "other columns are overwritten"),
-    Mutation("multiply other types", _PRODUCTS, _flip_in_descriptor(_ANOTHER_TYPE), "bits are decoded as another type"),
-    Mutation("multiply half of the rows", _PRODUCTS, _flip_in_descriptor(_HALF_THE_ROWS), "accumulators are missing"),
-    Mutation("negate a factor", _PRODUCTS, _flip_in_descriptor(_NEGATED), "the accumulator has the opposite sign"),
-    Mutation("take other scales", _PRODUCTS,
+    Mutation("subtract 8 from N of an instruction descriptor", _PRODUCTS, _add_to_descriptor(_FEWER_COLUMNS),
+             "8 accumulator columns are missing"),
+    Mutation("add 8 to N of an instruction descriptor", _PRODUCTS, _add_to_descriptor(_MORE_COLUMNS),
+             "the MMA overwrites columns next to the accumulator"),
+    Mutation("flip a type bit of A in an instruction descriptor", _PRODUCTS, _flip_in_descriptor(_ANOTHER_TYPE),
+             "bits of A are decoded as another type"),
+    Mutation("change M from 128 to 64 or back", _PRODUCTS, _flip_in_descriptor(_HALF_THE_ROWS),
+             "half of the accumulator rows are missing"),
+    Mutation("negate A in an instruction descriptor", _PRODUCTS, _flip_in_descriptor(_NEGATED),
+             "the products have the opposite sign"),
+    Mutation("flip a scale factor ID in an instruction descriptor", _PRODUCTS,
              edits.each(_flip_in_descriptor(_SCALE_OF_A), _flip_in_descriptor(_SCALE_OF_B)),
-             "scale factors of other elements are used", having="block_scale"),
-    Mutation("overwrite, or add", _PRODUCTS, edits.invert(_adds), "accumulators lose old values, or keep them"),
+             "the MMA uses scale factors of other elements", having="block_scale"),
+    Mutation("negate the accumulation predicate of an MMA", _PRODUCTS, edits.invert(_adds),
+             "the MMA overwrites the accumulator, or adds to old values"),
 )  # fmt: skip
 _ISSUING: Final = (
-    Mutation("drop an MMA", _PRODUCTS, edits.drop, "part of the dot product is missing"),
-    Mutation("drop a copy to tensor memory", ("tcgen05.cp",), edits.drop, "the words are not copied"),
-    Mutation("copy after the MMA", ("tcgen05.cp",), edits.behind("tcgen05", "mma"), "the words are copied too late"),
-    Mutation("drop a load or a store", _MOVES, edits.drop, "the words are not copied"),
-    Mutation("use one CTA of the pair", (*_PIPED, *_ALLOCATIONS, "tcgen05.commit"),
-             edits.word("cta_group::2", "cta_group::1"), "the CTA pair disagrees"),
-    Mutation("use an empty collector buffer", _PRODUCTS,
+    Mutation("drop an MMA", _PRODUCTS, edits.drop, "part of the dot product is missing from the accumulator"),
+    Mutation("drop a tcgen05.cp", ("tcgen05.cp",), edits.drop, "tensor memory keeps its old values"),
+    Mutation("move a tcgen05.cp after the next MMA", ("tcgen05.cp",), edits.behind("tcgen05", "mma"),
+             "the MMA reads tensor memory before the copy"),
+    Mutation("drop a tcgen05.ld or tcgen05.st", _MOVES, edits.drop, "registers or tensor memory keep their old values"),
+    Mutation("change .cta_group::2 to .cta_group::1", (*_PIPED, *_ALLOCATIONS, "tcgen05.commit"),
+             edits.word("cta_group::2", "cta_group::1"), "the CTAs of a pair execute different instructions"),
+    Mutation("change .collector fill to use", _PRODUCTS,
              edits.each(edits.word("collector::a::fill", "collector::a::use"),
                         edits.word("collector::b0::fill", "collector::b0::use")),
              "the collector buffer holds another matrix"),

@@ -13,7 +13,7 @@ PAIR: Final = "cta-pair"
 
 
 class Pairing:
-    """Check that the instructions of a wave have one `.cta_group`, and that the peer CTA exists.
+    """Checks that all tcgen05 instructions of a wave have one `.cta_group`, and that the peer CTA exists.
 
     Manual: "All tcgen05 instructions within a kernel must specify the same value for the .cta_group qualifier".
     """
@@ -21,10 +21,10 @@ class Pairing:
     def __init__(self, wave: Wave) -> None:
         """Start without a known `.cta_group`."""
         self._wave = wave
-        self._said: tuple[int, int] | None = None  # number of CTAs, and the first instruction
+        self._said: tuple[int, int] | None = None  # first .cta_group: number of CTAs, and pc of the instruction
 
     def holds(self, turn: ExecutionContext, blocks: int) -> bool:
-        """Report an instruction with another .cta_group than before; return whether its `blocks` CTAs exist.
+        """Report a `.cta_group` other than the wave's first one; return whether the instruction's CTAs exist.
 
         The peer CTA must have started. Manual: "Issue Granularity".
         """

@@ -1,7 +1,7 @@
-"""The pipelines of tcgen05: MMAs, copies and shifts, performed in issue order.
+"""Pipelines of tcgen05.mma, cp and shift: the operations of a pipeline are performed in issue order.
 
-Manual: "Pipelined tcgen05 Instructions", "tcgen05.commit". Operations of one pipeline need not wait for earlier ones of
-the same pipeline; all other operations must wait on an mbarrier of a commit.
+Manual: "Pipelined tcgen05 Instructions", "tcgen05.commit". Operations of one pipeline need not wait for earlier
+operations of this pipeline; all other operations must wait on an mbarrier that a tcgen05.commit signals.
 """
 
 from __future__ import annotations
@@ -34,28 +34,28 @@ PIPELINES: Final = tuple(
     )
     for blocks in (1, 2)
 )
-"""The pipeline of operations of one CTA, and that of a CTA pair; a commit applies to one of them."""
+"""Kinds of pipelines: operations of one CTA, and of a CTA pair; a tcgen05.commit applies to one kind."""
 
 
 def blocks_of(operands: Operands) -> int:
-    """Return the number of CTAs of an instruction: 2 with `.cta_group::2`."""
+    """Return the number of CTAs that an instruction spans: 2 with `.cta_group::2`, else 1."""
     return 2 if "cta_group::2" in operands.opcode else 1
 
 
 def first_blocks(turn: ExecutionContext, count: int) -> IntArray:
-    """Return the CTA of each thread, or the first one of its pair if `count` is 2."""
+    """Return the CTA of each thread or, if `count` is 2, the first CTA of its pair."""
     blocks: IntArray = turn.wave.geometry.cta[turn.threads[0]]
     return blocks // count * count
 
 
 def pipeline_of(operands: Operands) -> GroupKind:
-    """Return the pipeline of an instruction."""
+    """Return the kind of pipeline into which an instruction is issued."""
     return PIPELINES[blocks_of(operands) - 1]
 
 
 @dataclass(slots=True, kw_only=True)
 class Piped(AsyncIssue):
-    """Operations of a pipeline: operation i uses the memories of CTA `blocks[i]`, or of the pair starting with it."""
+    """Operations of a pipeline: operation i accesses memory of CTA `blocks[i]`, or of the pair that starts with it."""
 
     blocks: IntArray
 
@@ -65,7 +65,7 @@ class Piped(AsyncIssue):
         return self.wave.part(TensorMemoryWords)
 
     def move(self) -> None:
-        """Perform the operations, after all earlier ones of the same CTAs."""
+        """Perform the operations, after all earlier operations of the same CTAs."""
         items = [item for item in (*self.take_earlier(self._in_front), self) if isinstance(item, Piped)]
         while items:
             count = next((i for i in range(1, len(items)) if not items[i - 1].goes_on_in(items[i])), len(items))
@@ -73,7 +73,7 @@ class Piped(AsyncIssue):
             del items[:count]
 
     def perform(self, further: Sequence[Piped]) -> None:
-        """Perform this operation, and `further` ones that continue it."""
+        """Perform this operation and the `further` operations that continue it, as MMAs into one accumulator do."""
         raise NotImplementedError
 
     def _in_front(self, item: object) -> Mask | None:
@@ -83,7 +83,7 @@ class Piped(AsyncIssue):
 
 
 def compile_commit(operands: Operands) -> Action:
-    """Perform an arrive on mbarriers after all operations that the thread issued into the pipeline."""
+    """Execute tcgen05.commit: arrive on mbarriers after all operations that the thread issued into the pipeline."""
     kind, blocks, barrier = pipeline_of(operands), blocks_of(operands), operands.barrier("mbar")
     wide = "multicast::cluster::32b" in operands.opcode
     peers = operands.source("mask", "u32" if wide else "u16") if "mask" in operands.names else None

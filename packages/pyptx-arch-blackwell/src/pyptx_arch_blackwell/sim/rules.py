@@ -1,4 +1,4 @@
-"""Rules of the simulator for Blackwell's instructions."""
+"""Finding rules of the simulator for Blackwell's instructions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RULES: Final = explained(
     Rule(
         name="tmem-race",
         summary="data race on tensor memory",
-        help="issue both from one thread (elect.sync), or order the threads with a barrier or mbarrier",
+        help="issue both operations from one thread (elect.sync), or order the threads with a barrier or mbarrier",
         checker=RaceChecker,
     ),
     Rule(
@@ -35,7 +35,7 @@ RULES: Final = explained(
     Rule(
         name="cta-pair",
         summary="CTAs of a pair, or the kernel's .cta_group, disagree",
-        help="execute it in both CTAs of the pair with the same operands",
+        help="execute the instruction in both CTAs of the pair with the same operands",
     ),
     Rule(
         name="tmem-lanes",

@@ -1,7 +1,7 @@
 """Block-scaled MMAs with matrices in registers of a warp. Manual: "Block Scaling for mma.sync".
 
-Each row of a, and each column of b, is divided into one, two or four chunks along K, each with a scale factor of its
-own. The scale factors are bytes of registers of some lanes: selectors choose the lanes and the bytes.
+Each row of A, and each column of B, is divided into one, two or four chunks along K, each with its own scale factor.
+The scale factors are bytes of registers of some lanes: selectors choose the lanes and the bytes.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.binding import Bound
     from pyptx_sim.extension import Array, IntArray, Mask
 
-# Number of chunks if the opcode has no modifier.
+# Scale factors per row, by kind, if the opcode has no .scale_vec modifier.
 _DEFAULTS: Final = {"kind::mxf8f6f4": 1, "kind::mxf4": 2}
 _SIZES: Final = {"scale_vec::1X": 1, "scale_vec::2X": 2, "scale_vec::4X": 4}
-_GROUP: Final = 4  # lanes that share rows and columns
+_GROUP: Final = 4  # adjacent lanes that hold the same rows of A and the same columns of B
 _BYTE: Final = 8
-_BYTES: Final = 4  # bytes of a register
+_BYTES: Final = 4  # bytes of a 32-bit register
 _FACTORS: Final = ("scale_a", "byte_a", "scale_b", "byte_b")
 
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """Location of the scale factors of a or b: row or column i is in lane `lanes[i]`, plus `step` times the selector.
+    """Location of A's or B's scale factors: those of row or column i are in lane `lanes[i]` + `step` x selector.
 
     Undefined selectors in registers still choose a valid lane and valid bytes.
     """
@@ -56,18 +56,18 @@ class _Side:
     element: str
 
     def words(self, register: Array, thread: Array) -> Array:
-        """Return the register with the scale factors of each row: `[warps, rows]`."""
+        """Return, for each row of A or column of B, the register value with its scale factors, `[warps, rows]`."""
         lanes = self.lanes + self.step * (thread[:, :1].astype(np.int64) % (_GROUP // self.step))
         return np.asarray(np.take_along_axis(register, lanes, axis=1))
 
     def bytes(self, words: Array, byte: Array) -> NDArray[np.uint8]:
-        """Return the bytes that scale the chunks: `[warps, rows, count]`."""
+        """Return the scale factor bytes of each row's chunks, `[warps, rows, count]`."""
         places = (byte[:, :1, None].astype(np.uint32) + np.arange(self.count, dtype=np.uint32)) % np.uint32(_BYTES)
         found: NDArray[np.uint8] = (words[..., None] >> (places * np.uint32(_BYTE))).astype(np.uint8)
         return found
 
     def values(self, register: Array, byte: Array, thread: Array) -> Array:
-        """Return the scale factors: float64 `[warps, 1, rows, count]`."""
+        """Return the scale factors as float64, `[warps, 1, rows, count]`."""
         return scales(self.bytes(self.words(register, thread), byte), self.element)[:, None]
 
 
@@ -77,13 +77,13 @@ _COLUMNS: Final = np.array([column * _GROUP for column in range(8)])
 
 @cache
 def _numbers(fragment: Fragment, element: str, *, transposed: bool = False) -> Recent:
-    """Return the conversion of a fragment's registers to numbers, with a cache of the last results."""
+    """Return the function from a fragment's registers to element values, with a cache of its last results."""
     unpack, widen = unpacking(fragment, transposed=transposed), WIDEN[element]
     return Recent(lambda registers: widen(unpack(registers)))
 
 
 class _Product:
-    """One form: its fragments, the location of its scale factors, and its computation on register values."""
+    """One form of block-scaled mma: fragments, locations of scale factors, and computation on register values."""
 
     def __init__(self, form: Bound) -> None:
         self.sparse = "e" in form.operands
@@ -104,18 +104,18 @@ class _Product:
         self._of_c = _numbers(self.c, self.types[3])
 
     def parted(self, sources: Sequence[Array]) -> tuple[Sequence[Array], ...]:
-        """Return the registers of a, b and c, the metadata, and the registers and selectors of the scale factors."""
+        """Return the register values of A, B and C, of the metadata, and of the scale factors and their selectors."""
         ends = np.cumsum([self.a.registers, self.b.registers, self.c.registers, self.sparse, 3, 3]).tolist()
         return tuple(sources[start:end] for start, end in zip([0, *ends], ends, strict=False))
 
     def fast(self, _mask: Mask, *sources: Array) -> tuple[Array, ...]:
-        """Compute d in float64."""
+        """Return D, computed in float64."""
         a, b, c, metadata, of_a, of_b = self._read(sources)
         places = None if self._select is None else self._select.places(metadata[0])[:, None]
         return self._written(fast_scaled(a, b, (of_a, of_b), c, places))
 
     def exact(self, _target: str) -> Callable[..., tuple[Array, ...]]:
-        """Return the bit-exact computation of tensor cores."""
+        """Return the function that computes D bit-exactly as tensor cores do."""
         d_type, a_type, b_type, c_type = self.types
         model = model_of_scaled(a_type)
 
@@ -140,13 +140,13 @@ class _Product:
         return left, right, self._of_c.take(c), metadata, self.rows.values(*of_a), self.columns.values(*of_b)
 
     def _written(self, sums: Array) -> tuple[Array, ...]:
-        """Return the registers of accumulators; their numbers are cached for the MMA that accumulates into them."""
+        """Return the registers of D; its element values are cached for the next MMA that reads D as C."""
         registers = self._pack(sums)
         self._of_c.keep(registers, sums)
         return registers
 
     def undefined(self, values: Sequence[Array], bits: Sequence[Array | None], mask: Mask) -> Sequence[Array]:
-        """Return which bits of d are undefined, from undefined rows of a, columns of b, and elements of c."""
+        """Return which bits of D are undefined, from undefined rows of A, columns of B, and elements of C."""
         known = [_bits_of(*each, mask) for each in zip(values, bits, strict=True)]
         a, b, c, metadata, of_a, of_b = self.parted(known)
         _, _, _, _, chosen_a, chosen_b = self.parted(values)
@@ -164,7 +164,7 @@ def _bits_of(value: Array, bits: Array | None, mask: Mask) -> Array:
 
 
 def _spoilt(side: _Side, bits: Sequence[Array], values: Sequence[Array]) -> Array:
-    """Return which rows have an undefined scale factor, from the bits and values of the register and its selectors."""
+    """Return which rows have an undefined scale factor, from undefined bits of registers and selectors."""
     _, byte, thread = values
     scale = side.bytes(side.words(bits[0], thread), byte) != 0
     chosen = (bits[1] != 0).any(axis=1) | (bits[2] != 0).any(axis=1)
@@ -172,7 +172,7 @@ def _spoilt(side: _Side, bits: Sequence[Array], values: Sequence[Array]) -> Arra
 
 
 def bind(form: Bound) -> Operation:
-    """Bind a block-scaled MMA, dense or with a sparse a."""
+    """Return the action of a block-scaled mma or mma.sp."""
     product, numbers = _Product(form), {name: number for number, name in enumerate(form.operands)}
     read = [*"abc", *(["e"] if product.sparse else []), *_FACTORS]
     return Operation(

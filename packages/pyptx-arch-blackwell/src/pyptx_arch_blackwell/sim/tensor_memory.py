@@ -1,11 +1,11 @@
 """Tensor memory: 128 lanes of 512 32-bit columns in every CTA. Manual: "Tensor Memory".
 
-An address has the lane in its upper and the column in its lower half. In the arena the columns of a lane are
-contiguous, and lanes are consecutive.
+An address has the lane in its upper and the column in its lower half. In the simulator's arena the columns of a lane
+are contiguous, and lanes are consecutive.
 
-Checks use another numbering of the bytes (*places*): four columns of a lane, then those of the next lane; after the
-last lane the next four columns. So data used together is contiguous: an accumulator in all lanes, and scale factors in
-four columns of 32 lanes, which are 32 pieces of 16 bytes in the order of the arena.
+Race checks number the bytes differently (*places*): four columns of a lane, then the same columns of the next lane;
+after the last lane, the next four columns. So data used together is contiguous: an accumulator in all lanes, and scale
+factors in four columns of 32 lanes, which in the arena are 32 separate runs of 16 bytes.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ __all__ = [
 COLUMNS: Final = 512
 WORD: Final = 4
 _WHOLE: Final = 0xFFFFFFFF
-_WIDEST_PIECE: Final = 1024  # maximum bytes of one access in checks
+_WIDEST_PIECE: Final = 1024  # maximum bytes per access passed to the race checker
 _LANE_SHIFT = 16
 _COLUMN_MASK = 0xFFFF
 _BYTES = LANES * COLUMNS * WORD
-_CHUNK: Final = 4  # adjacent columns of a lane that are contiguous in places
-_ACROSS: Final = LANES * _CHUNK * WORD  # bytes from the place of a column to that of the column 4 further
+_CHUNK: Final = 4  # adjacent columns of a lane with contiguous byte offsets
+_ACROSS: Final = LANES * _CHUNK * WORD  # byte offset between columns c and c + 4 of a lane
 _LANE_BITS, _COLUMN_BITS, _CHUNK_BITS = 7, 9, 2
 
 Words: TypeAlias = NDArray[np.uint32]
@@ -63,7 +63,7 @@ def _describe(place: int) -> str:
 
 
 def placed(words: IntArray) -> IntArray:
-    """Return the places, in bytes, of words of all CTAs' tensor memory, given in the order of the arena."""
+    """Return the places (byte numbers in race checks) of tensor memory words, given as arena indices."""
     blocks = words >> (_LANE_BITS + _COLUMN_BITS) << (_LANE_BITS + _COLUMN_BITS)
     lanes, columns = words >> _COLUMN_BITS & (LANES - 1), words & (COLUMNS - 1)
     inside = (columns >> _CHUNK_BITS << _LANE_BITS | lanes) << _CHUNK_BITS | columns & (_CHUNK - 1)
@@ -82,12 +82,12 @@ def address_of(operands: Operands, name: str) -> Reader:
 
 
 def lanes_of(addresses: Array) -> IntArray:
-    """Return the lanes of addresses."""
+    """Return the lane fields of tensor memory addresses."""
     return addresses.astype(np.int64) >> _LANE_SHIFT
 
 
 def columns_of(addresses: Array) -> IntArray:
-    """Return the columns of addresses."""
+    """Return the column fields of tensor memory addresses."""
     return addresses.astype(np.int64) & _COLUMN_MASK
 
 
@@ -95,7 +95,7 @@ class TensorMemoryWords:
     """Tensor memory of all CTAs of a wave, as words `[CTAs, lanes, columns]`."""
 
     def __init__(self, wave: Wave) -> None:
-        """Create views of the wave's arena."""
+        """Create views of the wave's tensor memory in its arena."""
         self.arena = wave.memory(SPACE).arena
         shape = -1, LANES, COLUMNS
         self.words: Words = self.arena.units(WORD).reshape(shape)
@@ -103,14 +103,14 @@ class TensorMemoryWords:
         self._defined: Words | None = None if known is None else known.reshape(shape)
 
     def flat(self, blocks: IntArray, lanes: IntArray, columns: IntArray) -> IntArray:
-        """Return the byte offsets of words in the arena."""
+        """Return the arena byte offsets of tensor memory words."""
         offsets: IntArray = ((blocks * LANES + lanes) * COLUMNS + columns) * WORD
         return offsets
 
     # --- matrices -------------------------------------------------------------------------------
 
     def read(self, blocks: IntArray, addresses: IntArray, rectangles: Sequence[Rectangle]) -> Words:
-        """Return the words of matrices in rectangles relative to these addresses, `[n, rows, columns]`.
+        """Return the words of matrices, `[n, rows, columns]`, whose rectangles are relative to these addresses.
 
         `blocks` are the CTAs of the matrices; for matrices in a CTA pair, the pair's first CTA.
         """
@@ -162,7 +162,7 @@ class TensorMemoryWords:
         return found
 
     def forget(self, block: int, columns: slice) -> None:
-        """Mark some columns as uninitialized."""
+        """Mark columns of a CTA as uninitialized."""
         if self._defined is not None:
             self._defined[block, :, columns] = 0
 
@@ -170,7 +170,7 @@ class TensorMemoryWords:
 def _parts(
     blocks: IntArray, addresses: IntArray, rectangles: Sequence[Rectangle]
 ) -> Iterator[tuple[Rectangle, slice, tuple[IntArray | slice, slice, slice]]]:
-    """Yield each rectangle with matrices and their array indices; with all matrices if their addresses agree."""
+    """Yield each rectangle with the array indices of matrices: of all at once if their addresses are equal."""
     lanes, columns = lanes_of(addresses), columns_of(addresses)
     alike = bool((addresses == addresses[0]).all())
     for rectangle in rectangles:
@@ -182,7 +182,7 @@ def _parts(
 
 
 def _evenly(blocks: IntArray) -> IntArray | slice:
-    """Return CTAs as a slice if they are equally spaced: indexing with a slice does not copy."""
+    """Return CTA indices as a slice if they are equally spaced: indexing with a slice does not copy."""
     first, step = int(blocks[0]), int(blocks[-1] - blocks[0]) // max(len(blocks) - 1, 1) or 1
     if step < 1 or (np.diff(blocks) != step).any():
         return blocks
@@ -190,7 +190,7 @@ def _evenly(blocks: IntArray) -> IntArray | slice:
 
 
 def touch(blocks: IntArray, addresses: IntArray, rectangles: Sequence[Rectangle], *, writes: bool) -> AsyncAccess:
-    """Return the accesses to matrices, in equal pieces as wide as possible."""
+    """Return accesses to matrices for race checks, as equally long runs of places, as long as possible."""
     numbers, parts = np.arange(len(blocks)), list(_parts(blocks, addresses, _joined(tuple(rectangles))))
     pieces = [_pieces(lanes.start, lanes.stop, columns.start, columns.stop) for _, _, (_, lanes, columns) in parts]
     size = min(each.size for each in pieces)
@@ -204,7 +204,7 @@ def touch(blocks: IntArray, addresses: IntArray, rectangles: Sequence[Rectangle]
 
 @lru_cache(maxsize=256)
 def _joined(rectangles: tuple[Rectangle, ...]) -> Sequence[Rectangle]:
-    """Return rectangles with adjacent ones joined."""
+    """Return rectangles of tensor memory, with adjacent rectangles merged."""
     joined: list[Rectangle] = []
     for each in rectangles:
         last = joined[-1] if joined else each
@@ -218,14 +218,14 @@ def _joined(rectangles: tuple[Rectangle, ...]) -> Sequence[Rectangle]:
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """Places in pieces of `size` bytes, a power of two, aligned to that size."""
+    """Places as aligned runs of `size` bytes, a power of two."""
 
     starts: IntArray
     size: int
 
     @classmethod
     def of(cls, places: IntArray) -> Pieces:
-        """Return the places of words in pieces as wide as possible, up to a kilobyte."""
+        """Return the places of words as aligned runs that are as wide as possible, up to 1024 bytes."""
         found = np.unique(places)
         breaks = np.flatnonzero(np.diff(found) != WORD) + 1
         bounds = [*found[breaks].tolist(), *(found[breaks - 1] + WORD).tolist(), int(found[0]), int(found[-1]) + WORD]
@@ -233,13 +233,13 @@ class Pieces:
         return cls(found[found % size == 0], size)
 
     def split(self, size: int) -> IntArray:
-        """Return the starts of these pieces, split into pieces of `size` bytes."""
+        """Return the starts of these runs after a split into runs of `size` bytes."""
         found: IntArray = (self.starts[:, None] + np.arange(0, self.size, size)).reshape(-1)
         return found
 
 
 @lru_cache(maxsize=1024)
 def _pieces(lane: int, end: int, column: int, stop: int) -> Pieces:
-    """Return the places of a rectangle in a CTA."""
+    """Return the places of a rectangle's words in a CTA."""
     lanes, columns = np.arange(lane, end), np.arange(column, stop)
     return Pieces.of(placed((lanes[:, None] * COLUMNS + columns).reshape(-1)))

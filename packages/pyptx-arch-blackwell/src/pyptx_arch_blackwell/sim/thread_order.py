@@ -1,10 +1,10 @@
 """Check that `tcgen05.fence` is present where threads, or a commit and a wait, order tensor memory operations.
 
 The manual requires `fence::after_thread_sync` before operations that follow such a synchronization. It requires
-`fence::before_thread_sync` after operations of a pipeline that another thread continues without a wait. Compilers omit
-the fences, so the finding is a note. Nothing is reported if the event order does not determine whether a fence was
-effective. Manual: "Specialized Inter-thread Synchronization for tcgen05 instructions", "Canonical synchronization
-patterns".
+`fence::before_thread_sync` after operations of a pipeline if another thread issues into this pipeline next, without a
+wait on a commit. Compilers omit the fences, so the finding is a note. Nothing is reported if the event order does not
+determine whether a fence was effective. Manual: "Specialized Inter-thread Synchronization for tcgen05 instructions",
+"Canonical synchronization patterns".
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ __all__ = ["FENCE", "LastUses", "ThreadOrder", "issue"]
 _PIECE: Final = 16
 """Minimum bytes of a tracked access; narrower accesses are not tracked."""
 _WIDEST: Final = 1024
-_SPLIT: Final = -1  # instead of an issue number: the piece is split
+_SPLIT: Final = -1  # marks a memory block whose parts have different last issues
 FENCE: Final = "missing-tcgen05-fence"
 _AFTER: Final = "put tcgen05.fence::after_thread_sync after the wait or barrier"
 _BEFORE: Final = "put tcgen05.fence::before_thread_sync before the arrive or barrier"
 
 
 class _Issue(NamedTuple):
-    """An issued operation; `time` is its position among the tcgen05 operations of the wave's threads."""
+    """An issued tcgen05 operation; `time` is its position among the tcgen05 operations of the wave."""
 
     time: int
     kind: GroupKind | None
@@ -45,10 +45,10 @@ class _Issue(NamedTuple):
 
 
 class ThreadOrder:
-    """Last operation of a wave that wrote, and last one that read, each piece of tensor memory."""
+    """Last tcgen05 operation of a wave that wrote, and that read, each block of tensor memory."""
 
     def __init__(self, wave: Wave) -> None:
-        """Start without operations."""
+        """Start without recorded operations."""
         self._wave = wave
         self._time = 1
         self._issues: list[_Issue] = [_Issue(0, None, 0, 0, 0)]
@@ -61,15 +61,15 @@ class ThreadOrder:
     # --- events of threads ------------------------------------------------------------------------
 
     def fence(self, order: str, warps: IntArray, lanes: IntArray) -> None:
-        """Record a fence of threads, `after` or `before` a synchronization."""
+        """Record a tcgen05.fence of threads: `after` or `before` a synchronization."""
         self._fenced[order][warps, lanes] = self._tick()
 
     def commit(self, warps: IntArray, lanes: IntArray) -> None:
-        """Record a commit of threads, which need no fence before a thread that waits for the commit's arrive."""
+        """Record tcgen05.commit of threads: waiting for its arrive replaces `fence::before_thread_sync`."""
         self._committed[warps, lanes] = self._tick()
 
     def forget(self, cells: AsyncAccess) -> None:
-        """Record the allocation of cells, which orders earlier operations on them."""
+        """Record tcgen05.alloc of columns, which orders earlier operations on these columns."""
         for last in (self._writes, self._reads):
             last.put(cells, np.zeros(1, np.int32))
 
@@ -100,7 +100,7 @@ class ThreadOrder:
         if kind is None:
             return
         if not kind.pipelined:
-            if now.warp != then.warp:  # a warp waits for its own loads and stores
+            if now.warp != then.warp:  # within a warp, tcgen05.wait orders tcgen05.ld and tcgen05.st
                 self._need_after(now, then)
             return
         if now.kind is not kind:
@@ -119,7 +119,7 @@ class ThreadOrder:
             self._report("before", then, now, other="later operation", help=_BEFORE, cause=then.pc)
 
     def _report(self, order: str, it: _Issue, second: _Issue, *, other: str, help: str, cause: int) -> None:
-        """Report operation `it`, which needs a fence before or after the synchronization with operation `second`."""
+        """Report the operation `it`, which lacks a fence before or after the synchronization with `second`."""
         name = self._wave.geometry.thread_name
         side = {"after": "preceding", "before": "following"}[order]
         self._wave.report(
@@ -129,33 +129,33 @@ class ThreadOrder:
             other_pc=second.pc,
             label=f"operation issued by {name(it.warp, it.lane)}",
             other_label=f"{other} issued by {name(second.warp, second.lane)}",
-            notes=(f"thread synchronization between the two, and no fence {order} it",),
+            notes=(f"thread synchronization between the two operations, without a fence {order} it",),
             help=help,
             cause=(order, cause),
         )
 
 
 class LastUses:
-    """Index of the last issue that used each piece of memory.
+    """Index of the last issued operation that accessed each block of memory.
 
-    A piece of `_WIDEST` bytes that one issue used entirely has one index. Other pieces are split into parts as narrow
-    as the narrowest use so far.
+    A block of `_WIDEST` bytes that one operation accessed entirely has one index. Other blocks are split into parts as
+    narrow as the narrowest access so far.
     """
 
     def __init__(self, size: int) -> None:
         """Start with unused memory of `size` bytes."""
         self._whole: NDArray[np.int32] = np.zeros(size // _WIDEST, np.int32)
-        self._parts: NDArray[np.int32] = self._whole[:, None]  # by part of a piece; valid if the piece is split
+        self._parts: NDArray[np.int32] = self._whole[:, None]  # by part of a memory block; valid if `_whole` is _SPLIT
 
     def _of_width(self, size: int) -> NDArray[np.int32]:
-        """Return the indices of parts as rows, one for each `size` bytes."""
+        """Return the issue indices of each memory block's parts, one index for each `size` bytes."""
         missing = _WIDEST // size // self._parts.shape[1]
         if missing > 1:
             self._parts = self._parts.repeat(missing, axis=1)
         return self._parts.reshape(-1, size * self._parts.shape[1] // _WIDEST)
 
     def put(self, touch: AsyncAccess, numbers: NDArray[np.int32]) -> None:
-        """Record the use of the accessed memory by issues with these indices: one per operation, or one for all."""
+        """Record issue indices as the last accesses of memory: one index per operation, or one for all."""
         number, at = numbers if len(numbers) == 1 else numbers[touch.owners], touch.offsets // _WIDEST
         if touch.size == _WIDEST:
             self._whole[at] = number
@@ -167,7 +167,7 @@ class LastUses:
         parts[touch.offsets // touch.size] = number[:, None]
 
     def met(self, touch: AsyncAccess) -> Iterable[tuple[int, int]]:
-        """Return the last issues that used the memory that operations access: pairs of issue and operation."""
+        """Return, for accesses of operations, pairs of the index of a last access to their memory and the operation."""
         met, owners = self._whole[touch.offsets // _WIDEST], touch.owners
         split = met == _SPLIT
         if split.any():

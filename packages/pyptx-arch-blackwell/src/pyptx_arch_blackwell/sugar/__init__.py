@@ -1,1 +1,1 @@
-"""Transpiler rules for Blackwell, one file each."""
+"""Transpiler rules for Blackwell, one module per rule."""

@@ -1,4 +1,4 @@
-"""Descriptors of tcgen05 operands: instructions that compute one from an address become `matrix_descriptor(a, …)`."""
+"""Transpiler rule: instructions that compute a tcgen05 descriptor from an address become `matrix_descriptor(a, …)`."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _NAMES = tuple(f"matrix_descriptor{tail}" for tail in ("", "_2", "_3"))  # reser
 
 
 def _described(body: Body, found: list[DescriptorMatch]) -> list[DescriptorMatch]:
-    """Return the candidates whose bits are a descriptor without an address, in a module with tcgen05.
+    """Return the candidates whose constant is a tcgen05 descriptor without its address, in a module with tcgen05.
 
-    Compilers pass descriptors in halves, so their registers are not operands of the MMA.
+    Compilers compute the halves of a descriptor separately, so the candidates' registers are not operands of the MMA.
     """
     if not any(any(True for _ in each.places("tcgen05")) for each in body.row.bodies()):
         return []

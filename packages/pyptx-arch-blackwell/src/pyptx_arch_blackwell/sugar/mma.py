@@ -1,7 +1,7 @@
-"""Instruction descriptors: the constant is replaced by a named `InstructionDescriptor`.
+"""Transpiler rule: the constant of an instruction descriptor becomes a named `InstructionDescriptor`.
 
-`mov.b32 %r4, 136314896;` becomes `ptx.inst.mov.b32(r[4], instruction_descriptor.bits)`; kind, types and sizes are
-stated before all functions.
+`mov.b32 %r4, 136314896;` becomes `ptx.inst.mov.b32(r[4], instruction_descriptor.bits)`; the descriptor's kind, types
+and sizes are printed before all functions.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MOVES = (("mov", "b32"), ("mov", "u32"), ("mov", "s32"))
 
 
 def find(body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:
-    """Yield a rewrite for each instruction that moves a descriptor into an MMA's register."""
+    """Yield a rewrite for each `mov` of an instruction descriptor to a register that an MMA reads."""
     for at, found in _descriptors(body):
         constant = body.row.derived(_named).get(found)
         if constant is not None:
@@ -40,7 +40,7 @@ def find(body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:
 
 
 def _descriptors(body: Body) -> Iterator[tuple[int, InstructionDescriptor]]:
-    """Yield the indices of instructions that move a descriptor, with the decoded descriptor."""
+    """Yield the index of each `mov` of an instruction descriptor, with the decoded descriptor."""
     kinds = _kinds(body)
     for at in body.places("mov") if kinds else ():
         match body.branch(at):
@@ -50,7 +50,7 @@ def _descriptors(body: Body) -> Iterator[tuple[int, InstructionDescriptor]]:
                 try:
                     yield at, InstructionDescriptor.decode(kinds[register], int(text))
                 except DescriptorError:
-                    continue  # another value of the register, not a descriptor
+                    continue  # the constant is another value of the register, not a descriptor
             case _:
                 pass
 
@@ -61,7 +61,7 @@ def _kinds(body: Body) -> dict[tree.Operand, str]:
     for at in body.places("tcgen05"):
         node = body.branch(at)
         kind = next((word.removeprefix("kind::") for word in node.opcode if word.startswith("kind::")), "")
-        place = 4 if "sp" in node.opcode else 3  # [d], a, b{, [metadata]}, idesc
+        place = 4 if "sp" in node.opcode else 3  # operands: [d], a, b{, [metadata]}, idesc
         if node.opcode[1] == "mma" and kind in KINDS and place < len(node.operands):
             found[node.operands[place]] = kind
     return found
@@ -79,13 +79,13 @@ def _rewrite(body: Body, at: int, constant: Constant) -> Rewrite:
 
 
 def _named(row: Row) -> dict[InstructionDescriptor, Constant]:
-    """Return the descriptors of a module, each with a name."""
+    """Return the names of the instruction descriptors in a module."""
     every = dict.fromkeys(found for body in row.bodies() for _, found in _descriptors(body))
     return {found: Constant(name, _written(found)) for name, found in zip(_NAMES, every, strict=False)}
 
 
 def _written(found: InstructionDescriptor) -> Expression:
-    """Return the call that makes a descriptor, without default values."""
+    """Return the Python expression of an instruction descriptor, without arguments that are defaults."""
     usual = {"depth": default_depth(found.kind, sparse=found.sparse), "scale": None}
     said = [
         f"{each.name}={quoted(value) if isinstance(value, str) else value}"

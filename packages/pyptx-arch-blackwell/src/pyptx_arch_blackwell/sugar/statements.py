@@ -1,6 +1,6 @@
-"""Tensor memory instructions as functions: `ptx.tcgen05.wait_ld()`, if that is shorter than `ptx.inst`.
+"""Transpiler rule: tensor memory instructions become calls like `ptx.tcgen05.wait_ld()`, if shorter than `ptx.inst`.
 
-Frequent instructions are not rewritten: the rule `form` names their forms, and the calls of these names are as short.
+Frequent instructions are not rewritten: the rule `form` gives their forms names, and calls of these names are as short.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["STATEMENT", "find"]
 
 
 def find(body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:
-    """Yield a rewrite for each tensor memory instruction that has a function."""
+    """Yield a rewrite for each tensor memory instruction that has a `ptx.tcgen05` function."""
     for at in body.places("tcgen05"):
         call = call_of(body.branch(at))
         if call is not None:

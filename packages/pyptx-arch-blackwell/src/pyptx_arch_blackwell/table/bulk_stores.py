@@ -1,10 +1,10 @@
-"""Manual: st.bulk."""
+"""Instruction table: st.bulk."""
 
 from __future__ import annotations
 
 from pyptx_ir.isa.rows import ptx, row, summarised
 
-# The size: in a 64-bit register and, since a later version, in a 32-bit one.
+# Size operand of st.bulk: a 64-bit register or, in a later PTX version, a 32-bit register.
 SIZES = (("size", "u64 in 0..16777216 by 8", ptx(8, 6)), ("size_32", "int32 in 0..16777216 by 8", ptx(9, 0)))
 
 SUMMARIES = {

@@ -1,4 +1,4 @@
-"""Manual: "Fabric Instructions", between shared memory and memory of other devices on the fabric."""
+"""Instruction table: "Fabric Instructions", between shared memory and memory of other devices on the fabric."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 BLACKWELL = ("sm_100",)
 RUBIN = ("sm_107f",)
-# Targets for additions with another precision, and for 8-bit comparisons.
+# Targets for additions with .acc precision, and for minimum and maximum of 8-bit types.
 EIGHT_BITS = ("sm_100f", "sm_110f", "sm_120a", "sm_121a")
 BYTES = "mbarrier::complete_tx::bytes.mbarrier::report::fabric"
 SIXTEENS = "mbarrier::complete_tx::16B.mbarrier::report::fabric"
 ORDER = ".relaxed.sys"
-# The first forms accept .relaxed.sys although their syntax omits it: an example of the manual has it.
+# The first forms accept .relaxed.sys: the manual's syntax omits the modifier, but an example of the manual has it.
 DEFAULT = "{.relaxed.sys}"
-# Cache hints need a later version than most forms.
+# .L2::cache_hint needs a later PTX version than most forms.
 HINTS = (("", "", ptx(9, 3)), (".L2::cache_hint", ", cache_policy", ptx(9, 4)))
 COUNTED = (("", 2), (".counted::bytes", 3))
 OPERANDS = {
@@ -42,7 +42,7 @@ ATOMICS = (
     (("min", "max"), ("u32", "u64", "f16x2", "bf16x2")),
     (("add",), ("u32", "u64", "f16x2", "bf16x2", "f32", "f64")),
 )
-# Reductions over several devices: operations, precision of the sum, types, and targets.
+# Reductions over several devices: operations, accumulation precision, types, and targets.
 PULLED = (
     (("and", "or", "xor"), "", ("b32", "b64"), BLACKWELL),
     (("min", "max"), "", ("u32", "s32", "u64", "s64", "f16", "bf16"), BLACKWELL),
@@ -51,7 +51,7 @@ PULLED = (
     (("add",), ".acc::f16", ("e4m3", "e5m2"), EIGHT_BITS),
     (("add",), ".acc::f32", ("f16", "bf16"), EIGHT_BITS),
 )
-# Ranks of tensors, and the fields that may be overridden besides the address.
+# Tensor ranks, and the tensor map fields that an instruction may override besides the address.
 OVERRIDES = (
     (("1d", "2d", "3d", "4d", "5d"), ".override::global_address"),
     (("1d",), ".override::global_address.override::global_dim"),
@@ -67,7 +67,7 @@ def _form(
     handle: str = "",
     **slots: tuple[str, ...],
 ) -> InstructionRow:
-    """Return a row; the instruction's name ends before the first modifier."""
+    """Return a row of the instruction table; the instruction's name ends before the first modifier."""
     head, _, operands = line.partition(" ")
     name = re.split(r"\.(?=shared|sync|op_|commit|multimem|dim)|\{", head)[0]
     ranks = slots.get("dim", ())
@@ -86,7 +86,7 @@ def _form(
 
 
 def _puts() -> tuple[InstructionRow, ...]:
-    """Return fabric.try_put and fabric.try_red, whose destination may have a counter."""
+    """Return the rows of fabric.try_put and fabric.try_red, with and without a counter at the destination."""
     found: list[InstructionRow] = []
     for hint, policy, since in HINTS:
         for counted, count in COUNTED:
@@ -109,7 +109,7 @@ def _puts() -> tuple[InstructionRow, ...]:
 
 
 def _tensors() -> tuple[InstructionRow, ...]:
-    """Return the forms with a tensor map whose address is overridden by a logical endpoint and an offset."""
+    """Return the rows with a tensor map whose address is overridden by a logical endpoint and an offset."""
     found: list[InstructionRow] = []
     for ranks, override in OVERRIDES:
         for hint, policy, _ in HINTS:

@@ -1,4 +1,4 @@
-"""Manual: "membar / fence": fences between the generic proxy and the fabric proxy."""
+"""Instruction table: "membar / fence", fences between the generic proxy and the fabric proxy."""
 
 from __future__ import annotations
 

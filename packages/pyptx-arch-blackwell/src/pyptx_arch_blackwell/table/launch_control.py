@@ -1,4 +1,4 @@
-"""Manual: "clusterlaunchcontrol": a running cluster takes over the work of a cluster not launched yet."""
+"""Instruction table: "clusterlaunchcontrol", with which a running cluster cancels the launch of another cluster."""
 
 from __future__ import annotations
 

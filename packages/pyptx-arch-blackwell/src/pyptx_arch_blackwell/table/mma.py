@@ -1,7 +1,7 @@
-"""Manual: "TensorCore 5th Generation of MMA Instructions".
+"""Instruction table: "TensorCore 5th Generation of MMA Instructions".
 
-Operand B is in shared memory, the accumulator in tensor memory, and operand A in either. ptxas accepts a tensor memory
-address here only in registers of type .b32.
+Operand B is in shared memory, the accumulator in tensor memory, and operand A in shared or tensor memory. ptxas accepts
+a tensor memory address of an MMA only in a .b32 register.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ RUBIN = ("sm_107f",)
 
 OPERATIONS = ("fill", "use", "lastuse", "discard")
 COLLECTOR_A = tuple(f"collector::a::{operation}" for operation in OPERATIONS)
-# Collector uses that are valid with .ashift: the buffer cannot keep shifted rows.
+# Collector modifiers that are valid with .ashift: the collector buffer cannot keep shifted rows.
 COLLECTOR_SHIFTED = ("collector::a::lastuse", "collector::a::discard")
 COLLECTOR_B = tuple(f"collector::b::{operation}" for operation in OPERATIONS)
 COLLECTOR_WS = tuple(f"collector::b{buffer}::{operation}" for buffer in range(4) for operation in OPERATIONS)
@@ -41,7 +41,7 @@ OPERANDS = {
 # Operand A: a shared memory descriptor, or a tensor memory address.
 PLACES = (("a", "u64"), ("[a]", TMEM))
 
-# Kinds without scale factors, their trailing operands, PTX version, targets.
+# Kinds without scale factors: trailing operands, PTX version, and targets.
 UNSCALED = (
     (FLOATS, "", ptx(8, 6), TARGETS),
     (FLOATS[:2], ", scale", ptx(8, 6), ("sm_100a", "sm_100f")),
@@ -49,8 +49,8 @@ UNSCALED = (
     (("kind::ti16",), "", ptx(9, 4), RUBIN),
 )
 
-# Kinds with scale factors, and the block sizes. Manual: "Valid combinations of scale_vectorsize with types and
-# MMA-Kind".
+# Kinds with scale factors, and their block-size modifiers. Manual: "Valid combinations of scale_vectorsize with types
+# and MMA-Kind".
 SCALED: tuple[tuple[str, tuple[str, ...], tuple[int, int], tuple[str, ...]], ...] = (
     ("kind::mxf8f6f4", (), ptx(8, 6), TARGETS),
     ("kind::mxf8f6f4", ("scale_vec::1X",), ptx(8, 6), ALONE),
@@ -61,7 +61,7 @@ SCALED: tuple[tuple[str, tuple[str, ...], tuple[int, int], tuple[str, ...]], ...
     ("kind::mxf4nvf4", ("scale_vec::2X", "scale_vec::4X"), ptx(8, 7), ALONE),
     ("kind::mxf4nvf4", ("block16", "block32"), ptx(8, 8), TARGETS),
 )
-# Sparse MMAs of 4-bit values are not available to a family target.
+# Sparse MMAs of fp4 need an architecture-specific target, not a family-specific one.
 SCALED_SPARSE = tuple(
     (kind, sizes, since, targets if kind == "kind::mxf8f6f4" else ALONE) for kind, sizes, since, targets in SCALED
 )
@@ -93,13 +93,13 @@ def _product(
 
 
 def _collectors(since: tuple[int, int], targets: tuple[str, ...]) -> tuple[tuple[str, Availability], ...]:
-    """Return the collector modifiers of a row, for operand A or for both operands, with version and targets."""
+    """Return collector modifiers for operand A, or for A and B, each with PTX version and targets."""
     both = (max(since, ptx(9, 4)), ("sm_107a",) if targets == ALONE else RUBIN)
     return (("{.collector_a}", (since, targets)), ("{.collector_a}.collector_b", both))
 
 
 def _unscaled(sparse: str) -> tuple[InstructionRow, ...]:
-    """Return the MMAs without scale factors, dense or sparse; .ashift requires operand A in tensor memory."""
+    """Return rows of MMAs without scale factors, dense or sparse; .ashift requires operand A in tensor memory."""
     meta = ", [meta]" if sparse else ""
     return tuple(
         _product(
@@ -124,7 +124,7 @@ def _unscaled(sparse: str) -> tuple[InstructionRow, ...]:
 
 
 def _scaled(sparse: str) -> tuple[InstructionRow, ...]:
-    """Return the block-scaled MMAs, dense or sparse."""
+    """Return the rows of block-scaled MMAs, dense or sparse."""
     meta = ", [meta]" if sparse else ""
     return tuple(
         _product(
@@ -148,7 +148,7 @@ def _scaled(sparse: str) -> tuple[InstructionRow, ...]:
 
 
 def _decompressed() -> tuple[InstructionRow, ...]:
-    """Return the MMAs whose operand B consists of indices into a table in tensor memory."""
+    """Return the rows of MMAs whose operand B consists of indices into a table in tensor memory."""
     lines = (
         ("kind::f8f6f4.decompress::lut::b", "{, lanes}, p"),
         ("kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b", ", [scale_a], [scale_b], p"),
@@ -168,7 +168,7 @@ def _decompressed() -> tuple[InstructionRow, ...]:
 
 
 def _weight_stationary(sparse: str) -> tuple[InstructionRow, ...]:
-    """Return the MMAs that keep operand B in one of four collector buffers."""
+    """Return the rows of MMAs that keep operand B in one of four collector buffers (.ws)."""
     meta = ", [meta]" if sparse else ""
     return tuple(
         _product(

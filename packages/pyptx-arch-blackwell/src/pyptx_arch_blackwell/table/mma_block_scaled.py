@@ -1,4 +1,4 @@
-"""Manual: "Multiply-and-Accumulate Instruction: mma", "… mma.sp": MMAs of 4, 6 and 8 bits, and block-scaled MMAs."""
+"""Instruction table: "… Instruction: mma", "… mma.sp", for 4-, 6- and 8-bit elements and block scaling."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pyptx_ir.isa.rows import InstructionRow, ptx, row
 
 F8F6F4 = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
 FAMILY = ("sm_120f",)
-# Sparse MMAs of packed fp4 exist on these two devices only.
+# Sparse MMAs of packed fp4 exist only for these two targets.
 DEVICES = ("sm_120a", "sm_121a")
 SINCE = ptx(8, 7)
 
@@ -54,7 +54,7 @@ def _fragments(d: str, a: str, b: str, *, sparse: bool) -> dict[str, str]:
 
 
 def _plain(d: str, *, sparse: bool, kind: str = ".kind::f8f6f4", types: tuple[str, ...] = F8F6F4) -> InstructionRow:
-    """Return the MMA of any two of these types, each element in a byte, without scale factors."""
+    """Return the row of MMAs of any two 8-, 6- and 4-bit float types, one element per byte, without scale factors."""
     fragments = _fragments(d, "atype", "btype", sparse=sparse)
     variant, shape = (".sp::ordered_metadata", "m16n8k64") if sparse else ("", "m16n8k32")
     return row(
@@ -92,7 +92,7 @@ def _scaled(form: Scaled, *, sparse: bool) -> InstructionRow:
 
 ROWS = (
     *(_plain(d, sparse=sparse) for sparse in (False, True) for d in ("f16", "f32")),
-    # For the types that need no kind, dense MMAs are older (see the core's mma and mma.sp).
+    # Types that need no .kind: the dense mma is in the core's instruction table, so only the sparse mma is added here.
     _plain("f16", sparse=True, kind="", types=F8F6F4[:2]),
     *(_scaled(form, sparse=sparse) for sparse in (False, True) for form in SCALED),
 )

@@ -1,4 +1,4 @@
-"""Manual: spcompress and spdecompress, between dense and structured sparse vectors."""
+"""Instruction table: spcompress and spdecompress, between dense and structured-sparse vectors."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 COUNTS = (1, 2, 4, 8, 16, 32, 64)
 ELEMENTS = (8, 16)
 INDICES = (2, 4)
-# Elements kept, and elements in a group.
+# Sparsity patterns: nonzero elements, and elements per group.
 FACTORS = ((1, 2), (1, 4), (1, 8), (1, 16), (2, 4), (2, 8), (2, 16), (4, 8), (4, 16))
 WORD = 32
-MOST_BITS = 4096  # bits of a dense vector
-MOST_REGISTERS = 253  # registers of all operands together
+MOST_BITS = 4096  # maximum bits of an uncompressed vector
+MOST_REGISTERS = 253  # maximum registers of all vector operands together
 
 
 def _registers(bits: int) -> int:
@@ -26,7 +26,7 @@ def _registers(bits: int) -> int:
 def _row(
     head: str, operands: str, bits: dict[str, int], counts: tuple[int, ...], kinds: dict[str, str]
 ) -> InstructionRow:
-    """Return the row of one form; `bits` has the bits of each vector per repetition of `.num`."""
+    """Return the table row of one form; `bits` has the bits of each vector operand per repetition of `.num`."""
     return row(
         f"{head}.num {operands}",
         num=tuple(f"x{count}" for count in counts),
@@ -46,7 +46,7 @@ def _compress(element: int, index: int) -> InstructionRow:
 
 
 def _decompress(element: int, index: int, kept: int, group: int) -> InstructionRow | None:
-    """Return the row; None if the kept elements of a group exceed a register, or an index is too short for a group."""
+    """Return the table row; None if a group's kept elements exceed a register, or its size exceeds the index range."""
     if kept * element > WORD or group > 1 << index:
         return None
     bits = {"data": group * element, "mdata": kept * index, "cdata": kept * element}

@@ -1,4 +1,4 @@
-"""Common parts of all tcgen05 rows."""
+"""Common parts of all tcgen05 rows of the instruction table."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def tcgen05(
     slots: Mapping[str, Sequence[str]] | None = None,
     **more: Sequence[str],
 ) -> InstructionRow:
-    """Return a row of `tcgen05.LINE`, whose first `leading` modifiers have a fixed position."""
+    """Return the table row of `tcgen05.LINE`, whose first `leading` modifiers have a fixed position."""
     return row(
         f"tcgen05.{line}",
         access=access,

@@ -1,4 +1,4 @@
-"""Manual: "Tensor Memory", and the tcgen05 instructions that allocate, load, store, copy and shift it."""
+"""Instruction table: tcgen05 instructions that allocate, load, store, copy and shift tensor memory."""
 
 from __future__ import annotations
 
@@ -13,30 +13,29 @@ if TYPE_CHECKING:
 REDUCING = ("sm_103a", "sm_103f", "sm_110a", "sm_110f")
 
 # Repetitions of a shape, and registers per repetition. Manual: "Various combinations of .num and .shape" of tcgen05.ld.
-# The
-# last shape is two accesses, an offset apart.
+# Shape 16x32bx2 accesses two column ranges, an immediate offset apart.
 REPEATS = tuple(f"x{1 << power}" for power in range(8))
 SHAPES = (("16x64b", 1), ("32x32b", 1), ("16x128b", 2), ("16x256b", 4), ("16x32bx2", 1))
 SPLIT = "16x32bx2"
 
-# Reductions of tcgen05.ld.red: of floating-point values, optionally of magnitudes, or of integers.
+# Modifiers of tcgen05.ld.red: f32, optionally of absolute values (.abs), or integer types.
 REDUCTIONS: tuple[tuple[str, Mapping[str, Sequence[str]]], ...] = (
     ("{.abs}{.NaN}.f32", {}),
     (".type", {"type": ("u32", "s32")}),
 )
 
-# Multicast of a copy to warps, by shape. Manual: tcgen05.cp.
+# Multicast modifiers of tcgen05.cp, by shape. Manual: tcgen05.cp.
 COPIES: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("128x256b", "4x256b", "128x128b"), ()),
     (("64x128b",), ("warpx2::02_13", "warpx2::01_23")),
     (("32x128b",), ("warpx4",)),
 )
 
-# Columns of an allocation: exclusive ones are any multiple of 32, and sm_107 has more.
+# Valid column counts of tcgen05.alloc: .exclusive allows any multiple of 32, and sm_107 has more columns.
 COLUMNS = "int32 in 32 64 128 256 512"
 EXCLUSIVE = (("columns576", "int32 in 32..576 by 32", ("sm_107f",)), ("columns512", "int32 in 32..512 by 32", TARGETS))
 
-# Masks of the CTAs whose mbarriers tcgen05.commit signals: modifier, operand kind, version and targets.
+# CTA masks of tcgen05.commit, which select the mbarriers to signal: modifier, operand kind, PTX version and targets.
 MULTICASTS = (
     ("", "", ptx(8, 6), TARGETS),
     (".multicast::cluster", "u16 in 0..65535", ptx(8, 6), TARGETS),
@@ -46,13 +45,13 @@ MULTICASTS = (
 
 
 def _repeats(per_repeat: int, *, least: int = 1) -> dict[str, int]:
-    """Return the repetition modifiers and their numbers of registers, at most 128."""
+    """Return the repetition modifiers (x1, x2, …), each with its number of registers, at most 128."""
     counts = {name: int(name[1:]) * per_repeat for name in REPEATS if int(name[1:]) >= least}
     return {name: count for name, count in counts.items() if count <= 128}
 
 
 def _loads_and_stores() -> tuple[InstructionRow, ...]:
-    """Return tcgen05.ld and tcgen05.st; the vector's length follows from shape and repetitions."""
+    """Return the rows of tcgen05.ld and st; the vector operand's length follows from shape and repetitions."""
     found: list[InstructionRow] = []
     for shape, per_repeat in SHAPES:
         counts = _repeats(per_repeat)
@@ -78,7 +77,7 @@ def _loads_and_stores() -> tuple[InstructionRow, ...]:
 
 
 def _reductions() -> tuple[InstructionRow, ...]:
-    """Return tcgen05.ld.red: a load that also reduces the columns of a lane."""
+    """Return the rows of tcgen05.ld.red, which also reduces the columns of each lane."""
     counts = _repeats(1, least=2)
     return tuple(
         tcgen05(
@@ -102,9 +101,9 @@ def _reductions() -> tuple[InstructionRow, ...]:
 
 
 def _compressions() -> tuple[InstructionRow, ...]:
-    """Return tcgen05.ld.spcompress, which keeps two of four values, with two bits of metadata for each."""
+    """Return the rows of tcgen05.ld.spcompress, which keeps two of four values, with two bits of metadata per value."""
     counts = _repeats(1, least=4)
-    # The metadata of 32 values fill a register.
+    # One 32-bit register holds the metadata of 32 values.
     by_metadata = [(size, [name for name in counts if -(-counts[name] // 32) == size]) for size in (1, 2, 4)]
     lines = (
         ("ld.spcompress", "{.abs}", "mdata, cdata, [taddr]", "wwr"),
@@ -130,7 +129,7 @@ def _compressions() -> tuple[InstructionRow, ...]:
 
 
 def _allocations() -> tuple[InstructionRow, ...]:
-    """Return tcgen05.alloc and dealloc, shared and exclusive."""
+    """Return the rows of tcgen05.alloc and dealloc, shared and exclusive."""
     lines = (
         ("alloc", "{}.cta_group.sync.aligned{{.shared::cta}}.b32 [dst], {}", {"dst": "address(shared)"}, "wr"),
         ("dealloc", "{}.cta_group.sync.aligned.b32 taddr, {}", {"taddr": "int32"}, "rr"),
@@ -164,7 +163,7 @@ def _allocations() -> tuple[InstructionRow, ...]:
 
 
 def _copies() -> tuple[InstructionRow, ...]:
-    """Return tcgen05.cp, which may unpack elements of 4 or 6 bits to bytes."""
+    """Return the rows of tcgen05.cp, which may unpack elements of 4 or 6 bits to bytes."""
     return tuple(
         tcgen05(
             f"cp.cta_group.shape{'.multicast' if multicasts else ''}{{.b8x16.format}} [taddr], descriptor",
@@ -181,7 +180,7 @@ def _copies() -> tuple[InstructionRow, ...]:
 
 
 def _commits() -> tuple[InstructionRow, ...]:
-    """Return tcgen05.commit, which tracks all operations of its thread, or only the reads of operands A."""
+    """Return the rows of tcgen05.commit, which tracks all tcgen05 operations of its thread, or only reads of A."""
     read = ".sync_restrict::shared::read::mma::a"
     return tuple(
         tcgen05(

@@ -1,1 +1,1 @@
-"""Hopper's additions to `ptx`: one file per chapter of the manual, named like those of `table`."""
+"""Hopper's functions in `ptx`: one module per chapter of the manual, named like the modules of `table`."""

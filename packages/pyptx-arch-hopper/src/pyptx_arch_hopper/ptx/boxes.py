@@ -19,10 +19,10 @@ __all__ = ["BoxCopy", "TensorReductions"]
 
 
 class BoxCopy:
-    """`ptx.cp.async_.bulk.tensor_2d` and the other ranks: a load when called, and the other operations of that rank."""
+    """`ptx.cp.async_.bulk.tensor_2d` and the other ranks: a call emits a load, methods emit other box copies."""
 
     def __init__(self, rank: int) -> None:
-        """Create the copies of boxes with `rank` dimensions."""
+        """Create the namespace for boxes with `rank` dimensions."""
         self.rank = rank
         self._what = f"ptx.cp.async_.bulk.tensor_{rank}d"
 
@@ -255,10 +255,10 @@ class BoxCopy:
 
 
 class TensorReductions:
-    """`ptx.cp.reduce.async_.bulk.tensor_2d` and the other ranks."""
+    """`ptx.cp.reduce.async_.bulk.tensor_2d` and the other ranks: reductions of boxes into tensors."""
 
     def __init__(self, rank: int) -> None:
-        """Create the reductions of boxes with `rank` dimensions."""
+        """Create the reduction for boxes with `rank` dimensions."""
         self._copy = BoxCopy(rank)
 
     def __call__(

@@ -36,10 +36,11 @@ _REDUCE_NEAR = InstructionForms("ptx.cp.reduce.async_.bulk.send", "cp.reduce.asy
 
 
 class BulkCopy:
-    """Copies of a multiple of 16 bytes between addresses aligned to 16 bytes; each call emits one instruction.
+    """Bulk copies of a multiple of 16 bytes between 16-byte-aligned addresses; each call emits one instruction.
 
-    One thread starts a copy. Loads and sends complete on an mbarrier, stores in bulk groups: `commit_group` closes a
-    group, and `wait_group` waits. Addresses are `ptx.addr(…)`, registers, or shared allocations and their slices.
+    One thread issues a copy. Copies to shared memory complete on an mbarrier, copies to global memory in bulk groups:
+    `commit_group` commits a group, and `wait_group` waits for groups. Addresses are `ptx.addr(…)`, registers, or shared
+    allocations and their slices.
     """
 
     tensor = TensorCopies()
@@ -178,8 +179,8 @@ class BulkCopy:
     def wait_group(self, n: int, *, read: bool = False, restrict: str | None = None, pred: Reg | None = None) -> None:
         """Emit `cp.async.bulk.wait_group{.read} n;`: wait until at most `n` groups are outstanding.
 
-        With `read`, wait until their source reads are done, so that the shared memory may be overwritten. With
-        `restrict="proxy::async"` (PTX 9.5) their writes are visible to the async proxy only.
+        With `read`, wait until the groups' source reads are complete, so that the shared memory may be overwritten.
+        With `restrict="proxy::async"` (PTX 9.5) the groups' writes are visible to the async proxy only.
         """
         groups = as_integer(n)
         if groups is None or groups < 0:
@@ -261,13 +262,13 @@ class BulkReductions:
 
 
 class ReduceAsync:
-    """`ptx.cp.reduce.async_`."""
+    """Namespace `ptx.cp.reduce.async_`, with `bulk`."""
 
     bulk = BulkReductions()
 
 
 class Reduce:
-    """`ptx.cp.reduce`."""
+    """Namespace `ptx.cp.reduce`, with `async_`."""
 
     async_ = ReduceAsync()
 

@@ -49,12 +49,12 @@ class Cluster:
         active("ptx.cluster.wait").emit(words, (), pred)
 
     def sync(self, *, aligned: bool = False, pred: Reg | None = None) -> None:
-        """Emit arrive and wait, two instructions."""
+        """Emit `barrier.cluster.arrive` and `barrier.cluster.wait`."""
         self.arrive(aligned=aligned, pred=pred)
         self.wait(aligned=aligned, pred=pred)
 
     def rank(self, cta_rank: object) -> Reg:
-        """Return a predicate: this CTA has rank `cta_rank`. Emits two instructions.
+        """Return the predicate that this CTA has rank `cta_rank` in its cluster. Emits two instructions.
 
         `mov.u32 r, %cluster_ctarank;` and `setp.eq.u32 p, r, cta_rank;`.
         """
@@ -137,7 +137,8 @@ class Cluster:
     def arrive_multicast(self, bar_addr: object, mask: int, count: object = 1, *, pred: Reg | None = None) -> None:
         """Arrive at the mbarrier at the same offset of each CTA in `mask`. Emits two instructions per CTA.
 
-        PTX has no such instruction before sm_107, so `mask` is a constant, and each CTA has an arrive of its own.
+        PTX has no such instruction before sm_107, so `mask` is a constant, and each CTA needs its own arrive
+        instruction.
         """
         bits = as_integer(mask)
         if bits is None or not 0 < bits < 1 << _MOST_BLOCKS:

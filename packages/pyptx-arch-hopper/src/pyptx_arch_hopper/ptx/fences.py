@@ -1,6 +1,6 @@
 """Hopper's fences: between the generic proxy and the async and tensormap proxies.
 
-Manual: "membar / fence", "Proxies". They extend `ptx.fence`: `fence.proxy_async` and so on.
+Manual: "membar / fence", "Proxies". These fences extend `ptx.fence`: `fence.proxy_async` and so on.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class PlainFence:
 
     @emits("{self.syntax}")
     def __call__(self, *, pred: Reg | None = None) -> None:
-        """Emit the fence."""
+        """Emit the fence instruction."""
         active(f"ptx.fence.{self.name}").emit(tuple(self.syntax.split(".")), (), pred)
 
     def __repr__(self) -> str:
@@ -45,7 +45,7 @@ class PlainFence:
 
 
 class TensorMapAcquire:
-    """`ptx.fence.proxy_tensormap_acquire`."""
+    """`ptx.fence.proxy_tensormap_acquire`: acquire fence for a modified tensor map."""
 
     @emits("fence.proxy.tensormap::generic.acquire")
     def __call__(self, tensor_map: object, scope: str = "gpu", *, pred: Reg | None = None) -> None:
@@ -55,7 +55,7 @@ class TensorMapAcquire:
 
 
 class TensorMapRelease:
-    """`ptx.fence.proxy_tensormap_release`."""
+    """`ptx.fence.proxy_tensormap_release`: release fence after modification of tensor maps."""
 
     @emits("fence.proxy.tensormap::generic.release")
     def __call__(self, scope: str = "gpu", *, pred: Reg | None = None) -> None:
@@ -64,7 +64,7 @@ class TensorMapRelease:
 
 
 class ReadRelease:
-    """`ptx.fence.proxy_async_generic_release_read`."""
+    """`ptx.fence.proxy_async_generic_release_read`: release fence for generic reads."""
 
     @emits("fence.proxy.async::generic.release.sync_restrict::shared::cluster::read")
     def __call__(self, scope: str = "cluster", *, pred: Reg | None = None) -> None:
@@ -76,7 +76,7 @@ class ReadRelease:
 
 
 class ProvidedFences:
-    """The fences as attributes of `ptx.fence`, for type checkers."""
+    """Hopper's fences as attributes of `ptx.fence`, for type checkers."""
 
     mbarrier_init: PlainFence
     """Emit `fence.mbarrier_init.release.cluster;`: make initialized mbarriers visible to the cluster."""
@@ -130,4 +130,4 @@ FENCES: dict[str, object] = {
     "proxy_tensormap_acquire": TensorMapAcquire(),
     "proxy_tensormap_release": TensorMapRelease(),
 }
-"""The fences by their names in `ptx.fence`."""
+"""Hopper's fences, by name in `ptx.fence`."""

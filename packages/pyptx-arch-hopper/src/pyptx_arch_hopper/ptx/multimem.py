@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Multimem", "MultimemCopy", "MultimemReduction", "Values", "multimem"]
 
 Values: TypeAlias = Reg | RegArray | Sequence[Reg]
-"""One register, or the registers of a vector."""
+"""Value operand of a multimem access: one register, or the registers of a vector."""
 
 _LENGTHS = (2, 4, 8)
 _COPY = InstructionForms("ptx.multimem.cp.async_.bulk", "multimem.cp.async.bulk")
@@ -81,7 +81,7 @@ class MultimemReduction:
 
 
 class MultimemCopies:
-    """`ptx.multimem.cp`."""
+    """Namespace `ptx.multimem.cp`: bulk copies and reductions to all devices."""
 
     async_ = MultimemCopy()
     reduce = MultimemReduction()
@@ -187,7 +187,7 @@ class Multimem:
 
 
 def _order(sem: str | None, scope: str | None) -> str | None:
-    """Return the semantics of an access; None instead of "weak" if it has a scope."""
+    """Return the memory-semantics modifier of an access; None instead of "weak" if the access has a scope."""
     return None if sem == "weak" and scope is not None else sem
 
 

@@ -11,12 +11,12 @@ _UNIT = 16
 
 
 def present(*operands: object | None) -> tuple[object, ...]:
-    """Return the operands that are not None."""
+    """Return the optional operands that are given (not None)."""
     return tuple([operand for operand in operands if operand is not None])
 
 
 def copied_bytes(size: object) -> object:
-    """Return the size; raise OperandError for an invalid constant. A size in a register is not checked."""
+    """Return the size operand of a bulk copy; raise OperandError for an invalid constant, but not for a register."""
     number = as_integer(size)
     if number is not None and (number % _UNIT or number < 0):
         raise OperandError(f"invalid size of a bulk copy: {size!r} bytes", help=f"use a multiple of {_UNIT}")

@@ -1,4 +1,4 @@
-"""Storing an accumulator: a helper for epilogues that write bf16 tiles column by column. Manual: "stmatrix"."""
+"""`ptx.stmatrix_x4_trans_f32_bf16`: stores an accumulator as a bf16 tile, column by column. Manual: "stmatrix"."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def stmatrix_x4_trans_f32_bf16(
 
     Emits 10 instructions for the address, and for each 16 columns 8 `cvt.rn.bf16.f32`, 4 `mov.b32` that pack two, and
     one `stmatrix.x4.trans`; one `add` more for each 16 columns except the first. `tmp_bf16` (8 b16) and `tmp_pack` (4
-    b32) are scratch registers; missing ones are declared.
+    b32) are scratch registers; missing scratch registers are declared.
     """
     given: object = [frag] if isinstance(frag, Reg) else frag
     registers = list(cast("Sequence[Reg]", given))
@@ -74,13 +74,13 @@ def _row_address(trace: Trace, smem_base: Reg, lane: Reg, row_stride: int) -> Re
     """
     place, part = trace.fresh(u32), trace.fresh(u32)
     trace.emit(("shr", "u32"), (place, lane, 5))
-    trace.emit(("shl", "b32"), (place, place, 4))  # 16 rows per warp
+    trace.emit(("shl", "b32"), (place, place, 4))  # each warp stores 16 rows
     trace.emit(("and", "b32"), (part, lane, 8))
     trace.emit(("add", "u32"), (place, place, part))
     trace.emit(("and", "b32"), (part, lane, 7))
     trace.emit(("mad", "lo", "u32"), (place, part, row_stride, place))
     trace.emit(("and", "b32"), (part, lane, 16))
-    trace.emit(("shr", "u32"), (part, part, 1))  # 8 columns further for the upper half
+    trace.emit(("shr", "u32"), (part, part, 1))  # lanes 16-31 address columns 8-15
     trace.emit(("mad", "lo", "u32"), (place, part, row_stride, place))
     trace.emit(("mad", "lo", "u32"), (place, place, _BF16_BYTES, smem_base))
     return place

@@ -32,10 +32,10 @@ TensorMapAddress: TypeAlias = Reg | TensorSpec | str
 """A tensor map: the tensor, a register with its generic address (`X.tma_desc()`), or a symbol."""
 
 Elsewhere: TypeAlias = Reg | Sequence[object]
-"""Replacement for the tensor's address in its map; in a tuple, followed by sizes, or by sizes and strides."""
+"""Address that replaces the one in the tensor map; in a tuple, followed by sizes, or by sizes and strides."""
 
 _WITH_SIZES = 2
-_ROWS_OF_GATHER = 5  # coordinates: one column and four rows
+_ROWS_OF_GATHER = 5  # coordinates of tile::gather4: one column and four rows
 
 
 def load_box(
@@ -149,7 +149,7 @@ _instruction = cache(InstructionForms)
 
 
 def _between(elsewhere: Elsewhere | None) -> tuple[object, ...]:
-    """Return the operands between the map and the coordinates."""
+    """Return the override operands between the tensor map and the coordinates."""
     return () if elsewhere is None else (elsewhere,) if isinstance(elsewhere, Reg) else tuple(elsewhere)
 
 
@@ -179,7 +179,7 @@ def _box(
     mode: str | None,
     elsewhere: Elsewhere | None,
 ) -> tree.TensorAddress:
-    """Return `[map{, address}, {c0, c1, …}]`; raise OperandError unless each dimension has one coordinate."""
+    """Return the operand `[map{, address}, {c0, c1, …}]`; raise OperandError for a wrong number of coordinates."""
     count = _ROWS_OF_GATHER if mode in {"tile::gather4", "tile::scatter4"} else rank
     given = [coord] if isinstance(coord, Reg) else list(coord)
     if len(given) != count:

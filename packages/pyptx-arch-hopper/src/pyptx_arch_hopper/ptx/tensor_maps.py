@@ -25,8 +25,8 @@ _COPY = InstructionForms("ptx.tensormap.cp_fenceproxy", "tensormap.cp_fenceproxy
 class TensorMaps:
     """Modification of tensor maps in memory; each call emits one instruction.
 
-    Modify a map in shared memory and copy it to global memory with `cp_fenceproxy`, or modify it in global memory
-    before `ptx.fence.proxy_tensormap_release`. A thread that copies with it acquires it first:
+    Modify a map in shared memory and copy the map to global memory with `cp_fenceproxy`, or modify a map in global
+    memory before `ptx.fence.proxy_tensormap_release`. A thread acquires the map before it copies with the map:
     `ptx.fence.proxy_tensormap_acquire(map)`.
     """
 
@@ -52,7 +52,7 @@ class TensorMaps:
         if (ordinal is not None) != (field in _ordinal()):
             raise OperandError(
                 f"ptx.tensormap.replace: {field} has {'an' if field in _ordinal() else 'no'} ordinal",
-                help=f"fields with an ordinal: {', '.join(_ordinal())}",
+                help=f"pass an ordinal only for {', '.join(_ordinal())}",
             )
         numbers = () if ordinal is None else (as_integer(ordinal),)
         active("ptx.tensormap.replace").emit(words, (as_address(addr), *numbers, value), pred)
@@ -60,8 +60,8 @@ class TensorMaps:
     def cp_fenceproxy(self, dst: object, src: object, scope: str = "gpu", *, pred: Reg | None = None) -> None:
         """Emit `tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.scope.sync.aligned`.
 
-        The whole warp copies the 128-byte map at `src` in shared memory to `dst` in global memory, and releases it to
-        the tensormap proxy.
+        The whole warp copies the 128-byte map at `src` in shared memory to `dst` in global memory, and releases the map
+        to the tensormap proxy.
         """
         words = _COPY.words(sem="release", scope=scope)
         active("ptx.tensormap.cp_fenceproxy").emit(words, (as_address(dst), as_address(src), _BYTES), pred)
@@ -69,7 +69,7 @@ class TensorMaps:
 
 @cache
 def _ordinal() -> tuple[str, ...]:
-    """Return the fields that exist per dimension."""
+    """Return the tensor map fields with one value per dimension."""
     forms = [form for form in _REPLACE.forms if any(place.name == "ordinal" for place in compile_row(form.row).places)]
     return tuple(dict.fromkeys(field for form in forms for field in form.choices("field")))
 

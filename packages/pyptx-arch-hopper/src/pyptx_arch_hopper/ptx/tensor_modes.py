@@ -16,7 +16,7 @@ _PARENT = "ptx.cp.async_.bulk.tensor"
 
 
 class TileCopy:
-    """`ptx.cp.async_.bulk.tensor.tile_2d` and the other ranks."""
+    """`ptx.cp.async_.bulk.tensor.tile_2d` and the other ranks: loads of boxes in tile mode."""
 
     def __init__(self, name: str, rank: int, mode: str) -> None:
         """Store name, rank and mode."""
@@ -58,7 +58,7 @@ class RowCopy(TileCopy):
 
 
 class Im2colCopy:
-    """`ptx.cp.async_.bulk.tensor.im2col_4d` and the other ranks."""
+    """`ptx.cp.async_.bulk.tensor.im2col_4d` and the other ranks: loads of boxes in im2col mode."""
 
     def __init__(self, name: str, rank: int) -> None:
         """Store name and rank."""
@@ -99,7 +99,7 @@ class Im2colCopy:
 
 
 class TileStore:
-    """`ptx.cp.async_.bulk.tensor.store_2d` and the other ranks, and `scatter4_2d`."""
+    """`ptx.cp.async_.bulk.tensor.store_2d` and the other ranks, and `scatter4_2d`: stores of boxes."""
 
     def __init__(self, name: str, rank: int, mode: str) -> None:
         """Store name, rank and mode."""
@@ -122,7 +122,7 @@ class TileStore:
 
 
 class TensorCopies:
-    """Box copies by mode and rank; each emits one instruction."""
+    """Functions of `ptx.cp.async_.bulk.tensor` by mode and rank; each call emits one instruction."""
 
     tile_1d = TileCopy("tile_1d", 1, "tile")
     tile_2d = TileCopy("tile_2d", 2, "tile")

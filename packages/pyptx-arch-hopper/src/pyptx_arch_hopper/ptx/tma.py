@@ -28,8 +28,8 @@ _SLAB_SHIFT = 6
 class Tma:
     """Copies between a matrix of 16-bit elements and shared memory.
 
-    Each emits one instruction; if `col` is a register, preceded by one `shr` that divides it by 64. `coords` are the
-    three coordinates, instead of `row` and `col`.
+    Each emits one instruction; if `col` is a register, one `shr` before it divides `col` by 64. `coords` are the three
+    coordinates, instead of `row` and `col`.
     """
 
     def load_3d(
@@ -96,7 +96,7 @@ class Tma:
 
 
 def _coordinates(what: str, row: object, col: object, coords: Coordinates | None) -> Coordinates:
-    """Return the given coordinates, or `(0, row, col / 64)`."""
+    """Return the three coordinates of a box: `coords` if given, else `(0, row, col / 64)`."""
     if coords is not None:
         if row is not None or col is not None:
             raise OperandError(f"{what}: row and col, and coords, are mutually exclusive")

@@ -56,7 +56,7 @@ class Wgmma:
     SWIZZLE_64B: ClassVar = 2
     SWIZZLE_32B: ClassVar = 3
     MASKED_DESC_B128: ClassVar = _MASKED_B128
-    """A descriptor without its address: 128B swizzle, stride of 1024 bytes between groups of 8 rows."""
+    """Descriptor bits with address 0: 128-byte swizzle, 1024 bytes between groups of 8 rows."""
     layouts: ClassVar = wgmma_layout
     """Descriptor fields of tiles, shown by `pyptx.wgmma_layout`."""
 
@@ -236,9 +236,9 @@ class Wgmma:
     def advance(self, descriptor: Reg, byte_offset: int, *, times: Reg | None = None) -> Reg:
         """Return the descriptor advanced by `byte_offset` bytes (see `SharedTile.offset`), with three instructions.
 
-        `mov.b64` splits it, `add.u32` advances its lower half, which contains the address, and `mov.b64` combines the
-        halves; ptxas merges the three into one instruction. With `times` (a u32 register, such as the index of a stage)
-        the distance is multiplied by it: `mad.lo.u32` replaces `add.u32`.
+        `mov.b64` splits the descriptor, `add.u32` advances its lower half, which contains the address, and `mov.b64`
+        combines the halves; ptxas merges the three into one instruction. With `times` (a u32 register, such as the
+        index of a stage) `byte_offset` is multiplied by `times`: `mad.lo.u32` replaces `add.u32`.
         """
         return advance(descriptor, byte_offset, times)
 
@@ -263,7 +263,7 @@ class Wgmma:
         return emit_descriptor("ptx.wgmma.make_descriptor", smem_base, constant, addr_byte_offset)
 
     def auto_descriptor(self, smem_base: object, *, dtype: PtxType, shape: Sequence[int], major: object = "K") -> Reg:
-        """Return the descriptor of a matrix with the layout `SharedTile(dtype, shape, major=major)`, widest swizzle.
+        """Return the descriptor of a matrix with the layout `SharedTile(dtype, shape, major=major)`.
 
         Emits as many instructions as `make_descriptor`.
         """

@@ -1,4 +1,4 @@
-"""`st.async` and `red.async`. Manual: "st.async", "red.async"."""
+"""Compilation of `st.async` and `red.async`. Manual: "st.async", "red.async"."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _SIGNALS = "mbarrier::complete_tx::bytes"
 
 
 def compile_async_store(operands: Operands) -> Action:
-    """Issue a store or update for each thread; on completion, complete-tx on an mbarrier."""
+    """Return the action that issues a store or update for each thread; completion signals an mbarrier."""
     if not operands.word(_SIGNALS):
-        # To global memory with release semantics: no thread can wait for it, so it is performed at once, which is
-        # permitted.
+        # No thread can wait for a releasing asynchronous store to global memory, so the simulator may perform it at
+        # issue.
         return operands.alike("red" if operands.word("op") else "st")
     ptx_type, operation = operands.word("type"), operands.word("op")
     readers = [operands.read(element, ptx_type) for element in operands.elements(operands.named("b"))]
@@ -58,7 +58,7 @@ def compile_async_store(operands: Operands) -> Action:
 
 
 def _origin(turn: ExecutionContext, targets: IntArray, size: int) -> Origin | None:
-    """Return the origin of undefined bits in the updated memory; None if there are none."""
+    """Return the origin of undefined bits in memory after red.async; None if all bits are defined."""
     memory = turn.memory("shared")
     known = memory.arena.written(targets, size)
     if known is None or known.all():
@@ -71,7 +71,7 @@ def _origin(turn: ExecutionContext, targets: IntArray, size: int) -> Origin | No
 
 
 def _touch(stores: RemoteStores, size: int) -> AsyncAccess:
-    """Return the writes to distributed shared memory."""
+    """Return the asynchronous writes to distributed shared memory, for the race checks."""
     return AsyncAccess(
         "shared",
         writes=True,

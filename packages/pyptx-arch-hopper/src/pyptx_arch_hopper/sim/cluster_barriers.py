@@ -13,25 +13,25 @@ if TYPE_CHECKING:
 
 
 class ClusterBarriers:
-    """The barrier of each cluster of a wave, with split arrive and wait."""
+    """`barrier.cluster` of each cluster of a wave, with separate arrive and wait."""
 
     name = "the cluster barrier"
     help = None
     alone = False
 
     def __init__(self, wave: Wave) -> None:
-        """Start without arrivals."""
+        """Start in phase 0, without arrivals."""
         height, cluster_size = wave.height, wave.geometry.launch.cluster_size
         self._wave = wave
-        self._cluster: IntArray = wave.geometry.cta // cluster_size  # cluster of each warp
+        self._cluster: IntArray = wave.geometry.cta // cluster_size  # by warp: index of the cluster
         self._arrived: Mask = np.zeros((height, WARP), np.bool_)
-        self._owes: Mask = np.zeros((height, WARP), np.bool_)  # threads that have arrived and not yet waited
+        self._owes: Mask = np.zeros((height, WARP), np.bool_)  # by warp and lane: arrived, but not yet waited
         self._phase: IntArray = np.zeros(wave.geometry.ctas // cluster_size, np.int64)
         self._waits_for: IntArray = np.zeros((height, WARP), np.int64)
         wave.exits.append(self.recheck)
 
     def arrive(self, turn: ExecutionContext, *, relaxed: bool) -> None:
-        """Count lanes as arrived; unless `relaxed`, an arrival releases to the waiting threads."""
+        """Record arrivals of lanes; unless `relaxed`, an arrival releases earlier accesses to the waiting threads."""
         rows, masks = turn.rows, turn.mask
         clusters = self._cluster[rows]
         if turn.observed:
@@ -55,7 +55,7 @@ class ClusterBarriers:
             self._wave.report("barrier-divergence", message, turn.pc, label=label, help=help, count=count)
 
     def wait(self, turn: ExecutionContext) -> None:
-        """Block lanes until all threads of their cluster have arrived."""
+        """Block lanes until all live threads of their cluster have arrived."""
         rows, masks = turn.rows, turn.mask
         message = "barrier.cluster.wait without a preceding barrier.cluster.arrive"
         self._check_pairs(turn, ~self._owes[rows] & masks, message)
@@ -76,7 +76,7 @@ class ClusterBarriers:
         waiting = self._wave.stalled(self)
         if not len(waiting):
             return
-        # Reconverged lanes may wait for different phases.
+        # Reconverged lanes of one barrier.cluster.wait may wait for different phases.
         warps = waiting.warps
         over = waiting.masks & (self._phase[clusters[warps]][:, None] >= self._waits_for[warps])
         some: Mask = np.asarray(over.any(axis=1))
@@ -84,14 +84,14 @@ class ClusterBarriers:
             self._release(waiting.chosen(some).of_lanes(over[some]))
 
     def _release(self, waiting: Stalled) -> None:
-        """Resume lanes that waited for the last complete phase of their cluster."""
+        """Resume blocked lanes that wait for a completed phase of their cluster's barrier."""
         clusters = self._cluster[waiting.warps]
         for cluster in np.unique(clusters).tolist():
             waiting.chosen(clusters == cluster).acquire(ClusterBarriers, cluster, int(self._phase[cluster]) - 1)
         waiting.resume()
 
     def describe(self, warp: int) -> str:
-        """Return the number of arrived threads in a waiting warp's cluster, as text."""
+        """Return, as text, how many threads of a blocked warp's cluster have arrived."""
         here = self._cluster == self._cluster[warp]
         live = self._wave.live[here]
         arrived = int(np.count_nonzero(self._arrived[here] & live))

@@ -1,4 +1,4 @@
-"""The tensormap proxy, the async proxy's fences, and the fence of initialized mbarriers. Manual: "membar, fence"."""
+"""The tensormap proxy, fence.proxy.async, and fence.mbarrier_init. Manual: "membar, fence"."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ TENSOR_MAPS: Final = Proxy(name="tensormap", unfenced="missing-tensormap-fence",
 
 
 def _initialised(operands: Operands) -> Action:
-    """Make initialized mbarriers visible to other threads. Manual: "fence.mbarrier_init"."""
+    """Make initialized mbarriers visible to the threads of the cluster. Manual: "fence.mbarrier_init"."""
     return operands.action(lambda turn: turn.show_mbarriers())
 
 
 def _of_proxy(operands: Operands) -> Action:
-    """Order the generic and the async proxy, in one state space or in both."""
+    """Return the action of fence.proxy.async, for global memory, shared memory, or both."""
     named = {space.partition("::")[0] for space in _spaces(operands)}
     spaces = ("shared",) if "shared" in named else ("global",) if "global" in named else ("shared", "global")
     return operands.action(lambda turn: turn.proxy_fence(ASYNC, *spaces))

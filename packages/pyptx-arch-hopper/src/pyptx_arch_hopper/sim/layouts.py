@@ -1,7 +1,7 @@
 """Swizzles of matrices in shared memory, as layouts on which tensor copies and MMAs must agree.
 
-A swizzle permutes chunks of a row: the tensor map defines it for a copy, the descriptor for an MMA. If they differ, the
-MMA reads the elements in the wrong order. Manual: "Swizzling Modes", "Canonical Layouts".
+A swizzle permutes chunks of a row. The tensor map defines the swizzle for a copy, the descriptor for an MMA. If the two
+swizzles differ, the MMA reads the elements in the wrong order. Manual: "Swizzling Modes", "Canonical Layouts".
 """
 
 from __future__ import annotations

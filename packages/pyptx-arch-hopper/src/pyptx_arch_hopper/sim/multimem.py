@@ -1,8 +1,8 @@
 """Accesses to multimem addresses. Manual: "Multimem Addresses", "multimem.ld_reduce", "multimem.st", "multimem.red".
 
-A multimem address refers to one location on each device of a team. The simulator has one device, so it is an ordinary
-address, and a reduction over all locations is the value of the only one. Effects of further devices are not simulated.
-Other uses of such an address are not reported, because multimem addresses are not marked.
+A multimem address refers to one location on each device of a team. The simulator has one device, so a multimem address
+is an ordinary address, and a reduction over all devices is the value on this device. Effects of further devices are not
+simulated. Other uses of such an address are not reported, because multimem addresses are not marked.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from pyptx_sim.extension import InstructionSemantics
 if TYPE_CHECKING:
     from pyptx_sim.extension import Action, Operands
 
-# Equivalent instructions for one location; the reduction of one value is the value.
+# Equivalent instructions on one device: a multimem address has one location, so ld_reduce is a load.
 _ALIKE: Final = {"ld_reduce": "ld", "st": "st", "red": "red", "cp": "cp.async.bulk"}
 
 
 def compile_multimem(operands: Operands) -> Action:
-    """Compile the effect of the instruction on its only location."""
+    """Return the action of the equivalent instruction on one device."""
     return operands.alike(_ALIKE[next(filter(operands.word, _ALIKE))])
 
 

@@ -9,37 +9,44 @@ from pyptx_sim.extension import Mutation, edits
 _PRODUCTS = ("wgmma.mma_async",)
 
 MUTATIONS: Final = (
-    Mutation("drop a wgmma fence", ("wgmma.fence",), edits.drop, "register accesses are not ordered before the MMA"),
-    Mutation("drop a setmaxnreg", ("setmaxnreg",), edits.drop, "a warpgroup keeps too many registers, or has too few"),
-    Mutation("request more registers", ("setmaxnreg",), edits.add(0, 8), "the CTA pool has too few registers"),
     Mutation(
-        "release registers instead",
+        "drop a wgmma fence", ("wgmma.fence",), edits.drop, "register accesses are not ordered before wgmma.mma_async"
+    ),
+    Mutation("drop a setmaxnreg", ("setmaxnreg",), edits.drop, "a warpgroup keeps its registers, or gets no more"),
+    Mutation(
+        "add 8 to the count of a setmaxnreg",
+        ("setmaxnreg",),
+        edits.add(0, 8),
+        "the CTA's register pool has too few registers",
+    ),
+    Mutation(
+        "change setmaxnreg.inc to .dec",
         ("setmaxnreg",),
         edits.word("inc", "dec"),
-        "the warp has fewer registers than the count",
+        "the warp has fewer registers than the count of setmaxnreg",
     ),
     Mutation(
-        "request registers instead",
+        "change setmaxnreg.dec to .inc",
         ("setmaxnreg",),
         edits.word("dec", "inc"),
-        "the warp has more registers than the count",
+        "the warp has more registers than the count of setmaxnreg",
     ),
     Mutation(
-        "shift a descriptor",
+        "add 128 bytes to the address in a wgmma descriptor",
         _PRODUCTS,
         edits.each(edits.add(1, 8, bits=64), edits.add(2, 8, bits=64)),
-        "the MMA reads other rows",
+        "the MMA reads other rows of its operand",
     ),
     Mutation(
-        "change a swizzle",
+        "change the swizzle of a wgmma descriptor",
         _PRODUCTS,
         edits.each(edits.flip(1, 1 << 62, bits=64), edits.flip(2, 1 << 62, bits=64)),
-        "the tile was written with another swizzle",
+        "the operand was written with another swizzle",
     ),
     Mutation(
-        "stride otherwise",
+        "add 16 to the stride byte offset of a wgmma descriptor",
         _PRODUCTS,
         edits.each(edits.add(1, 1 << 32, bits=64), edits.add(2, 1 << 32, bits=64)),
-        "the MMA reads other rows",
+        "the MMA reads other rows of its operand",
     ),
 )

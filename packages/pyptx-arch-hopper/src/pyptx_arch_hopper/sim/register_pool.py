@@ -20,23 +20,23 @@ _WARPGROUP_HELP = "execute the same setmaxnreg in all four warps"
 
 
 class RegisterPool:
-    """The registers of one wave."""
+    """Registers per thread of each warp of a wave, and the free registers of each CTA."""
 
     name = "registers"
     alone = True
     help = "release registers in other warpgroups first (setmaxnreg.dec), or request fewer"
 
     def __init__(self, wave: Wave, registers: int) -> None:
-        """Start with empty pools: each warp owns `registers` per thread."""
+        """Start with empty pools; each warp owns `registers` registers per thread."""
         self._wave = wave
         self._owned: IntArray = np.full(wave.height, registers, np.int64)
         self._free: IntArray = np.zeros(wave.geometry.ctas, np.int64)
-        self._counts: list[list[tuple[int, int]]] = [[] for _ in range(wave.height)]  # by warp: counts and pcs
-        self._wanted: dict[int, int] = {}  # by warp: requested counts that are not yet granted
+        self._counts: list[list[tuple[int, int]]] = [[] for _ in range(wave.height)]  # per warp, (count, pc)
+        self._wanted: dict[int, int] = {}  # by blocked warp: requested registers per thread
         wave.endings.append(self.finish)
 
     def release(self, turn: ExecutionContext, count: int) -> None:
-        """Reduce warps to `count` registers per thread, and grant the freed ones to waiting warps."""
+        """Reduce warps to `count` registers per thread, and grant the freed registers to blocked warps."""
         for warp in self._begin(turn, count):
             if self._owned[warp] < count:
                 self._undefined(turn, warp, count, "setmaxnreg.dec", "at most")
@@ -46,7 +46,7 @@ class RegisterPool:
         self._serve()
 
     def request(self, turn: ExecutionContext, count: int) -> None:
-        """Block warps until they have `count` registers per thread."""
+        """Execute setmaxnreg.inc: block warps until they own `count` registers per thread."""
         warps = self._begin(turn, count)
         sound = self._owned[warps] <= count
         for warp, asks in zip(warps, sound.tolist(), strict=True):
@@ -58,7 +58,7 @@ class RegisterPool:
         self._serve()
 
     def _begin(self, turn: ExecutionContext, count: int) -> list[int]:
-        """Record that warps execute setmaxnreg with `count`; return the warps."""
+        """Record that the context's warps execute setmaxnreg with `count`; return these warps."""
         warps: list[int] = turn.warps.tolist()
         for warp in warps:
             self._counts[warp].append((count, turn.pc))
@@ -72,7 +72,7 @@ class RegisterPool:
         self._wave.report("setmaxnreg", message, turn.pc, label=label, help=help)
 
     def _serve(self) -> None:
-        """Resume, in warp order, the waiting warps whose requests the pools can satisfy."""
+        """Resume, in warp order, the blocked warps whose requests the CTA pools can satisfy."""
         cta = self._wave.geometry.cta
         waiting = self._wave.stalled(self)
         served = np.zeros(len(waiting), np.bool_)
@@ -90,7 +90,7 @@ class RegisterPool:
         return int(count - self._owned[warp]) * WARP
 
     def describe(self, warp: int) -> str:
-        """Return, as text, the missing registers of a blocked warp, and those of its CTA's pool and warps."""
+        """Return, as text, the registers that a blocked warp lacks, and those of its CTA's pool and other warps."""
         cta = self._wave.geometry.cta
         count = self._wanted[warp]
         owned = self._owned[cta == cta[warp]]
@@ -103,9 +103,9 @@ class RegisterPool:
         )
 
     def finish(self) -> None:
-        """Report warpgroups whose warps did not all set the same counts. Manual: "setmaxnreg"."""
+        """Report warpgroups whose four warps did not execute setmaxnreg with the same counts. Manual: "setmaxnreg"."""
         if not self._wave.ended:
-            return  # the wave is in a deadlock, whose report is more specific
+            return  # the deadlock report of the wave is more specific
         groups = self._wave.geometry.warpgroups
         members: list[list[int]] = groups.warps.tolist()
         for warps in members:
@@ -122,7 +122,7 @@ class RegisterPool:
                 self._wave.report("setmaxnreg", message, self._counts[warp][0][1], label=label, help=help)
 
     def _report_odd(self, warp: int, odd: int) -> None:
-        """Report the first count that a warp set and another warp of its warpgroup did not."""
+        """Report a warpgroup's first setmaxnreg in which one warp differs from another."""
         mine, other = self._counts[warp], self._counts[odd]
         same = next((i for i, (one, two) in enumerate(zip(mine, other, strict=False)) if one[0] != two[0]), len(other))
         count, pc = mine[same]
@@ -135,6 +135,6 @@ class RegisterPool:
             other_pc=other[same][1] if differs else None,
             label=f"setmaxnreg to {count} by {name(warp)}",
             other_label=f"setmaxnreg to {other[same][0]} by {name(odd)}" if differs else None,
-            notes=() if differs else (f"{name(odd)} does not execute it",),
+            notes=() if differs else (f"{name(odd)} does not execute setmaxnreg",),
             help=_WARPGROUP_HELP,
         )

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True)
 class RemoteStores(AsyncIssue):
-    """Stores that one instruction issued for some threads: `values` are the elements of each thread's vector.
+    """Outstanding st.async or red.async of some threads: `values` are the elements of each thread's vector.
 
-    If `update` is None the elements are stored; otherwise the single element is combined with memory, whose undefined
-    bits have the `origin`.
+    If `update` is None the elements are stored; otherwise `update` combines the single element with memory, whose
+    undefined bits have the `origin`.
     """
 
     targets: IntArray
@@ -34,7 +34,7 @@ class RemoteStores(AsyncIssue):
         return map(int, np.unique(self.barriers))
 
     def move(self) -> None:
-        """Store the values or combine them with memory, then perform complete-tx."""
+        """Store the values or combine them with memory, then perform complete-tx on the mbarriers."""
         arena = self.wave.memory("shared").arena
         size = self.values.itemsize * self.values.shape[1]
         if self.update is None:

@@ -1,4 +1,4 @@
-"""Rules of the simulator for Hopper's instructions."""
+"""Finding rules of the simulator for Hopper's instructions."""
 
 from __future__ import annotations
 

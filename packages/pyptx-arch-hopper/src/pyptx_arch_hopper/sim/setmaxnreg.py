@@ -1,4 +1,4 @@
-"""`setmaxnreg`: registers moved between warps. Manual: "setmaxnreg"."""
+"""`setmaxnreg`: registers moved between a CTA's warps. Manual: "setmaxnreg"."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FEWEST, _MOST, _STEP = 24, 256, 8
 
 
 def compile_setmaxnreg(operands: Operands, following: int) -> Terminator:
-    """Free registers, or wait for more; no effect if ptxas ignores the instruction."""
+    """Return the action of setmaxnreg: free registers, or wait for more; no effect if ptxas ignores the instruction."""
     count = operands.number("count")
     if not _FEWEST <= count <= _MOST or count % _STEP:
         operands.fail(f"invalid setmaxnreg count {count}: must be {_FEWEST} to {_MOST} in steps of {_STEP}")
@@ -35,9 +35,9 @@ def compile_setmaxnreg(operands: Operands, following: int) -> Terminator:
 
 @cache
 def _pools(most: int) -> Callable[[Wave], RegisterPool]:
-    """Return the factory of a wave's registers for a program whose largest `setmaxnreg.inc` is `most`.
+    """Return the factory of a wave's `RegisterPool` for a program whose largest `setmaxnreg.inc` count is `most`.
 
-    ptxas 13.0 launches threads with at most that many registers.
+    ptxas 13.0 assigns threads at most `most` registers at launch.
     """
     return lambda wave: RegisterPool(wave, min(wave.thread_registers or 0, most))
 

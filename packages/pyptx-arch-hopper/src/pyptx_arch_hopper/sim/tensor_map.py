@@ -1,4 +1,4 @@
-"""`pyptx_sim.TensorMap`: a tensor map, encoded to its 128 bytes and decoded from them."""
+"""`pyptx_sim.TensorMap`: a TMA tensor map, encoded to 128 bytes and decoded from 128 bytes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TensorMap(Row):
 
     Dimensions are in the order of the array's shape, innermost last; the driver expects the reverse order. `strides`
     are bytes, `box` and `element_strides` count elements, `dtype` is the PTX name. `pyptx_sim.WithDescriptor(array,
-    map)` passes it with its array; `encode` returns the bytes that are stored in memory.
+    map)` passes the map with its array; `encode` returns the 128 bytes in memory.
     """
 
     __slots__ = ()
@@ -68,11 +68,11 @@ class TensorMap(Row):
 
     @classmethod
     def decode(cls, data: bytes) -> tuple[TensorMap, int]:
-        """Return the map in 128 bytes, and the tensor's address.
+        """Return the tensor map decoded from 128 bytes, and the tensor's address.
 
         The bytes are those of `encode`, or of a map in tiled mode as devices read it. Numbers of im2col mode and the L2
-        promotion are read at the offsets of `encode`, because the driver's are undocumented. LaunchError for an invalid
-        map.
+        promotion are read at the offsets of `encode`, because the driver's are undocumented. Raise LaunchError for an
+        invalid map.
         """
         if len(data) != SIZE:
             raise LaunchError(f"expected the {SIZE} bytes of a tensor map, got {counted(len(data), 'byte')}")
@@ -106,7 +106,7 @@ class TensorMap(Row):
 
 
 def _strides(array: Any) -> tuple[int, ...]:  # noqa: ANN401 - a NumPy array, or an object with its shape and strides
-    """Return the strides of an array in bytes; a dimension of extent 1 gets its stride in a dense array."""
+    """Return the strides of an array in bytes; a dimension of extent 1 gets the stride that it has in a dense array."""
     dense = [array.dtype.itemsize * math.prod(array.shape[axis + 1 :]) for axis in range(len(array.shape))]
     strides = zip(array.shape, array.strides, dense, strict=True)
     found = tuple(own if extent > 1 else alone for extent, own, alone in strides)
@@ -119,7 +119,7 @@ def _strides(array: Any) -> tuple[int, ...]:  # noqa: ANN401 - a NumPy array, or
 
 
 def _elements(shape: tuple[int, ...], dtype: str | None, stored: DType) -> tuple[str, tuple[int, ...]]:
-    """Return the PTX type of an array's elements, and their number along each dimension."""
+    """Return the PTX type of an array's elements, and the number of such elements along each dimension."""
     packing, size = maps.PACKINGS.get(dtype or ""), stored.itemsize
     if dtype is not None and packing is not None and size == 1:
         return dtype, (*shape[:-1], packing.elements.elements(shape[-1]))

@@ -1,1 +1,1 @@
-"""Transpiler rules for Hopper: rings of mbarriers, matrix descriptors and accumulators."""
+"""Transpiler rules for Hopper: rings of mbarriers (one per pipeline stage), matrix descriptors and accumulators."""

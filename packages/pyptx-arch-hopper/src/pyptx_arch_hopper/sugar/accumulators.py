@@ -1,4 +1,4 @@
-"""Names for wgmma accumulators: `acc` instead of a slice that each call repeats."""
+"""Transpiler rule: wgmma accumulators get names, `acc` instead of a register slice that each call repeats."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 __all__ = ["ACCUMULATOR", "find"]
 
-_FEWEST_USES = 2  # uses of an accumulator that gets a name
-_SHORTEST = 4  # registers: fewer are not printed as a slice
+_FEWEST_USES = 2  # minimum uses of an accumulator for a name of its own
+_SHORTEST = 4  # minimum registers for printing as a slice
 
 
 def find(body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:
-    """Yield a rewrite for each declaration of a register group with accumulators, which binds their names."""
+    """Yield a rewrite for each declaration of a register group with accumulators, which binds accumulator names."""
     if body.declared != body.start:
-        return  # a helper's accumulators are parameters
+        return  # accumulators of a helper function are its parameters
     found = _accumulators(body)
     for at in range(body.start, body.end) if found else ():
         node = body.items[at].node
@@ -66,7 +66,7 @@ def _rewrite(at: int, vectors: Sequence[tree.Vector]) -> Rewrite:
         for vector in vectors:
             element = printer.values.expression(vector)
             if element.startswith("["):
-                continue  # its registers are not consecutive
+                continue  # the accumulator's registers are not consecutive
             printer.page.bind(printer.registers.name(vector.elements, "acc"), element, element)
 
     return Rewrite("accumulator", at, at + 1, write, opens=0)

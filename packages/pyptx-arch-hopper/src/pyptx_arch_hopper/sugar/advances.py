@@ -1,6 +1,6 @@
-"""Advance to the next stage of a ring: the index wraps, and then the phase flips. One call, `next_stage(r[1], r[2])`.
+"""Transpiler rule: instructions that advance a stage index and flip the phase become `next_stage(r[1], r[2])`.
 
-Its instructions are consecutive, in one of the orders of `ptx.mbarrier.advance`.
+The matched instructions are consecutive, in one of the orders of `ptx.mbarrier.advance`.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ __all__ = ["ADVANCE", "find"]
 _NAMES = ("next_stage", "next_stage_2", "next_stage_3")  # reserved in pyptx_transpile.names
 _ZERO, _ONE = tree.Immediate("0"), tree.Immediate("1")
 Said: TypeAlias = "tuple[int, str]"
-"""Properties that several advances may share: the number of stages, and the opcodes."""
+"""Properties that several advances of a module may share: number of stages, and opcodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Advance:
-    """Advance from a stage to the next: the index of its first instruction, and the operands of all."""
+    """Matched advance to the next stage: index of the first instruction, and operands of all instructions."""
 
     start: int
     steps: tuple[nodes.Instruction, ...]
@@ -44,7 +44,7 @@ class _Advance:
 
     @property
     def said(self) -> Said:
-        """Properties that other advances may share."""
+        """Properties that other advances of the module may share."""
         return self.stages, " ".join([".".join(node.opcode) for node in self.steps])
 
 
@@ -60,7 +60,7 @@ class _Reading:
     phase: tree.Operand | None = None
 
     def takes(self, node: nodes.Instruction, *, flips: bool) -> bool:
-        """Match an instruction after the first one; return whether it is the next step.
+        """Match an instruction after the first one; return whether it is the next step of the advance.
 
         `flips`: the instruction selects 1 or 0 for the phase.
         """
@@ -92,7 +92,7 @@ def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
 
 
 def _advances(body: Body) -> Iterator[_Advance]:
-    """Yield the advances of a body, each as long as possible."""
+    """Yield the stage advances of a body; each match is as long as possible."""
     for at in body.places("add"):
         match body.branch(at):
             case nodes.Instruction(("add", _), (result, tree.Register() as stage, one), None) if one == _ONE:
@@ -103,7 +103,7 @@ def _advances(body: Body) -> Iterator[_Advance]:
 
 
 def _read(body: Body, at: int, order: tuple[str, ...], reading: _Reading) -> _Advance | None:
-    """Return the advance whose instructions have the mnemonics of an order; None if they do not match."""
+    """Return the advance that starts at an instruction, with the mnemonics of one order; None without a match."""
     places = range(at, at + len(order))
     if places.stop > body.end or any(map(body.deviates, places[1:])):
         return None
@@ -128,7 +128,7 @@ def _rewrite(found: _Advance, constant: Constant) -> Rewrite:
 
 
 def _named(row: Row) -> dict[Said, Constant]:
-    """Return the shared properties of a module's advances, each with a name."""
+    """Return names for the properties of a module's advances."""
     shared = dict.fromkeys(found.said for body in row.bodies() for found in _advances(body))
     return {said: Constant(name, _partial(*said)) for name, said in zip(_NAMES, shared, strict=False)}
 

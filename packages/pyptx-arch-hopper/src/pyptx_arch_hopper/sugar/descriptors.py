@@ -1,4 +1,4 @@
-"""Matrix descriptors of wgmma: instructions that compute one from an address become one call, `descriptor(a, …)`."""
+"""Transpiler rule: instructions that compute a wgmma descriptor from an address become `descriptor(a, …)`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mbarrier address of a stage, as compilers compute it: consecutive instructions that sum it up."""
+"""Matching of consecutive instructions with which compilers compute the mbarrier address of a stage."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FEWEST, _MOST = 2, 6  # instructions
 
 @dataclass(slots=True)
 class _Address:
-    """Address that consecutive instructions compute, as far as matched."""
+    """Partial match of the instructions that compute an mbarrier address."""
 
     stage: tree.Operand | None = None
     value: tree.Operand | None = None
@@ -29,7 +29,7 @@ class _Address:
     offset: int | None = None
 
     def takes(self, node: nodes.Instruction) -> bool:
-        """Match an instruction; return whether it is the next step of an address."""
+        """Match an instruction; return whether it is the next step of the address computation."""
         result, *sources = node.operands
         match node.opcode[0], sources:
             case ("shl" | "mul") as scale, [stage, tree.Immediate(times)] if self.stage is None:
@@ -65,7 +65,7 @@ class StageAddress:
 
 
 def place_in_front(body: Body, end: int, mbar: tree.Operand) -> StageAddress | None:
-    """Return the address that the instructions directly before `end` compute, the longest match; else None."""
+    """Return the mbarrier address computed directly before `end`, by the longest match; None without a match."""
     first = end
     while first > max(end - _MOST, body.start) and _is_step(body, first - 1):
         first -= 1
@@ -74,7 +74,7 @@ def place_in_front(body: Body, end: int, mbar: tree.Operand) -> StageAddress | N
 
 
 def distance_behind(body: Body, end: int, mbar: tree.Operand) -> StageAddress | None:
-    """Return the address that one `add` of a constant directly before `end` computes; else None."""
+    """Return the mbarrier address computed by one `add` of a constant directly before `end`; else None."""
     node = body.instruction(end - 1) if end > body.start else None
     if node is None or not isinstance(mbar, tree.Address) or mbar.offset is not None:
         return None
@@ -92,7 +92,7 @@ def _is_step(body: Body, at: int) -> bool:
 
 
 def _read(body: Body, mbar: tree.Operand, places: range) -> StageAddress | None:
-    """Return the address that some instructions compute; None if they do not match."""
+    """Return the mbarrier address that instructions compute; None if they are not an address computation."""
     steps = tuple(map(body.branch, places))
     if any(map(body.deviates, places[1:])):
         return None
@@ -113,5 +113,5 @@ def number(operand: tree.Operand) -> int | None:
 
 
 def steps_text(place: StageAddress) -> str:
-    """Return the opcodes of the steps, as `ptx.mbarrier.ring` takes them."""
+    """Return the opcodes of the address computation, in the format of `ptx.mbarrier.ring(form=…)`."""
     return " ".join([".".join(node.opcode) for node in place.steps])

@@ -1,4 +1,4 @@
-"""Names of a module's mbarrier rings, and their definitions at the head of the file.
+"""Names of a module's mbarrier rings, and the definitions of rings at the head of the generated file.
 
 Arguments that several rings share are bound once: `barrier_ring = partial(ptx.mbarrier.ring, form=…)`.
 """
@@ -27,7 +27,7 @@ __all__ = ["Rings", "rings"]
 
 _RINGS_OF_A_NAME = 3  # reserved in pyptx_transpile.names
 _COMMON = ("barrier_ring", "barrier_ring_2", "barrier_ring_3")  # reserved in pyptx_transpile.names
-_LEAST = 2  # rings that share options, so that these get a name
+_LEAST = 2  # minimum barrier rings with equal options for a shared name of the options
 Rings: TypeAlias = "Mapping[Said, Constant]"
 """Constants of the named rings, by the properties of the ring."""
 
@@ -49,7 +49,7 @@ def rings(row: Row) -> Rings:
 
 
 def _said(row: Row) -> Iterator[Said]:
-    """Yield the properties of the rings with waits, then of those without."""
+    """Yield the properties of mbarrier rings with waits, then of rings without waits."""
     waited = {ring.said: None for body in row.bodies() for ring in ring_waits(body)}
     yield from waited
     known = {said[:2] for said in waited}
@@ -58,7 +58,7 @@ def _said(row: Row) -> Iterator[Said]:
 
 
 def _commons(said: Iterable[Said]) -> dict[Options, Constant]:
-    """Return the options that several rings share, each set with a name."""
+    """Return the sets of options that several rings share, each with a name."""
     counts = Counter(options for _, _, options in said)
     shared = [options for options, count in counts.items() if options and count >= _LEAST]
     return {
@@ -100,7 +100,7 @@ def _arrivals(row: Row) -> tuple[set[int], set[int]]:
 
 
 def _distances(operands: Sequence[tree.Operand], added: dict[tree.Operand, int]) -> Iterator[int]:
-    """Yield the offset of the mbarrier in the operands from its base, if known."""
+    """Yield the offset of the mbarrier operand from its base, if known."""
     for operand in operands:
         if isinstance(operand, tree.Address):
             distance = number(operand.offset) if operand.offset is not None else added.get(operand.base)

@@ -1,4 +1,4 @@
-"""Uses of a ring's mbarriers: waits for a stage and arrivals at it, with the computation of the address."""
+"""Matching of waits and arrivals on a ring's mbarriers, together with the computation of the address."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Arrival", "RingWait", "Said", "arrivals", "ring_waits"]
 
 Said: TypeAlias = "tuple[int, str, Options]"
-"""Properties of a ring, stated at the head of a file: offset, steps to a stage's address, and options of the wait."""
+"""Properties that define a ring: offset, opcodes of the stage address, and options of the wait."""
 _ARRIVES: dict[tuple[str, ...], str] = {
     ("mbarrier", "arrive", "shared::cta", "b64"): "arrive",
     ("mbarrier", "arrive", "expect_tx", "shared::cta", "b64"): "arrive_expect_tx",
@@ -39,13 +39,13 @@ class RingWait:
 
     @property
     def said(self) -> Said:
-        """Properties that other waits may share."""
+        """Properties of the wait's ring, which other waits may share."""
         return self.place.offset, steps_text(self.place), common(self.found)
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """Arrival at a stage's mbarrier without a state operand: the instruction at `at`.
+    """Arrival, without a state operand, at a stage's mbarrier: the instruction at `at`.
 
     `count` is the instruction between address and arrival that computes the count operand, if any.
     """
@@ -57,17 +57,17 @@ class Arrival:
 
     @property
     def method(self) -> str:
-        """Name of the method of a ring's barrier."""
+        """Name of the method that emits the arrival, such as `arrive`."""
         return _ARRIVES[self.node.opcode]
 
     @property
     def said(self) -> Said:
-        """Properties of the arrival's ring, if the ring has no waits."""
+        """Properties of the arrival's ring, for a ring without waits."""
         return self.place.offset, steps_text(self.place), ()
 
 
 def ring_waits(body: Body) -> Iterator[RingWait]:
-    """Yield the waits of a body whose address is computed directly before them."""
+    """Yield the waits of a body whose mbarrier address is computed directly before the wait."""
     for found in waits(body):
         if found.computed or body.deviates(found.start):
             continue
@@ -78,7 +78,7 @@ def ring_waits(body: Body) -> Iterator[RingWait]:
 
 
 def arrivals(body: Body) -> Iterator[Arrival]:
-    """Yield the arrivals of a body whose address, or its last step, is computed directly before them."""
+    """Yield the arrivals of a body whose mbarrier address, or its last step, is computed directly before."""
     for at in body.places("mbarrier"):
         node = body.branch(at)
         if node.opcode not in _ARRIVES or body.deviates(at):

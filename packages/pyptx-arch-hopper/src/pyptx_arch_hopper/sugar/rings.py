@@ -1,9 +1,9 @@
-"""Rings of mbarriers: the address of a stage's mbarrier, and the wait or arrival, become one call.
+"""Transpiler rule: a stage's mbarrier address, and the wait or arrival, become one call on a ring of mbarriers.
 
-`full.at(stage).wait(phase)`, `empty.at(stage).arrive(…)`. The computation of the address must directly precede it,
-except for one instruction that computes the phase or count, which becomes the argument. If the computation is elsewhere
-(compilers hoist it out of loops), the computation and the wait or arrival are printed unchanged. If only its last `add`
-precedes the arrival, the mbarrier is `empty.behind(place)`.
+`full.at(stage).wait(phase)`, `empty.at(stage).arrive(…)`. The computation of the address must directly precede the wait
+or arrival, except for one instruction that computes the phase or count, which becomes the argument. If the address is
+computed elsewhere (compilers hoist the computation out of loops), the computation and the wait or arrival are printed
+unchanged. If only its last `add` precedes the arrival, the mbarrier is `empty.behind(place)`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["ARRIVAL", "RING", "find_arrivals", "find_waits"]
 
 
 def find_waits(body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:
-    """Yield a rewrite for each wait with its address."""
+    """Yield a rewrite for each wait and the computation of its mbarrier address."""
     named = body.row.derived(rings)
     for ring in ring_waits(body):
         constant = named.get(ring.said)
@@ -43,7 +43,7 @@ def find_waits(body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:
 
 
 def find_arrivals(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
-    """Yield a rewrite for each arrival with its address, or the address's last step."""
+    """Yield a rewrite for each arrival and the computation, or only the last step, of its mbarrier address."""
     named = body.row.derived(rings)
     for arrival in arrivals(body):
         constant = _ring_of(arrival, named)
@@ -52,7 +52,7 @@ def find_arrivals(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
 
 
 def _ring_of(arrival: Arrival, named: Rings) -> Constant | None:
-    """Return the first ring with matching address; if the address is computed elsewhere, the last step must match."""
+    """Return the first ring whose address computation matches, or only its last step if the rest is elsewhere."""
     place = arrival.place
     offset, steps, _ = arrival.said
     if place.stage is not None:
@@ -61,7 +61,7 @@ def _ring_of(arrival: Arrival, named: Rings) -> Constant | None:
 
 
 def _ends(steps: str, step: str) -> bool:
-    """Return whether `step` is the last of the steps and adds the offset: an earlier `add` must add the base."""
+    """Return whether `step` is the last address step and adds the offset: an earlier `add` must add the base."""
     opcodes = steps.split()
     return opcodes[-1] == step and sum(each.startswith("add.") for each in opcodes) > 1
 
@@ -93,7 +93,7 @@ def _arrive(arrival: Arrival, constant: Constant) -> Rewrite:
 
 
 def _barrier(printer: BodyPrinter, place: StageAddress, constant: Constant) -> str:
-    """Return the expression for the mbarrier of a stage."""
+    """Return the Python expression for the mbarrier of a stage."""
     temps = printer.values.vector(tuple([node.operands[0] for node in place.steps]), ())
     base = printer.values.expression(place.base)
     if place.stage is None:
@@ -102,7 +102,7 @@ def _barrier(printer: BodyPrinter, place: StageAddress, constant: Constant) -> s
 
 
 def _argument(printer: BodyPrinter, operand: tree.Operand, computed: nodes.Instruction | None) -> str:
-    """Return an operand, or the call of the instruction that computes it."""
+    """Return the Python expression of an operand, or of the instruction that computes the operand."""
     return printer.values.expression(operand) if computed is None else str(printer.called(computed))
 
 

@@ -1,4 +1,4 @@
-"""Manual: st.async and red.async, asynchronous stores and reductions."""
+"""Instruction table: st.async and red.async, asynchronous stores and reductions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TYPES = tuple(f"{kind}{bits}" for kind in "bus" for bits in (8, 16, 32, 64))
 # Without a state space, the destination and the mbarrier are generic addresses.
 REMOTE = {"mbar": "address"}
 WIDE_SCOPES = ("gpu", "sys")
-# Reductions in the shared memory of another CTA.
+# Operations of red.async on shared memory of the cluster, and their types.
 REDUCTIONS = (
     (("inc", "dec"), ("u32",)),
     (("min", "max"), ("u32", "s32")),

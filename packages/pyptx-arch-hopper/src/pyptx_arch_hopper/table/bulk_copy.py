@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 HOPPER = ("sm_90",)
 RUBIN = ("sm_107f",)
-# Targets for copies with memory ordering, including weak.
+# Targets of bulk copies with a memory-ordering modifier, including .weak.
 ORDERED = ("sm_90a", "sm_100f", "sm_110f")
 SLOTS: dict[str, tuple[str, ...]] = {
     "scope": ("cta", "cluster", "gpu", "sys"),
@@ -41,9 +41,9 @@ OPERANDS = {
 LOAD = {"dst": "address(shared)", "src": "address(global)"}
 STORE = {"dst": "address(global)", "src": "address(shared)"}
 SEND = {"dst": "address(shared)", "src": "address(shared)"}
-# Memory ordering: the modifiers before the state spaces, the type at the end, and the first version.
+# Memory-ordering variants: modifiers before the state spaces, type suffix, and first PTX version.
 ORDERS = (("", "", ptx(8, 0)), (".weak", "", ptx(9, 3)), (".relaxed.scope", ".b128", ptx(9, 3)))
-# Element-wise reductions of bulk copies, and the types that shared memory supports too.
+# Reductions of cp.reduce.async.bulk: types for global memory, and types that shared memory supports too.
 REDUCTIONS = (
     (("and", "or", "xor"), ("b32", "b64"), ("b32",)),
     (("add",), ("u32", "s32", "u64", "f32", "f64"), ("u32", "s32", "u64")),
@@ -62,7 +62,7 @@ def form(
     manual: str = "",
     **slots: tuple[str, ...],
 ) -> InstructionRow:
-    """Return the row of a syntax line, with slots and operands of the tables above."""
+    """Return the table row of a syntax line; its placeholders and operands are those of the constants above."""
     head, _, operands = line.partition(" ")
     named = {
         name: values for name, values in {**SLOTS, **slots}.items() if name in re.findall(r"\.(\w+)(?![\w:])", head)
@@ -90,7 +90,7 @@ def ordered(
     scope: str = "scope",
     targets: tuple[str, ...] = HOPPER,
 ) -> tuple[InstructionRow, ...]:
-    """Return the rows of a copy: without memory ordering, weak, and relaxed at a scope."""
+    """Return a bulk copy's rows: without memory ordering, .weak, and .relaxed at a scope."""
     return tuple(
         form(
             f"{name}{order.replace('scope', scope)}.{words}{kind} {operands}",
@@ -105,7 +105,7 @@ def ordered(
 
 
 def reductions(name: str, hint: str, since: tuple[int, int]) -> tuple[InstructionRow, ...]:
-    """Return the reductions of shared into global memory; the last word of `hint` names its operand."""
+    """Return the rows of reductions from shared into global memory; the last word of `hint` is its operand."""
     words, operand = (f"{{.{hint}}}", "{, cache_policy}") if hint else ("", "")
     ops = [(ops, types, since) for ops, types, _ in REDUCTIONS]
     without_flush = [(("add",), ("f16", "bf16"), since), (("add",), ("f32",), ptx(9, 4))]

@@ -1,4 +1,4 @@
-"""All subjects of Hopper's table."""
+"""Hopper's part of the instruction table, by chapter of the manual."""
 
 from __future__ import annotations
 

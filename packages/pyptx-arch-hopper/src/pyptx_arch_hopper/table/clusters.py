@@ -1,4 +1,4 @@
-"""Manual: "barrier.cluster", "mapa", "getctarank": cluster barriers, and distributed shared memory."""
+"""Instruction table: "barrier.cluster", "mapa", "getctarank", for cluster barriers, and distributed shared memory."""
 
 from __future__ import annotations
 

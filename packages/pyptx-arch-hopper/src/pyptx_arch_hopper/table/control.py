@@ -1,4 +1,4 @@
-"""Manual: "elect.sync", "griddepcontrol", "setmaxnreg"."""
+"""Instruction table: elect.sync, griddepcontrol, setmaxnreg."""
 
 from __future__ import annotations
 

@@ -24,10 +24,10 @@ ROWS = (
     _fence("fence.mbarrier_init.release.cluster", ptx(8, 0)),
     _fence("fence.proxy.async{.space}", ptx(8, 0), space=("global", "shared::cta", "shared::cluster")),
     _fence("membar.proxy.async", ptx(8, 0)),
-    # From the generic proxy to the tensormap proxy, for the 128 bytes of one map.
+    # From the generic proxy to the tensormap proxy; an acquire fence names the 128 bytes of one tensor map.
     _fence("fence.proxy.tensormap::generic.release.scope", ptx(8, 3), scope=SCOPES),
     _fence("fence.proxy.tensormap::generic.acquire.scope", ptx(8, 3), "[addr], size", scope=SCOPES),
-    # From the generic proxy to the async proxy, for shared memory only.
+    # Fences between the generic proxy and the async proxy that apply to shared memory only.
     _fence("fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster", ptx(8, 6)),
     _fence("fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster", ptx(8, 6)),
     _fence(

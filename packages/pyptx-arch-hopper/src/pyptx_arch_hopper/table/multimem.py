@@ -1,4 +1,4 @@
-"""Manual: instructions on multimem addresses, which refer to memory of several devices."""
+"""Instruction table: instructions on multimem addresses, which refer to memory of several devices."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ BITS = ("b32", "b64")
 BYTES = tuple(f"{kind}{bits}" for kind in "bus" for bits in (8, 16, 32, 64))
 WIDE_SCOPES = ("gpu", "sys")
 SIZED = {"a": "address(sized)"}
-INDEXED = {"a": "address(sized indexed)"}  # ptxas accepts an element of an array in multimem.red only
+INDEXED = {"a": "address(sized indexed)"}  # ptxas accepts name[index] as an address in multimem.red only
 
 
 @dataclass(frozen=True, slots=True)
 class Floats:
-    """Floating-point types that fill 4, 8 or 16 bytes with the same vectors.
+    """Floating-point types with the same vector lengths in multimem instructions.
 
-    `held` is the register type for one element, if the type is not a register type. `accumulate` is the other precision
-    of additions, from PTX `accumulated` on.
+    `held` is the register type for one element, if the type is not a register type. `accumulate` is the accumulation
+    precision other than the type's own, since PTX version `accumulated`.
     """
 
     types: tuple[str, ...]
@@ -73,7 +73,7 @@ OPS = (
 
 
 def _forms(name: str, orders: tuple[str, ...], weak: str, operands: str, access: str) -> tuple[InstructionRow, ...]:
-    """Return an instruction's forms: without memory ordering, and with a scope; for integers and floating point."""
+    """Return an instruction's rows, for integers and floats: without memory ordering, and with a scope."""
     op = "" if name == "multimem.st" else ".op"
     ops = ((("",), (*BITS, *INTEGERS)),) if name == "multimem.st" else OPS
     floats = REDUCIBLE if name == "multimem.red" else FLOATS

@@ -46,7 +46,7 @@ class Mode:
     targets: tuple[str, ...] = HOPPER
 
     def at(self, since: tuple[int, int], targets: tuple[str, ...]) -> Mode:
-        """Return the mode with another first version and other targets."""
+        """Return the mode with another first PTX version and other targets."""
         return Mode(self.words, self.ranks, self.coordinates, self.info, since, targets)
 
 
@@ -59,7 +59,7 @@ IM2COL_W_128 = Mode(".im2col::w::128", DIMENSIONS[2:], info="2*u16", since=ptx(8
 NO_OFFSETS = Mode(".im2col_no_offs", DIMENSIONS[2:])
 NO_OFFSETS_W = Mode(".im2col_no_offs::w", DIMENSIONS[2:], since=ptx(9, 4), targets=RUBIN)
 LOADS = (TILE, GATHER, IM2COL, IM2COL_W, IM2COL_W_128)
-# To the CTA's own shared memory, some modes exist on more devices.
+# Copies to .shared::cta: some modes exist on more targets than with .shared::cluster.
 LOADS_NEAR = (
     TILE.at(ptx(8, 6), HOPPER),
     GATHER.at(ptx(8, 6), ("sm_100",)),
@@ -68,7 +68,7 @@ LOADS_NEAR = (
     IM2COL_W_128,
 )
 STORES = (TILE, SCATTER, NO_OFFSETS, NO_OFFSETS_W)
-# Only tiled mode can override sizes and strides of the map; the base address is then overridden too.
+# Only tiled mode can override sizes and strides of the tensor map, together with the base address.
 RESIZED = (
     (TILE.at(ptx(9, 4), RUBIN), DIMENSIONS[:1], ".override::global_address.override::global_dim"),
     (TILE.at(ptx(9, 4), RUBIN), DIMENSIONS[1:], ".override::global_address.override::global_dim_stride"),
@@ -78,7 +78,7 @@ RESIZED = (
 def _form(
     name: str, words: str, operands: str, mode: Mode, ranks: tuple[str, ...], override: str, slots: Slots
 ) -> InstructionRow:
-    """Return the row of one mode; `MODE` and `INFO` in `words` and `operands` are replaced by those of the mode."""
+    """Return the row of one mode, whose modifier and operand replace `MODE` and `INFO` in `words` and `operands`."""
     line = f"{name}.dim{words.replace('MODE', mode.words)}{override}"
     info = {"info": mode.info} if mode.info else {}
     tail = operands.replace(", INFO", ", info" if info else "")
@@ -99,9 +99,9 @@ def _form(
 def _forms(
     name: str, words: str, operands: str, modes: tuple[Mode, ...], slots: Slots = NONE
 ) -> tuple[InstructionRow, ...]:
-    """Return the rows of these modes, and of those with overridden sizes if a tile is among them."""
+    """Return the rows of these modes and, if tile mode is among them, the rows with overridden sizes."""
     plain = ((mode, mode.ranks, "{.override::global_address}") for mode in modes)
-    # With overridden sizes, masks have 32 bits.
+    # Copies that override sizes have 32-bit multicast masks.
     resized = RESIZED if any(mode.words == TILE.words for mode in modes) and "{.multicast}" not in words else ()
     return tuple(
         _form(name, words, operands, mode, ranks, override, slots) for mode, ranks, override in (*plain, *resized)

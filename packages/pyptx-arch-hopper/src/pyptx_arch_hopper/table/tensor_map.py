@@ -1,17 +1,17 @@
-"""Manual: tensormap.replace and tensormap.cp_fenceproxy."""
+"""Instruction table: tensormap.replace and tensormap.cp_fenceproxy."""
 
 from __future__ import annotations
 
 from pyptx_arch_hopper.table.bulk_copy import STORE, form
 from pyptx_ir.isa.rows import ptx, summarised
 
-# Targets that can modify tensor maps; Hopper lacks the newest fields.
+# Targets of tensormap.replace; Hopper lacks the newest fields.
 EDITABLE = ("sm_90a", "sm_100f", "sm_110f", "sm_120f")
 NEWER = EDITABLE[1:]
 SPACES = ("global", "shared::cta")
 
-# Fields with one value (and its type), with one value per dimension, and with a constant: range, version and targets.
-# Later PTX versions have further values of elemtype and swizzle_mode; their operands are named after these values.
+# Tensor map fields with one value (and its type), a value per dimension, or a constant (range, PTX version, targets).
+# Later PTX versions add values of elemtype and swizzle_mode; operands with these values have the values' names.
 WORDS = ((("global_address",), "b64"), (("rank",), "b32"))
 DIMENSIONS = ((("box_dim", "global_dim", "element_stride"), "b32"), (("global_stride",), "b64"))
 CONSTANTS = (

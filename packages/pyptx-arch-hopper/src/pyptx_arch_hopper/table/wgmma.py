@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pyptx_ir.isa.rows import InstructionRow, ptx, row, summarised
 
 TARGETS = ("sm_90a",)
-# N of d: multiples of 8; integer and single-bit MMAs skip some.
+# Valid N: multiples of 8; integer and single-bit MMAs support fewer.
 COLUMNS = tuple(range(8, 257, 8))
 INTEGER_COLUMNS = (8, 16, 24, *range(32, 257, 16))
 FP8 = ("e4m3", "e5m2")
@@ -25,9 +25,9 @@ class WgmmaTypes:
     """A type combination of wgmma.mma_async.
 
     `factors` are the types of a and b, and `a` is the register fragment of a (see `pyptx_ir.isa.kinds.fragments`).
-    `depth` is K of the dense MMA; the sparse one has twice as much. `selector` is the last pair of threads that can
+    `depth` is K of the dense MMA; the sparse MMA has twice this K. `selector` is the last pair of threads that can
     provide the metadata of a sparse a; None without a sparse MMA. `negates` and `transposes`: whether the immediates
-    exist; only matrices in shared memory are transposed.
+    imm-scale and imm-trans exist; only matrices in shared memory are transposed.
     """
 
     d: str
@@ -62,7 +62,7 @@ PRODUCTS = (
 
 
 def _row(product: WgmmaTypes, *, sparse: bool, registers: bool) -> InstructionRow:
-    """Return the form with a in registers or in shared memory, dense or sparse."""
+    """Return the table row with A in registers or in shared memory, dense or sparse."""
     metadata = {"meta": "braced(b32)", "sel": f"imm in 0..{product.selector}"} if sparse else {}
     signs = dict.fromkeys(("scale_a", "scale_b"), f"imm in {SIGNS}") if product.negates else {}
     turned = ("trans_b",) if registers else ("trans_a", "trans_b")

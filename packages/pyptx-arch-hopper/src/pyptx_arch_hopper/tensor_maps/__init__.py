@@ -1,1 +1,1 @@
-"""Tensor maps, the descriptor kind of TMA: their fields for a Tile, their records, and the C code that encodes them."""
+"""Tensor maps as kernel arguments: fields for a Tile, records in bundles, and C code that encodes a map."""

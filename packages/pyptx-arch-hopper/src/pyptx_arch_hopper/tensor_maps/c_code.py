@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["CODE"]
 
 _BYTES: Final = 128
-_ALIGNMENT: Final = 128  # bytes, as CUtensorMap in cuda.h of CUDA 13; the driver requires 64
+_ALIGNMENT: Final = 128  # bytes, as for CUtensorMap in cuda.h of CUDA 13; the driver requires only 64
 _TENSOR: Final = "void *, int, unsigned int, void *, const uint64_t *, const uint64_t *"
 _COUNTS: Final = "const unsigned int *"
 _COLUMNS: Final = "const int *, const int *, unsigned int, unsigned int"
@@ -37,7 +37,7 @@ def _expresses(described: TensorMap) -> bool:
 
 
 def _number(described: TensorMap) -> int | None:
-    """Return the driver's number of the element type; None if it has none."""
+    """Return the CUtensorMapDataType number of the element type; None if it has none."""
     element = PACKED_ELEMENTS.get(described.dtype) or BY_NAME.get(described.dtype)
     return None if element is None else element.tensor_map
 
@@ -55,7 +55,7 @@ def _storage(name: str, described: TensorMap) -> list[str]:
 
 
 def _window(name: str, described: TensorMap) -> list[str]:
-    """Return the C arrays of the box, or of the bounding box corners in im2col mode."""
+    """Return C declarations of the box or, in im2col mode, of the bounding box corners."""
     columns = described.im2col
     if columns is None:
         return [f"static const unsigned int {name}_box[] = {{{_listed(described.box[::-1])}}};"]

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pyptx_dsl.contract.specs import Tile
     from pyptx_ir.plugins.packed import PackedElements
 
-# Width of a slab for coordinates `{0, row, column / 64}`, and of its rows in shared memory if padded against bank
-# conflicts: one swizzle row, plus 16 bytes.
+# Bytes of a slab row for coordinates `{0, row, column / 64}`: one swizzle row; 16 more in shared memory if rows are
+# padded against bank conflicts.
 _SLAB_BYTES = 128
 _PADDED_BYTES = 144
 
@@ -64,7 +64,7 @@ def tensor_map(tile: Tile, sizes: Mapping[str, int]) -> TensorMap:
 
 
 def _counted(packed: PackedElements, sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return sizes with the innermost size converted from bytes to packed elements."""
+    """Return a tensor's sizes with the innermost size converted from bytes to packed elements."""
     return (*sizes[:-1], packed.elements(sizes[-1])) if sizes else ()
 
 
@@ -73,7 +73,7 @@ def _im2col(window: Im2col) -> Row:
 
 
 def _check_swizzle(tile: Tile, inner: int) -> None:
-    """Reject `inner` elements that are wider than the swizzle. Manual: "Tensor Swizzle Modes": the span of a row."""
+    """Reject a box row of `inner` elements wider than the swizzle. Manual: "Tensor Swizzle Modes"."""
     span, row = tile.layout.swizzle_bytes, inner * tile.dtype.bits // 8
     if tile.layout.swizzle is None or row <= span:
         return

@@ -1,4 +1,4 @@
-"""A Tile that matches the tensor copies of a kernel: rank, direction and bytes of a box from its instructions."""
+"""Inference of a Tile from a kernel's tensor copies: rank, direction, and bytes of a box."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["fitting_tile"]
 
 _RANKS = {f"{rank}d": rank for rank in range(1, 6)}
-_SLABS = 0  # instead of a rank: a matrix with a tensor map of rank 3, as slabs of 128 bytes
+_SLABS = 0  # instead of a rank: a matrix as 128-byte-wide slabs (tensor map of rank 3)
 _RANK_OF_SLABS = 3
 _SIZES = {
     _SLABS: (1024, 1024),
@@ -27,22 +27,22 @@ _SIZES = {
     4: (8, 8, 128, 128),
     5: (4, 4, 8, 64, 128),
 }
-"""Example array sizes by rank: a few MB."""
+"""Sizes of example arrays of a few MB, by rank."""
 _OTHER_MODES = ("im2col", "tile::")
-_CARRY = frozenset({"mov", "cvta", "add"})  # opcodes whose result may be the address of a map
-_ROUNDS = 2  # passes over the body: the second one has values carried by loops
+_CARRY = frozenset({"mov", "cvta", "add"})  # opcodes whose result may be a tensor map address
+_ROUNDS = 2  # passes over a kernel body: the second pass has the values that loops carry
 _SWIZZLED = 64  # elements of 2 bytes in a row of the 128-byte swizzle
-_MOST = 256  # elements of a box in one dimension. CUDA driver API: cuTensorMapEncodeTiled
-_LEAST_BYTES = 16  # bytes: the innermost dimension of a box is a multiple of 16
-_DEFAULTS = (512, 8192)  # bytes of a box of rank 1, and of other ranks, if no mbarrier determines them
+_MOST = 256  # maximum box extent, in elements. CUDA driver API: cuTensorMapEncodeTiled
+_LEAST_BYTES = 16  # bytes: unit of the innermost box extent
+_DEFAULTS = (512, 8192)  # bytes of a box of rank 1 and of other ranks, if no expect-tx determines the size
 _WIDTHS = (("bf16", 2), ("f32", 4), ("f64", 8))
 
 
 @dataclass(frozen=True, slots=True)
 class _Copy:
-    """A tensor copy: the parameter of its map, its opcode and modifiers, and whether its first coordinate is 0.
+    """A tensor copy: parameter of the tensor map, opcode and modifiers, and whether the first coordinate is 0.
 
-    `reaches` is the number of destination CTAs of a load, 0 for other copies.
+    `reaches` is the number of destination CTAs of a load, 0 for stores and prefetches.
     """
 
     parameter: str
@@ -60,7 +60,7 @@ class _Copy:
 
 
 class _Copies:
-    """The tensor copies of a kernel, and the bytes that its mbarriers expect."""
+    """The tensor copies of a kernel, and the bytes of its expect-tx operations."""
 
     def __init__(self, kernel: nodes.Function) -> None:
         self._maps: dict[tree.Operand, str] = {
@@ -79,7 +79,7 @@ class _Copies:
         self._others = any("tensor" not in node.opcode for node in loads)
 
     def _carry(self, node: nodes.Instruction) -> None:
-        """Record whether the result of an instruction is the address of a map, or a constant."""
+        """Record whether the result of an instruction is the address of a tensor map, or a constant."""
         result = node.operands[0] if node.operands else None
         if not isinstance(result, tree.Register):
             return
@@ -107,7 +107,7 @@ class _Copies:
         ]
 
     def _reached(self, node: nodes.Instruction) -> int:
-        """Return the number of destination CTAs of a load, 1 unless a constant mask has more bits; 0 for others."""
+        """Return the destination CTAs of a load: bits of a constant multicast mask, else 1; 0 for other copies."""
         if "mbarrier::complete_tx::bytes" not in node.opcode:
             return 0
         mask = self._constant(node.operands[3]) if "multicast::cluster" in node.opcode else None
@@ -125,9 +125,9 @@ class _Copies:
 def fitting_tile(kernel: nodes.Function, parameter: str) -> ExampleTile | None:
     """Return a Tile for the tensor map in a kernel parameter, from the copies that use it.
 
-    The rank is that of the copies. Copies of rank 3 whose first coordinate is always 0 use a matrix with `tma_rank=3`.
-    The box has the bytes that mbarriers expect, if constant, divided by the number of loads. Return None if no copy
-    uses the map, if the copies differ in rank, and for im2col, gather4 and scatter4.
+    The Tile has the rank of the copies. Copies of rank 3 whose first coordinate is always 0 use a matrix with
+    `tma_rank=3`. The box has the bytes that mbarriers expect, if constant, divided by the number of loads. Return None
+    if no copy uses the map, if the copies differ in rank, and for im2col, gather4 and scatter4.
     """
     copies = _Copies(kernel)
     own = [copy for copy in copies.found if copy.parameter == parameter]
@@ -143,7 +143,7 @@ def fitting_tile(kernel: nodes.Function, parameter: str) -> ExampleTile | None:
 
 
 def _box(size: int, rank: int) -> tuple[str, str] | None:
-    """Return element type, and layout and box arguments, for `size` bytes; None if no box has that size."""
+    """Return a Tile's element type, layout and box arguments for a box of `size` bytes; None if none fits."""
     if size <= 0 or size % _LEAST_BYTES:
         return None
     if rank == 1:

@@ -1,4 +1,4 @@
-"""The descriptor kind of tensor maps."""
+"""Tensor maps as a kind of kernel-argument descriptor, for the plugin interface."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _MOST_RANK: Final = 5
 
 
 def plain(described: TensorMap) -> dict[str, object]:
-    """Return a tensor map as a dictionary of strings, integers and lists; with `im2col` only if it has one."""
+    """Return a tensor map as a dictionary of strings, integers and lists; with key `im2col` only in im2col mode."""
     found = _plain(described, _MEMBERS)
     return found if described.im2col is None else {**found, "im2col": _plain(described.im2col, _IM2COL)}
 

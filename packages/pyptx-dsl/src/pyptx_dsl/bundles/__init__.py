@@ -1,4 +1,4 @@
-"""Ahead-of-time compiled kernels: records of launches, and the folders that store them."""
+"""Ahead-of-time compiled kernels: JSON records of their launches, and the bundle folders that store them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Consistency checks of a record: the entry exists in the text, with the parameters of the record."""
+"""Consistency checks of a bundle record: the PTX text defines the entry, with the record's parameters."""
 
 from __future__ import annotations
 
@@ -63,30 +63,32 @@ def _fits(parameter: Parameter, row: EntryParameter) -> bool:
 
 
 def _kinds(row: EntryParameter) -> Sequence[DescriptorKind]:
-    """Return the descriptor kinds that a parameter may have; all kinds if it lacks a description of its array."""
+    """Return the descriptor kinds that a parameter may have; all kinds if the record lacks its descriptor."""
     return descriptor_kinds() if row.descriptor is None else (descriptor_kind_of(type(row.descriptor)),)
 
 
 def _check_tensors(field: Field, special: Specialization) -> None:
-    """Check the array indices of pointers, descriptors and `mutated`, the names, and the order of launch attributes."""
+    """Check the record's array indices (pointers, descriptors, `mutated`), unique names, and launch attribute order."""
     named = [row.index for row in special.parameters if row.kind == "tensor"]
     arrays = [row.name for row in special.inputs] + [row.name for row in special.outputs]
     count = len(arrays) if special.inputs else len(named)
     if named != list(range(count)):
-        raise field.wrong(f"its pointers refer to the arrays {named[:8]}, but there are {count} arrays")
+        raise field.wrong(f"the pointer parameters have array indices {named[:8]}, expected 0 to {count - 1} in order")
     _unique(field, arrays, "array")
     _unique(field, [row.name for row in special.parameters], "parameter")
     for row in special.parameters:
         if row.kind == "descriptor" and (row.index is None or row.index >= count):
-            raise field.wrong(f"parameter {row.name} describes an array that does not exist")
+            raise field.wrong(
+                f"descriptor parameter {row.name} has array index {row.index}, but there are {count} arrays"
+            )
         if row.kind == "descriptor" and row.descriptor is None and arrays:
             raise field.wrong(f"parameter {row.name} has no description of its array")
     inputs = count - len(special.outputs)
     if sorted(set(special.mutated)) != list(special.mutated) or any(each >= inputs for each in special.mutated):
-        raise field.wrong(f"mutated is {list(special.mutated)[:8]}, but there are {inputs} inputs")
+        raise field.wrong(f"mutated is {list(special.mutated)[:8]}, expected increasing input indices below {inputs}")
     numbers = [number for number, _ in special.attributes]
     if sorted(set(numbers)) != numbers:
-        raise field.wrong("its launch attributes must be in increasing order, without duplicates")
+        raise field.wrong("the numbers of the launch attributes must increase")
 
 
 def _unique(field: Field, names: Sequence[str], what: str) -> None:

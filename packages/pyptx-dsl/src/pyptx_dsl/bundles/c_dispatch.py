@@ -1,4 +1,4 @@
-"""The C function that launches the specialization compiled for given sizes, or returns an error."""
+"""Generator of the C function that launches the specialization for given sizes, or returns an error code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHOWN: Final = 8
 
 
 def dispatch_declaration(interface: Interface) -> str:
-    """Return the C struct of sizes and the declaration of the dispatch function; empty without selectors."""
+    """Return the C struct of sizes and the dispatch function's declaration; empty if there is nothing to select."""
     if not interface.dispatched:
         return ""
     name = interface.name
@@ -36,7 +36,7 @@ def dispatch_declaration(interface: Interface) -> str:
 
 
 def _values(interface: Interface, selector: Selector) -> str:
-    """Return the C comment that lists the compiled values of a struct member."""
+    """Return the C comment that lists the values of a struct member for which specializations were compiled."""
     found = [entry.keywords[selector.keyword] for entry in interface.entries]
     values = dict.fromkeys(str(int(value)) if selector.kind == "flag" else f"{value!a}" for value in found)
     shown = ", ".join([*list(values)[:_SHOWN], *(["..."] if len(values) > _SHOWN else [])])
@@ -72,13 +72,13 @@ def _choice(interface: Interface, entry: BundleEntry) -> list[str]:
 
 
 def not_compiled(interface: Interface) -> str:
-    """Return the error message for sizes without a specialization, as a C literal."""
+    """Return the error message for sizes without a specialization, as a C string literal."""
     return quoted(
         f"{interface.signature.name} was not compiled for these sizes; available: {listed(interface.entries)}"
     )
 
 
 def compiled_for(entry: BundleEntry) -> str:
-    """Return the sizes of a specialization for a C comment."""
+    """Return the kernel name and the sizes of a specialization for a C comment."""
     sizes = in_comment(spelt(entry.keywords))
     return f"{entry.kernel}{' for ' + sizes if sizes else ''}"

@@ -1,4 +1,4 @@
-"""Arguments of a bundle's kernel in C, and their names: arrays, sizes, template values, scalars."""
+"""Names of the arguments of a bundle's C functions: arrays, sizes, template values, scalars."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ SCALARS: Final = {
     "f32": ("float", "f"),
     "f64": ("double", "d"),
 }
-# C type of a value that distinguishes specializations, by kind; written before the member name.
+# C declaration prefix of a value that distinguishes specializations, by `Selector.kind`.
 SELECTORS: Final = {"flag": "int ", "integer": "long long ", "number": "double ", "text": "const char *"}
-_LEAST_INTEGER, _MOST_INTEGER = -(1 << 63), (1 << 63) - 1  # of C's long long
+_LEAST_INTEGER, _MOST_INTEGER = -(1 << 63), (1 << 63) - 1  # range of C's long long
 # C99 5.2.4.1 guarantees 4095 characters of a string literal.
 _LONGEST_WORDS: Final = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """A size or another value that distinguishes specializations; `kind` is a key of `SELECTORS`."""
+    """A size or other value by which C code selects a specialization; `kind` is a key of `SELECTORS`."""
 
     keyword: str
     member: str
@@ -48,7 +48,7 @@ class Selector:
         return f"{SELECTORS[self.kind]}{self.member};"
 
     def condition(self, place: str, value: Plain) -> str:
-        """Return the C expression that compares the member with a value; `place` is the struct and `.` or `->`."""
+        """Return the C comparison of the struct member with a value; `place` is the struct and `.` or `->`."""
         member = f"{place}{self.member}"
         if self.kind == "text":
             return f"{member} != NULL && strcmp({member}, {quoted(str(value))}) == 0"
@@ -98,7 +98,7 @@ def interface_of(name: str, signature: KernelSignature, entries: Sequence[Bundle
 
 
 def _differing(dimensions: Sequence[str], entries: Sequence[BundleEntry]) -> list[str]:
-    """Return the keywords, other than dimensions, in which two specializations of the same sizes differ."""
+    """Return the keywords other than dimensions whose values differ between specializations with the same sizes."""
     groups: dict[tuple[Plain, ...], list[BundleEntry]] = {}
     for entry in entries:
         groups.setdefault(tuple(entry.keywords[name] for name in dimensions), []).append(entry)
@@ -140,7 +140,7 @@ def _member_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def resource(name: str) -> str:
-    """Return the text of a template or list in the package's folder `c/`."""
+    """Return the text of a file in the package's folder `c/`: a C template, or a list of reserved C names."""
     from importlib.resources import files
 
     return files("pyptx_dsl.bundles").joinpath("c", name).read_text(encoding="utf-8")
@@ -164,5 +164,5 @@ def in_comment(text: str) -> str:
 
 
 def spelt(keywords: Mapping[str, Plain]) -> str:
-    """Return keywords as in a Python call, `B=16, N=512`, in ASCII."""
+    """Return keyword values in Python call syntax, `B=16, N=512`, in ASCII."""
     return ", ".join(f"{name}={value!a}" for name, value in keywords.items())

@@ -1,4 +1,4 @@
-"""The C function of each specialization: checks arguments, encodes descriptors, and calls the driver."""
+"""Generator of the C launch functions, which check arguments, encode descriptors, and call the driver."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _CLUSTER_DIMENSION: Final = 4  # CUlaunchAttributeID
 
 
 def alignments(special: Specialization) -> list[int]:
-    """Return the alignment that each array's address needs, from its contract and its descriptor."""
+    """Return the required alignment in bytes of each array's address, from its Tile and its descriptor."""
     found = [array.alignment for array in special.inputs] + [array.alignment for array in special.outputs]
     described = described_alignments(special.parameters)
     return [max(alignment, described.get(index, 1)) for index, alignment in enumerate(found)]
 
 
 def code_of(described: object) -> DescriptorCode | None:
-    """Return the C code generator of a descriptor, None if C cannot encode it."""
+    """Return the C code generator of a descriptor; None if C code cannot encode the descriptor."""
     code = None if described is None else descriptor_kind_of(type(described)).code
     return code if code is not None and code.expresses(described) else None
 
 
 def launch_functions(interface: Interface, rows: Sequence[int]) -> str:
-    """Return a C launch function per specialization; `rows` are their indices in the C array `kernels`.
+    """Return a C launch function per specialization; `rows` are the specializations' indices in the C array `kernels`.
 
     Specializations that differ only in code and grid share the function that performs the launch.
     """
@@ -55,7 +55,7 @@ def launch_functions(interface: Interface, rows: Sequence[int]) -> str:
 
 
 def _body(interface: Interface, special: Specialization) -> str:
-    """Return the body of the function that launches a specialization with any grid."""
+    """Return the body of the C function that launches a specialization with the grid passed to it."""
     members, prefix, attributes = interface.members, interface.upper, _attributes(special)
     described = [parameter for parameter in special.parameters if parameter.kind == "descriptor"]
     passed = [parameter for parameter in special.parameters if _is_passed(parameter)]
@@ -89,7 +89,7 @@ def _body(interface: Interface, special: Specialization) -> str:
 
 
 def _shortened(special: Specialization) -> list[str]:
-    """Return the statement that limits a persistent kernel's grid to the CTAs that fit on the device."""
+    """Return the C statement that limits a persistent kernel's grid to the CTAs resident on the device."""
     if not special.persistent:
         return []
     asked = f"on_device({special.persistent}, {special.cluster[0]}, &config)"
@@ -101,7 +101,7 @@ def _is_passed(parameter: EntryParameter) -> bool:
 
 
 def _attributes(special: Specialization) -> list[tuple[int, bytes]]:
-    """Return the number and bytes of each launch attribute, including the cluster dimensions."""
+    """Return the CUlaunchAttributeID and value bytes of each launch attribute, including the cluster dimensions."""
     found = list(special.attributes)
     if special.cluster != (1, 1, 1):
         found.append((_CLUSTER_DIMENSION, struct.pack("<3I", *special.cluster)))
@@ -116,7 +116,7 @@ def _attribute_table(attributes: Sequence[tuple[int, bytes]]) -> list[str]:
 
 
 def _storage(row: EntryParameter) -> list[str]:
-    """Return the C variables for a kernel parameter that the caller does not pass: constant, or descriptor."""
+    """Return the C variables for a kernel parameter that the C caller does not pass: a constant, or a descriptor."""
     name = row.name
     if row.kind == "scalar" and row.value is not None:
         return [f"    unsigned char {name}_value[] = {{{_listed(_packed(row.type, row.value))}}}; /* {row.value!r} */"]
@@ -125,7 +125,7 @@ def _storage(row: EntryParameter) -> list[str]:
 
 
 def _packed(dtype: str, value: int | float) -> bytes:
-    """Return a scalar's little-endian bytes; untyped bits may be negative, and large floats become infinity."""
+    """Return a scalar's little-endian bytes; a `.b` value may be negative, and a too large float becomes infinity."""
     form = "<" + SCALARS[dtype][1]
     if isinstance(value, int):
         return struct.pack(form, value % (1 << from_name(dtype).bits) if dtype.startswith("b") else value)
@@ -154,7 +154,7 @@ def _assignments(special: Specialization, members: Mapping[str, str]) -> Iterabl
 
 
 def _encoded(row: EntryParameter, members: Mapping[str, str], special: Specialization) -> list[str]:
-    """Return the C statements that encode a descriptor; `check_expressible` has accepted it."""
+    """Return the C statements that encode a descriptor accepted by `check_expressible`."""
     code = code_of(row.descriptor)
     if code is None:
         return []

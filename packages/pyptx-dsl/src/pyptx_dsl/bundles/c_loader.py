@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _IN_A_LINE: Final = 20
 _WIDTH: Final = 110
-# Functions that `persistent.c.in` calls.
+# Driver functions that the C template `persistent.c.in` calls, with their parameter types.
 _OF_PERSISTENT: Final = (
     ("cuStreamGetCtx", "struct CUstream_st *, void **"),
     ("cuDeviceGetAttribute", "int *, int, int"),
@@ -33,7 +33,7 @@ _OF_PERSISTENT: Final = (
 
 
 def sources(heading: Heading, entries: Sequence[BundleEntry]) -> dict[str, bytes]:
-    """Return the bytes of `<name>.h` and `<name>.c`, by file name."""
+    """Return the bytes of the C files `<name>.h` and `<name>.c`, by file name."""
     interface = interface_of(heading.name, heading.kernels[0], entries)
     words = {
         "name": heading.name,
@@ -96,7 +96,7 @@ def _arguments(interface: Interface) -> str:
 
 
 def _declaration(interface: Interface, entry: BundleEntry) -> str:
-    """Return the declaration of a specialization's C launch function, after a comment about its arrays."""
+    """Return the declaration of a specialization's C launch function, preceded by a comment about its arrays."""
     lines = [f"{compiled_for(entry)}: {_launched_as(entry.special)}.", *_described(interface, entry.special)]
     own = f"typedef {interface.name}_arguments {entry.name}_arguments;"
     return "\n".join(
@@ -117,7 +117,7 @@ def _launched_as(special: Specialization) -> str:
 
 
 def _described(interface: Interface, special: Specialization) -> Iterable[str]:
-    """Yield a line of the header's comment for each array: access, element type, shape and alignment."""
+    """Yield one line of the C header's comment per array: access, element type, shape and alignment."""
     verbs = ["reads and writes" if index in special.mutated else "reads" for index in range(len(special.inputs))]
     verbs += ["writes"] * len(special.outputs)
     arrays = [(row.shape, row.dtype, row.strides) for row in special.inputs]
@@ -137,7 +137,7 @@ def _array(shape: Sequence[int], dtype: str, strides: Sequence[int]) -> str:
 
 
 def _source(interface: Interface, words: dict[str, str]) -> dict[str, str]:
-    rows = dict[tuple[bytes, int], int]()  # one row per cubin and shared memory size, shared by specializations
+    rows = dict[tuple[bytes, int], int]()  # index in the C array `kernels`; specializations may share it
     images, kernels, row_of = list[str](), list[str](), list[int]()
     for entry in interface.entries:
         key = (entry.cubin, entry.special.shared_bytes)
@@ -162,7 +162,7 @@ def _source(interface: Interface, words: dict[str, str]) -> dict[str, str]:
 
 
 def _functions(entries: Sequence[BundleEntry]) -> str:
-    """Return the `X(name, (parameters))` rows of driver functions that the template lacks and the entries call."""
+    """Return `X(name, (parameters))` lines for the driver functions that entries call and the C template lacks."""
     codes = [code_of(row.descriptor) for entry in entries for row in entry.special.parameters]
     found = dict.fromkeys(function for code in codes if code is not None for function in code.functions)
     found |= dict.fromkeys(_OF_PERSISTENT if _persistent(entries) else ())

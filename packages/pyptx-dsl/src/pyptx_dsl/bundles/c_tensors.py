@@ -1,4 +1,4 @@
-"""The C functions that take arrays as DLPack tensors: one of plain C, and one that TVM-FFI calls."""
+"""Generator of the C functions that take arrays as DLPack tensors: a plain C function, and one for TVM-FFI."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def takes_tensors(interface: Interface) -> bool:
-    """Return whether a kernel has arrays (which determine the device), and DLPack has all their element types."""
+    """Return whether a kernel has arrays (which determine the device), all with element types that DLPack supports."""
     tiles = _tiles(interface)
     return bool(tiles) and all(tile.dtype.name in BY_NAME for tile in tiles)
 
@@ -53,7 +53,7 @@ def tensors_declaration(interface: Interface) -> str:
 
 
 def _chosen(interface: Interface) -> list[Selector]:
-    """Return the selectors other than dimensions of the arrays, which a caller must pass."""
+    """Return the selectors that are not dimensions of an array, so that the C caller must pass them."""
     return [each for each in interface.selectors if each.keyword not in interface.signature.dimensions]
 
 
@@ -64,7 +64,7 @@ def _verb(interface: Interface, index: int) -> str:
 
 
 def described(tile: Tile) -> str:
-    """Return the element type and the shape of an array in C syntax, with names for its sizes."""
+    """Return the element type and the shape of an array in C syntax, with dimension names as sizes."""
     by_columns = tile.layout is Layout.COL and tile.rank > 1
     return f"{tile.dtype.name}{_shape(tile)}{', column-major' if by_columns else ''}"
 
@@ -77,7 +77,7 @@ def _shape(tile: Tile) -> str:
 
 
 def refusals(interface: Interface) -> str:
-    """Return the table of error messages: for each array, the texts in the order of the C error codes."""
+    """Return the C table of error messages: for each array, the texts in the order of the C error codes."""
     rows = list[str]()
     for index, (name, tile) in enumerate(zip(interface.signature.tensors, _tiles(interface), strict=True)):
         wanted = sorted({alignments(entry.special)[index] for entry in interface.entries})
@@ -94,7 +94,7 @@ def refusals(interface: Interface) -> str:
 
 
 def tensors_function(interface: Interface) -> str:
-    """Return the functions that take tensors, with the tables for their checks."""
+    """Return the C functions that take DLPack tensors, and the C tables for the checks of the tensors."""
     if not takes_tensors(interface):
         return ""
     tiles, signature = _tiles(interface), interface.signature
@@ -135,7 +135,7 @@ def _numbered(interface: Interface) -> Iterable[tuple[int, str]]:
 
 
 def _shape_row(number: int, tile: Tile, dimensions: dict[str, int]) -> str:
-    """Return the C array with the required shape of an array; an entry of -1 - n is named dimension n."""
+    """Return the C array of an array's required sizes; the entry -1 - n stands for named dimension n."""
     sizes = [size if isinstance(size, int) else -1 - dimensions[size] for size in tile.shape]
     return f"static const int64_t shape_{number}[] = {{{', '.join(map(str, sizes))}}};\n"
 
@@ -146,7 +146,7 @@ def _fitting(name: str) -> list[tuple[int, int, int]]:
 
 
 def _type_row(name: str) -> str:
-    """Return the table of element types that are valid for arrays declared with `name`."""
+    """Return the C table of DLPack element types that are valid for arrays declared with the PTX type `name`."""
     listed = ", ".join(f"{{{code}, {bits}, {lanes}}}" for code, bits, lanes in _fitting(name))
     return f"static const DLDataType {name}_types[] = {{{listed}}};\n"
 
@@ -160,7 +160,7 @@ def _array_row(number: int, tile: Tile) -> str:
 
 
 def _values(interface: Interface) -> Iterable[str]:
-    """Yield the C assignments of addresses, scalars and sizes from the tensors of a call."""
+    """Yield the C assignments of the launch arguments: addresses and sizes from DLPack tensors, and scalars."""
     members, signature = interface.members, interface.signature
     for index, name in _numbered(interface):
         yield f"arguments.{members[name]} = address_of(given[{index}]);"
@@ -229,7 +229,7 @@ def _chosen_lines(number: int, selector: Selector) -> list[str]:
 
 
 def _scalar_lines(number: int, row: RawParameter, member: str) -> list[str]:
-    """Return the C lines that unpack one scalar, with the same range check as in a call from Python."""
+    """Return the C lines that unpack one scalar of a TVM-FFI call, with the range check of a call from Python."""
     kind, place = SCALARS[row.type.name][0], f"&arguments[{number}]"
     if row.type.is_float:
         lines = _refused(f"as_number({place}, &number)", row.name, "number")

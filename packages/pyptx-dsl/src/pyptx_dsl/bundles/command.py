@@ -25,7 +25,7 @@ USAGE_ERROR = 2
 
 
 def run(argv: Sequence[str]) -> int:
-    """Export a kernel; return 0, 1 if it cannot be exported, 2 for a usage error."""
+    """Export a kernel; return exit code 0, 1 if the kernel cannot be exported, 2 for a usage error."""
     try:
         options = _parser().parse_args(argv)
         shapes = [_pairs("--shape", word) for word in options.shape]
@@ -49,7 +49,7 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _told(error: PyptxError, here: str | None) -> str:
-    """Return an error's text, without its location if that is only the program that runs this command."""
+    """Return an error's text, without its location if the location is `here`, a line of the running command."""
     return str(error if error.where != here else PyptxError(error.message, help=error.help))
 
 
@@ -59,18 +59,22 @@ def _parser() -> argparse.ArgumentParser:
         description="Compile a kernel ahead of time into a folder: machine code, PTX, a manifest for pyptx.load, and a "
         "C header and source that need neither Python nor a CUDA toolkit.",
     )
-    parser.add_argument("kernel", metavar="MODULE:KERNEL", help="dotted module or file, and the kernel in it")
-    parser.add_argument("-o", "--output", required=True, type=Path, metavar="FOLDER", help="folder of the bundle")
+    parser.add_argument(
+        "kernel", metavar="MODULE:KERNEL", help="dotted module or Python file, a colon, and the name of a kernel in it"
+    )
+    parser.add_argument(
+        "-o", "--output", required=True, type=Path, metavar="FOLDER", help="folder to create for the bundle"
+    )
     parser.add_argument("--arch", metavar="sm_XY", help="trace and check the kernel for this target instead of its own")
     parser.add_argument(
         "--shape",
         action="append",
         default=[],
         metavar="B=16,N=512",
-        help="sizes by name; each --shape adds a specialization",
+        help="sizes of named dimensions; each --shape adds a specialization",
     )
     parser.add_argument(
-        "--set", action="append", default=[], metavar="eps=1e-6", help="template values and raw parameters by name"
+        "--set", action="append", default=[], metavar="eps=1e-6", help="value of a template parameter or raw parameter"
     )
     parser.add_argument("--name", metavar="NAME", help="name of the C functions and files; default: the kernel's name")
     return parser
@@ -92,7 +96,7 @@ def _choice(kernel: Kernel, words: Mapping[str, str]) -> dict[str, object]:
 
 
 def _value(default: object, word: str) -> object:
-    """Return the value of a command-line word: a Python literal, a type if the default is a type, else the word."""
+    """Return the value of a `--shape` or `--set` text: a Python literal, a PTX type if the default is one, or text."""
     if isinstance(default, PtxType):
         try:
             return from_name(word)
@@ -105,7 +109,7 @@ def _value(default: object, word: str) -> object:
 
 
 def find_kernel(word: str) -> Kernel:
-    """Return the kernel named `module:kernel` or `path/to/file.py:kernel`; raise BundleError if there is none."""
+    """Return the kernel named `module:kernel` or `path/to/file.py:kernel`; raise BundleError if it does not exist."""
     place, colon, name = word.rpartition(":")
     if not (colon and place and name):
         raise BundleError(
@@ -117,7 +121,7 @@ def find_kernel(word: str) -> Kernel:
         return cast("Kernel", found)
     kernels = tuple(each for each, value in vars(module).items() if isinstance(value, Kernel))
     problem = "is not a kernel" if hasattr(module, name) else "does not exist"
-    help = close(name, kernels) if kernels else "it defines no kernel; decorate a function with @kernel"
+    help = close(name, kernels) if kernels else "the module defines no kernel; decorate a function with @kernel"
     raise BundleError(f"{place}: {name} {problem}", help=help)
 
 
@@ -148,7 +152,7 @@ def _from_file(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise BundleError(f"cannot import {path}")
     module = module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses and pickle look themselves up there
+    sys.modules[name] = module  # dataclasses and pickle look up a class's module in sys.modules
     spec.loader.exec_module(module)
     return module
 

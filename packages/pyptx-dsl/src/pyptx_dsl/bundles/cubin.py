@@ -1,4 +1,4 @@
-"""Checks of machine code before it is passed to the driver: an ELF file for NVIDIA GPUs, the target, and the entry."""
+"""Checks of a cubin before it is passed to the driver: an ELF file for NVIDIA GPUs, its target, and its entry."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 # ELF header (ELF-64 object file format, "File header"), as ptxas and nvJitLink of CUDA 11 to 13 write it.
 _HEADER_BYTES: Final = 64
-_MAGIC: Final = b"\x7fELF\x02\x01"  # 64 bits, little-endian
+_MAGIC: Final = b"\x7fELF\x02\x01"  # ELF magic, then ELFCLASS64 and ELFDATA2LSB (little-endian)
 _EM_CUDA: Final = 190
 _ABI_VERSION_OF_CUDA_13: Final = 8
 
 
 def check_cubin(name: str, cubin: bytes, special: Specialization) -> None:
-    """Raise BundleError unless the bytes look like the machine code of a specialization."""
+    """Raise BundleError unless the bytes are an ELF cubin with the target and the entry of a specialization."""
     if len(cubin) < _HEADER_BYTES or not cubin.startswith(_MAGIC):
         raise BundleError(f"{name} is not a cubin: it is not a 64-bit ELF file")
     (machine,) = struct.unpack_from("<H", cubin, 18)

@@ -51,11 +51,11 @@ def export(
     name: str | None = None,
     arch: str | None = None,
 ) -> Path:
-    """Compile a kernel once for each of `choices` (sizes, template values, raw parameters by name) into `folder`.
+    """Compile a kernel once for each of `choices` (sizes, template values, raw parameters) into a bundle folder.
 
-    `name` is that of the C functions and files, by default the kernel's. `arch` traces and checks the kernel for
-    another target than its own. A raw parameter without a value in a choice stays open: each call passes it. Raises
-    BundleError for a kernel that cannot be exported, and the errors of tracing and compiling.
+    `name` names the C functions and files; the default is the kernel's name. `arch` replaces the target of the kernel.
+    A raw parameter without a value in a choice stays open: each call passes it. Raises BundleError for a kernel that
+    cannot be exported, and the errors of tracing and compiling.
     """
     path = Path(folder)
     chosen = name or kernel.name
@@ -94,7 +94,7 @@ def _check_described(declaration: Declaration) -> None:
 
 
 def retarget(declaration: Declaration, arch: str) -> Declaration:
-    """Return the declaration for another target; raise an error for the first limit that the kernel exceeds there."""
+    """Return a declaration with another target; raise an error for the first limit of that target that it exceeds."""
     try:
         target = find_target(arch)
     except TargetError as error:
@@ -122,7 +122,7 @@ def retarget(declaration: Declaration, arch: str) -> Declaration:
 
 
 def _compiled(name: str, request: Request) -> tuple[list[BundleEntry], str]:
-    """Return the entries, and the name and version of the compiler."""
+    """Return the compiled specializations, and the name and version of the compiler."""
     from pyptx_dsl.inspect.answers import Listing, assembled
     from pyptx_ir.toolchain import find_compiler
 
@@ -139,7 +139,7 @@ def _compiled(name: str, request: Request) -> tuple[list[BundleEntry], str]:
 
 
 def _names(name: str, declaration: Declaration, made: Sequence[Mapping[str, Plain]]) -> list[str]:
-    """Return the names of the specializations: the common name if there is only one, else with a suffix each.
+    """Return the names of the specializations: the bundle's name, with a suffix if there are several.
 
     The suffix has the sizes, and the template values that differ: `norm_B16_N512`.
     """
@@ -158,7 +158,7 @@ def _names(name: str, declaration: Declaration, made: Sequence[Mapping[str, Plai
 
 
 def specialized(declaration: Declaration, choice: Mapping[str, object]) -> tuple[Specialization, dict[str, Plain]]:
-    """Trace a kernel for one choice of keywords; return the specialization and all its keyword values."""
+    """Trace a kernel for one choice of keywords; return the specialization and its keyword values with defaults."""
     given = sort_keywords(declaration, choice)
     try:
         bound = bind(declaration, given.sizes, given.templates)
@@ -186,7 +186,7 @@ def _is_given(name: str, given: Keywords, bound: Mapping[str, int]) -> bool:
 
 
 def _files(heading: Heading, entries: Sequence[BundleEntry]) -> dict[str, bytes]:
-    """Return all files of a bundle. The manifest is last, because it contains the digests of the other files."""
+    """Return all files of a bundle; the manifest is last, because it contains the digests of the other files."""
     files = sources(heading, entries)
     for entry in entries:
         files[f"{entry.name}.ptx"] = entry.special.text.encode("utf-8", "surrogateescape")

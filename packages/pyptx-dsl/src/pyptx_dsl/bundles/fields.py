@@ -18,19 +18,19 @@ MOST_BYTES = 1 << 49
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A value and its path: `entries[0].grid[1]`. Accessors validate the value or raise BundleError."""
+    """A JSON value and its path, such as `entries[0].grid[1]`. Accessors validate the value or raise BundleError."""
 
     path: str
     value: object
 
     def wrong(self, problem: str) -> BundleError:
-        """Return the error for an invalid value."""
-        nested = isinstance(self.value, list | dict) and not problem.startswith("it must be a")
+        """Return the error for this invalid JSON value, with its path."""
+        nested = isinstance(self.value, list | dict) and not problem.startswith("expected a")
         shown = "" if nested else f" is {self._shown()}"
         return BundleError(f"{self.path}{shown}: {problem}", help="the bundle is damaged; export the kernel again")
 
     def _shown(self) -> str:
-        """Return the value for a message: a shortened string, `a list` or `an object` for a nested value."""
+        """Return the value for an error message: a shortened string, `a list`, `an object`, or the number."""
         match self.value:
             case str(text) if len(text) > _SHOWN:
                 return f"{text[:_SHOWN]!r}…"
@@ -47,7 +47,7 @@ class Field:
         """Return the members of a JSON object, which must have exactly these `names`."""
         value = self.value
         if not isinstance(value, dict):
-            raise self.wrong("it must be an object")
+            raise self.wrong("expected an object")
         found = cast("dict[str, object]", value)
         missing = [name for name in names if name not in found]
         if missing:
@@ -61,43 +61,43 @@ class Field:
         """Return the members of a JSON object with any names, at most `most` members."""
         value = self.value
         if not isinstance(value, dict):
-            raise self.wrong("it must be an object")
+            raise self.wrong("expected an object")
         found = cast("dict[str, object]", value)
         if len(found) > most:
-            raise self.wrong(f"it has {len(found)} members, the maximum is {most}")
+            raise self.wrong(f"the object has {len(found)} members, the maximum is {most}")
         return [(name, Field(f"{self.path}.{name}", member)) for name, member in found.items()]
 
     def items(self, most: int, least: int = 0) -> list[Field]:
-        """Return the items of a list with `least` to `most` items."""
+        """Return the items of a JSON list, which must have `least` to `most` items."""
         value = self.value
         if not isinstance(value, list):
-            raise self.wrong("it must be a list")
+            raise self.wrong("expected a list")
         found = cast("list[object]", value)
         if not least <= len(found) <= most:
-            raise self.wrong(f"it has {len(found)} items, expected {least} to {most}")
+            raise self.wrong(f"the list has {len(found)} items, expected {least} to {most}")
         return [Field(f"{self.path}[{index}]", item) for index, item in enumerate(found)]
 
     def integer(self, low: int, high: int) -> int:
-        """Return an integer from `low` to `high` (inclusive)."""
+        """Return the integer, which must be from `low` to `high` (inclusive)."""
         value = self.value
         if not isinstance(value, int) or isinstance(value, bool):
-            raise self.wrong("it must be an integer")
+            raise self.wrong("expected an integer")
         if not low <= value <= high:
-            raise self.wrong(f"it must be {low} to {high}")
+            raise self.wrong(f"expected {low} to {high}")
         return value
 
     def text(self, most: int, pattern: re.Pattern[str] | None = None) -> str:
-        """Return a string of at most `most` characters that matches the whole pattern."""
+        """Return the string, which must have at most `most` characters and match the whole pattern."""
         if not isinstance(self.value, str):
-            raise self.wrong("it must be a string")
+            raise self.wrong("expected a string")
         if len(self.value) > most:
-            raise self.wrong(f"it has {len(self.value)} characters, the maximum is {most}")
+            raise self.wrong(f"the string has {len(self.value)} characters, the maximum is {most}")
         if pattern is not None and not pattern.fullmatch(self.value):
-            raise self.wrong("it is empty or has invalid characters")
+            raise self.wrong("the string is empty or has invalid characters")
         return self.value
 
     def choice(self, words: Collection[str]) -> str:
         """Return the string, which must be one of `words`."""
         if not isinstance(self.value, str) or self.value not in words:
-            raise self.wrong(f"it must be one of {', '.join(words)}")
+            raise self.wrong(f"expected one of {', '.join(words)}")
         return self.value

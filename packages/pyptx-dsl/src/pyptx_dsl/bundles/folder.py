@@ -1,4 +1,4 @@
-"""Folders of plain files: replaced atomically, and read without following links."""
+"""Bundle folders: replaced atomically, and read without following links."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def described(name: str, data: bytes) -> File:
 
 
 def write_folder(path: Path, files: Mapping[str, bytes]) -> None:
-    """Write these files to the folder `path`, and replace an older bundle atomically.
+    """Write `files` to the folder `path`, and replace an older bundle there atomically.
 
     Raises BundleError if something else exists at `path`, or if writing fails.
     """
@@ -63,14 +63,14 @@ def _is_ours(path: Path) -> bool:
 
 
 def _umask() -> int:
-    """Return the umask of the process, which can be read only by setting it."""
+    """Return the umask of the process, which os.umask returns only when it sets one."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
 
 
 def _exchange(fresh: Path, path: Path) -> None:
-    """Exchange `fresh` and `path`, if `path` exists; else rename `fresh` to `path`."""
+    """Exchange the folders `fresh` and `path`, if `path` exists; else rename `fresh` to `path`."""
     if not path.exists():
         fresh.rename(path)
         return
@@ -88,7 +88,7 @@ def _exchange(fresh: Path, path: Path) -> None:
 
 
 def read_manifest_bytes(path: Path) -> bytes:
-    """Return the bytes of the manifest of the bundle at `path`; raise BundleError if there is none."""
+    """Return the bytes of the manifest of the bundle at `path`; raise BundleError if it does not exist."""
     if not path.is_dir():
         raise BundleError(
             f"{path} is not a folder", help="create a bundle with pyptx export MODULE:KERNEL --shape … -o FOLDER"
@@ -99,7 +99,7 @@ def read_manifest_bytes(path: Path) -> bytes:
 
 
 def read_files(path: Path, files: Sequence[File]) -> dict[str, bytes]:
-    """Return the files of the manifest, after a check of sizes and digests; the folder must contain no other files."""
+    """Return the files listed in the manifest, sizes and digests checked; the folder must contain no other files."""
     _check_listing(path, [file.name for file in files])
     return {file.name: _checked(file, _read(path, file.name, file.bytes)) for file in files}
 
@@ -127,7 +127,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _read(path: Path, name: str, most: int) -> bytes:
-    """Return the bytes of a regular file; a file larger than `most` is not read."""
+    """Return the bytes of a regular file; raise BundleError if the file has more than `most` bytes."""
     try:
         handle = os.open(path / name, _FLAGS)
         with os.fdopen(handle, "rb") as file:

@@ -54,12 +54,12 @@ class KernelSignature:
 
     @property
     def dimensions(self) -> tuple[str, ...]:
-        """Names of the Tiles' dimensions."""
+        """Names of the named dimensions of the kernel's Tiles."""
         return tuple(dict.fromkeys(name for tile in (*self.inputs, *self.outputs) for name in tile.symbolic_dims))
 
 
 def signature_of(declaration: Declaration, special: Specialization) -> KernelSignature:
-    """Return the signature of a compiled kernel; its scalars are those without a value in `special`."""
+    """Return the signature of a compiled kernel; calls pass the scalars without a value in `special`."""
     left = {row.name for row in special.parameters if row.kind == "scalar" and row.value is None}
     scalars = tuple(row for row in declaration.raw if row.name in left)
     fixed = [position for position, name in declaration.scalars if name not in left]
@@ -74,7 +74,7 @@ def signature_of(declaration: Declaration, special: Specialization) -> KernelSig
 
 
 def plain_signature(signature: KernelSignature) -> dict[str, object]:
-    """Return a signature as JSON data: objects, lists, strings and integers."""
+    """Return a kernel signature as JSON data: objects, lists, strings and integers."""
     positions = {name: position for position, name in signature.positions}
     return {
         "name": signature.name,
@@ -92,7 +92,7 @@ def _plain_tile(tile: Tile) -> dict[str, object]:
 
 
 def read_signature(field: Field) -> KernelSignature:
-    """Return the signature in a manifest, each field validated."""
+    """Return the kernel signature parsed from a manifest field; raise BundleError for an invalid one."""
     found = field.members(_MEMBERS)
     scalars = [_scalar(item) for item in found["open"].items(_MOST)]
     return KernelSignature(
@@ -111,7 +111,7 @@ def _tile(field: Field) -> Tile:
     dtype, layout = from_name(found["dtype"].choice(_TYPES)), Layout[found["layout"].choice(_LAYOUTS)]
     align = found["align"].integer(1, MAX_ALIGN)
     if align & (align - 1):
-        raise found["align"].wrong("it must be a power of two")
+        raise found["align"].wrong("expected a power of two")
     return Tile(*shape, dtype=dtype, layout=layout, align=align)
 
 
@@ -122,7 +122,7 @@ def _dimension(field: Field) -> int | str:
 
 
 def _scalar(field: Field) -> tuple[RawParameter, int | None]:
-    """Return a scalar that calls pass, and its position; None if they pass it by name only."""
+    """Return a scalar that calls pass, and its argument position; None if calls pass the scalar by name only."""
     found = field.members(_OPEN)
     row = RawParameter(found["name"].text(_LONGEST, _IDENTIFIER), from_name(found["type"].choice(_TYPES)))
     return row, None if found["position"].value is None else found["position"].integer(0, _MOST)
@@ -145,7 +145,7 @@ def check_signature(signature: KernelSignature, entries: Sequence[BundleEntry]) 
 
 
 def _shared(special: Specialization) -> tuple[object, ...]:
-    """Return the properties of the declaration that do not depend on sizes."""
+    """Return the properties that all specializations of one kernel share: arrays, scalars, entry and layout."""
     row = special
     return row.entry, row.target, row.cluster, row.mutated, row.attributes, _version(row)
 
@@ -171,7 +171,7 @@ def _agrees(signature: KernelSignature, special: Specialization, keywords: Mappi
 
 
 def _version(special: Specialization) -> tuple[int, int]:
-    """Return the text's `.version`; if there are several, the first, like ptxas."""
+    """Return the PTX text's `.version`; of several, the first, which ptxas uses."""
     versions = [(row.major, row.minor) for row in special.module.body if isinstance(row, Version)]
     return versions[0] if versions else (0, 0)
 

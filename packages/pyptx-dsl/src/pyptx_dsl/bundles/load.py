@@ -47,13 +47,13 @@ def load(path: str | os.PathLike[str]) -> Bundle:
 
 
 def _check_names(manifest: Manifest) -> None:
-    """Raise BundleError unless each kernel has entries, and the manifest lists exactly the files for them."""
+    """Raise BundleError unless each kernel has entries, and the manifest lists exactly the files of these entries."""
     names, kernels = [entry.name for entry in manifest.entries], [signature.name for signature in manifest.kernels]
     for each, what in ((names, "entries"), (kernels, "kernels")):
         if len({name.lower() for name in each}) != len(each):
             raise BundleError(f"duplicate names of {what} in the manifest")
     if {entry.kernel for entry in manifest.entries} != set(kernels):
-        raise BundleError("the kernels of the manifest do not match those of its entries")
+        raise BundleError("the manifest lists other kernels than its entries specialize")
     wanted = {f"{manifest.name}.h", f"{manifest.name}.c", *(f"{name}{end}" for name in names for end in _ENDS)}
     named = {file.name for file in manifest.files}
     if wanted != named:
@@ -66,7 +66,7 @@ def _entry(announced: Announced, files: Mapping[str, bytes]) -> BundleEntry:
     name, record = announced.name, announced.record
     members = {key: field.value for key, field in record.pairs(_MOST_MEMBERS)}
     if "text" in members:
-        raise record.wrong("its text must be in a separate file")
+        raise record.wrong("the PTX text must be in a separate file")
     text = files[f"{name}.ptx"].decode("utf-8", "surrogateescape")
     special = restore_field(Field(record.path, {**members, "text": text}))
     cubin = files[f"{name}.cubin"]

@@ -49,11 +49,11 @@ class LoadedKernel(Kernel):
         return tuple(entry.special for entry in self._entries)
 
     def __repr__(self) -> str:
-        """Return the name, the target and the number of specializations."""
+        """Return the kernel's name, its target and its number of specializations as text."""
         return f"LoadedKernel({self.name}, arch={self.arch!r}, {len(self._entries)} specializations)"
 
     def specialize(self, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:
-        """Check the inputs against the contract and return the specialization for them."""
+        """Check the inputs against the kernel's Tiles and return the specialization for their sizes."""
         declaration = self.declaration
         given = sort_keywords(declaration, keywords)
         sizes = given.sizes
@@ -64,15 +64,15 @@ class LoadedKernel(Kernel):
         return _with_scalars(self.name, declaration.raw, entry.special, given.raw)
 
     def ptx(self, **kwargs: object) -> str:
-        """Return the PTX of the specialization for these keywords, which are optional if there is only one."""
+        """Return the PTX of the specialization for these keywords; a kernel with one specialization needs none."""
         return self._one(kwargs).special.text
 
     def module(self, **kwargs: object) -> Module:
-        """Return the syntax tree of the PTX; keywords as for `ptx`."""
+        """Return the syntax tree of a specialization's PTX; keywords as for `ptx`."""
         return self._one(kwargs).special.module
 
     def cubin(self, **kwargs: object) -> bytes:
-        """Return the machine code; keywords as for `ptx`."""
+        """Return the cubin of a specialization; keywords as for `ptx`."""
         return self._one(kwargs).cubin
 
     def resources(self, **kwargs: object) -> Resources:
@@ -98,7 +98,7 @@ class LoadedKernel(Kernel):
 def _with_scalars(
     kernel: str, rows: Sequence[RawParameter], special: Specialization, given: Mapping[str, object]
 ) -> Specialization:
-    """Return a specialization with the call's values for the scalars that the export left open."""
+    """Return a specialization with the call's values for the scalars whose values the export did not set."""
     if not rows:
         return special
     missing = next((row.name for row in rows if row.name not in given), None)
@@ -110,41 +110,41 @@ def _with_scalars(
 
 
 class Bundle(Mapping[str, Kernel]):
-    """Kernels of a bundle, by name."""
+    """Mapping of kernel names to the kernels of a bundle."""
 
     def __init__(self, path: Path, manifest: Manifest, kernels: Mapping[str, LoadedKernel]) -> None:
-        """Store folder, manifest and kernels of the bundle."""
+        """Store the bundle's folder, its manifest and its kernels by name."""
         self._path = path
         self._manifest = manifest
         self._kernels = dict(kernels)
 
     @property
     def path(self) -> Path:
-        """Folder of the bundle."""
+        """Path of the bundle's folder."""
         return self._path
 
     @property
     def version(self) -> str:
-        """Version of pyptx that exported it."""
+        """Version of pyptx that exported the bundle."""
         return self._manifest.version
 
     @property
     def compiler(self) -> str:
-        """Name and version of the compiler."""
+        """Name and version of the compiler that made the bundle's machine code."""
         return self._manifest.compiler
 
     def __getitem__(self, name: str) -> LoadedKernel:
-        """Return a kernel; raise KeyError for an unknown name."""
+        """Return the kernel with this name; raise KeyError if the bundle has none."""
         return self._kernels[name]
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over the names of the kernels."""
+        """Iterate over the names of the bundle's kernels."""
         return iter(self._kernels)
 
     def __len__(self) -> int:
-        """Return the number of kernels."""
+        """Return the number of kernels in the bundle."""
         return len(self._kernels)
 
     def __repr__(self) -> str:
-        """Return the bundle's folder and the names of its kernels."""
+        """Return a text with the bundle's folder and the names of its kernels."""
         return f"Bundle({str(self._path)!r}: {', '.join(self._kernels)})"

@@ -1,4 +1,4 @@
-"""`manifest.json`: written reproducibly, and validated when read."""
+"""Writer and validating reader of a bundle's `manifest.json`; equal bundles have equal bytes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _COUNTS: Final = tuple(row.name for row in fields(Resources) if row.name not in 
 
 @dataclass(frozen=True, slots=True)
 class BundleEntry:
-    """One specialization of a bundle: `name` names its files and C functions, `keywords` are its sizes and values."""
+    """A specialization: `name` is that of its files and C functions, `keywords` has its sizes and template values."""
 
     name: str
     kernel: str
@@ -54,7 +54,7 @@ class BundleEntry:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """The manifest's entry for another file of the bundle; `bytes` is its size."""
+    """The manifest's entry for one of the bundle's other files; `bytes` is the size of that file."""
 
     name: str
     bytes: int
@@ -63,7 +63,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Announced:
-    """An entry whose files have not been read: `record` is its specialization as JSON, without the PTX text."""
+    """A specialization whose files have not been read: `record` is its JSON data, without the PTX text."""
 
     name: str
     kernel: str
@@ -86,7 +86,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """Head of a manifest: the bundle's name, the versions of pyptx and compiler, the kernels."""
+    """Properties of a whole bundle: its name, the versions of pyptx and of the compiler, and its kernels."""
 
     name: str
     version: str
@@ -101,7 +101,7 @@ def compose(heading: Heading, entries: Sequence[BundleEntry], files: Sequence[Fi
     rows = list[dict[str, object]]()
     for entry in entries:
         described = record(entry.special)
-        del described["text"]  # stored in a separate file
+        del described["text"]  # the PTX text is stored in a separate file
         counts = {key: value for key, value in asdict(entry.resources).items() if key in _COUNTS}
         resources = {**counts, "constant": [list(pair) for pair in entry.resources.constant]}
         rows.append(
@@ -128,7 +128,7 @@ def compose(heading: Heading, entries: Sequence[BundleEntry], files: Sequence[Fi
 def read_manifest(data: bytes) -> Manifest:
     """Return the parsed manifest; raise BundleError for anything that `compose` does not write."""
     document = Field("manifest", _json(data))
-    for name, member in document.pairs(_MOST_KEYWORDS):  # first, because another format may have other members
+    for name, member in document.pairs(_MOST_KEYWORDS):  # first: another format may have other members
         if name == "format":
             _check_format(member)
     found = document.members(_MEMBERS)

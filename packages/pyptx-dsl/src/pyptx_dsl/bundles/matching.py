@@ -18,7 +18,7 @@ _SHOWN = 8
 
 
 def plain(value: object) -> Plain:
-    """Return the manifest's form of a keyword value: numbers, strings and bools unchanged, a type by its name."""
+    """Return a keyword value as stored in a manifest: a number, string or bool unchanged, a PTX type as its name."""
     if isinstance(value, bool | str):
         return value
     if isinstance(value, PtxType):
@@ -33,7 +33,7 @@ def plain(value: object) -> Plain:
 def choose(
     kernel: str, entries: Sequence[BundleEntry], sizes: Mapping[str, int], values: Mapping[str, object]
 ) -> BundleEntry:
-    """Return the entry for these sizes and template values; keywords that are not given match any value.
+    """Return the specialization for these sizes and template values; an omitted keyword matches any value.
 
     Raises ContractError if no entry has the sizes, and KeywordError if none has the values, or if several match.
     """
@@ -56,6 +56,6 @@ def _spelt(keywords: Mapping[str, object]) -> str:
 
 
 def listed(entries: Sequence[BundleEntry]) -> str:
-    """Return the keywords of the first entries as text, and the number of further entries."""
+    """Return the keywords of the first specializations as text, followed by the number of those not shown."""
     rows = [f"({_spelt(entry.keywords)})" for entry in entries[:_SHOWN]]
     return "; ".join(rows) + (f" and {len(entries) - _SHOWN} more" if len(entries) > _SHOWN else "")

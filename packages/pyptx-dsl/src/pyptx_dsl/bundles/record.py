@@ -47,17 +47,17 @@ _TARGET: Final = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _FLOAT: Final = re.compile(r"-?(\d+(\.\d+)?(e[+-]?\d+)?|inf)|nan", re.ASCII)
 _HEX: Final = re.compile(r"([0-9a-f]{2})*")
 
-# Limits well above those of real kernels: C++ names are rarely longer, and NVIDIA's largest PTX text has 60 MB.
+# Limits well above real kernels: C++ names rarely exceed 4096 characters, and NVIDIA's largest PTX text has 60 MB.
 _LONGEST_NAME: Final = 4096
 _LONGEST_TEXT: Final = 1 << 27
 _LONGEST_NUMBER: Final = 32
 _MOST_ROWS: Final = 4096
 _MOST_DIMENSIONS: Final = 32
 _MOST_SIZE: Final = 2**31 - 1
-# CUDA driver API, CUlaunchAttributeValue: 64 bytes. Identifiers are small; the driver validates them.
+# CUDA driver API: CUlaunchAttributeValue has 64 bytes. Attribute numbers are small; the driver validates them.
 _ATTRIBUTE_BYTES: Final = 64
 _MOST_ATTRIBUTE: Final = 255
-_ALIGNMENTS: Final = tuple(1 << power for power in range(9))  # as for a Tile
+_ALIGNMENTS: Final = tuple(1 << power for power in range(9))  # alignments that a Tile may declare
 
 
 def record(specialization: Specialization) -> dict[str, object]:
@@ -107,7 +107,7 @@ def restore(record: object) -> Specialization:
 
 
 def restore_field(field: Field) -> Specialization:
-    """Return the specialization of a record in a larger JSON value, whose path `field` has."""
+    """Return the specialization whose record is `field`, a member of a larger JSON value."""
     found = field.members(_MEMBERS)
     target = _target(found["target"])
     persistent = found["persistent"].integer(0, _MOST_SIZE)
@@ -159,16 +159,16 @@ def _dims(field: Field) -> Dims:
 def _module(field: Field) -> Module:
     text = field.text(_LONGEST_TEXT)
     if "\0" in text:
-        raise field.wrong("it contains a NUL character, where the driver stops reading")
+        raise field.wrong("the PTX text contains a NUL character, where the driver stops reading")
     try:
         text.encode("utf-8", "surrogateescape")
         return parse(text)
     except UnicodeEncodeError:
-        raise field.wrong("it contains an unpaired surrogate") from None
+        raise field.wrong("the PTX text contains an unpaired surrogate") from None
     except PtxSyntaxError as error:
-        raise field.wrong(f"it is not valid PTX: {error.message}") from None
+        raise field.wrong(f"the text is not valid PTX: {error.message}") from None
     except RecursionError:
-        raise field.wrong("its blocks or expressions nest too deeply") from None
+        raise field.wrong("blocks or expressions of the PTX text nest too deeply") from None
 
 
 def _parameter(field: Field) -> EntryParameter:
@@ -193,7 +193,7 @@ def _parameter(field: Field) -> EntryParameter:
 
 
 def _value(field: Field, dtype: str) -> int | float | None:
-    """Return the value of a scalar parameter, None for one that the call passes."""
+    """Return the constant value of a scalar parameter; None for a scalar that each call passes."""
     if field.value is None:
         return None
     row = from_name(dtype)
@@ -204,7 +204,7 @@ def _value(field: Field, dtype: str) -> int | float | None:
 
 
 def _description(field: Field) -> object:
-    """Return the description of a descriptor, parsed by the kind under whose name it is stored."""
+    """Return the description of a descriptor, parsed by the descriptor kind that the JSON member names."""
     pairs = field.pairs(1)
     if not pairs:
         raise field.wrong("missing description")
@@ -232,12 +232,12 @@ def _output(field: Field) -> Output:
         by_columns.append(size)
         size *= extent
     if size * from_name(dtype).bytes > MOST_BYTES:
-        raise found["shape"].wrong("out of the range of device addresses")
+        raise found["shape"].wrong("the array is larger than the range of device addresses")
     if strides not in {dense_strides(shape, Layout.ROW), dense_strides(shape, Layout.COL)}:
-        raise found["strides"].wrong(f"an array of shape {shape} is not dense with these")
+        raise found["strides"].wrong(f"an array of shape {shape} is not dense with these strides")
     alignment = found["alignment"].integer(_ALIGNMENTS[0], _ALIGNMENTS[-1])
     if alignment not in _ALIGNMENTS:
-        raise found["alignment"].wrong("it must be a power of two")
+        raise found["alignment"].wrong("expected a power of two")
     return Output(name, shape, dtype, strides, alignment)
 
 

@@ -1,1 +1,1 @@
-"""Contract of a kernel: its arrays, its parameters, and its launch."""
+"""Contract of a kernel: its array specs, its entry parameters, and its launch dimensions and attributes."""

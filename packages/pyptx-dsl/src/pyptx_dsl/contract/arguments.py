@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
     from pyptx_ir.plugins.rows import Argument
 
-# CUDA driver API, "Tensor Map Object Management": a global address is aligned to 16 bytes.
+# CUDA driver API, "Tensor Map Object Management": globalAddress is aligned to 16 bytes.
 _TMA_ALIGNMENT = 16
 
 
 def check_arguments(
     kernel: str, names: Sequence[str], tiles: Sequence[Tile], arguments: Sequence[Argument]
 ) -> dict[str, int]:
-    """Return the size of every named dimension; raise a ContractError for the first invalid argument."""
+    """Return the size of every named dimension; raise a ContractError for the first array that violates its Tile."""
     if len(arguments) != len(tiles):
         from pyptx_ir.isa.modules.counting import counted
 
@@ -80,7 +80,7 @@ def _check_shape(
         elif declared != actual:
             raise ShapeError(
                 f"{kernel}: {name}.shape[{axis}] is {actual}, {tile!r} requires {declared}",
-                help="build the kernel for these sizes, or use a dimension name in the Tile",
+                help="compile the kernel for the sizes of the array, or use a dimension name in the Tile",
             )
 
 

@@ -1,6 +1,6 @@
 """Checks that the arrays of a call are of one framework, and that NumPy arrays have element types of PTX.
 
-Runtimes claim arrays by their framework. Arrays of no framework or of different frameworks are rejected here, by
+Each runtime accepts arrays of one framework. Arrays of no framework or of different frameworks are rejected here, by
 argument name, so that the error does not depend on the runtime. No framework is imported: a caller with an array has
 already imported it.
 """
@@ -33,11 +33,11 @@ JAX: Final = ArrayKind("jax array", "jax", "Array", "jnp", "asarray")
 TORCH: Final = ArrayKind("torch tensor", "torch", "Tensor", "torch", "as_tensor")
 NUMPY: Final = ArrayKind("NumPy array", "numpy", "ndarray", "np", "asarray")
 KINDS: Final = (JAX, TORCH, NUMPY)
-"""Array kinds by priority: the first kind among the arguments of a call determines the call's framework."""
+"""Array kinds by priority: the first of them that a call has among its arguments determines the call's framework."""
 
 
 def kind_of(value: object) -> ArrayKind | None:
-    """Return the framework kind of an array; None for any other value."""
+    """Return the array kind (framework) of an array; None for a value of no known framework."""
     for kind in KINDS:
         known = getattr(sys.modules.get(kind.module), kind.type, None)
         if known is not None and isinstance(value, known):
@@ -64,7 +64,7 @@ def check_arrays(kernel: str, named: Iterable[tuple[str, object]]) -> None:
 
 
 def foreign(kernel: str, name: str, value: object, wanted: ArrayKind) -> ForeignArrayError:
-    """Return the error for an argument of another kind than the other arguments."""
+    """Return the error for an argument whose framework differs from the framework of the call."""
     kind = kind_of(value)
     what = f"a {kind.name}" if kind else f"of type {type(value).__name__}"
     function = "from_dlpack" if hasattr(value, "__dlpack__") else wanted.function

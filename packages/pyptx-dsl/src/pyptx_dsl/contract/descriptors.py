@@ -1,4 +1,4 @@
-"""Declarations of the entry parameters that contain descriptors of arrays, or point to them."""
+"""Declarations of the entry parameters that contain array descriptors, or the addresses of descriptors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["descriptor_parameter", "has_room", "kind_of_size"]
 
 
 def descriptor_parameter(tensor: str, kind: DescriptorKind, slots: str) -> Parameter:
-    """Return the parameter of a tensor's descriptor: its bytes, or with `slots="pointer"` their address."""
+    """Return the entry parameter for a tensor's descriptor: its bytes, or its address if `slots="pointer"`."""
     if slots == "pointer":
         return Parameter("u64", tensor + kind.suffix)
     size = (Immediate(str(kind.size)),)
@@ -27,8 +27,8 @@ def has_room(parameter: Parameter, kind: DescriptorKind) -> bool:
 
 
 def kind_of_size(parameter: Parameter) -> DescriptorKind | None:
-    """Return the first kind of descriptors with the size of a parameter; None if there is none."""
-    if parameter.type != "b8" or not parameter.dimensions:  # a number or a pointer; avoids loading plugins
+    """Return the first descriptor kind with the size of a parameter; None if no kind has that size."""
+    if parameter.type != "b8" or not parameter.dimensions:  # a number or a pointer needs no descriptor plugin
         return None
     from pyptx_ir.plugins.descriptors import descriptor_kinds
 

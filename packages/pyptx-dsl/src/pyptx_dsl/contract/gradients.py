@@ -1,4 +1,4 @@
-"""Torch tensors on the simulator, which supports neither autograd nor other transforms: errors, and version counts.
+"""Errors for torch tensors on the simulator, which supports neither autograd nor transforms; version counters.
 
 No framework is imported: a program that has a tensor has imported torch.
 """
@@ -61,7 +61,7 @@ def count_versions(written: Iterable[object]) -> None:
 
 
 def _is_recording() -> bool:
-    """Return whether torch.jit.trace or make_fx records calls."""
+    """Return whether torch.jit.trace or make_fx is recording torch operations."""
     proxies = sys.modules.get("torch.fx.experimental.proxy_tensor")
     return sys.modules["torch"].jit.is_tracing() or (proxies is not None and proxies.get_proxy_mode() is not None)
 

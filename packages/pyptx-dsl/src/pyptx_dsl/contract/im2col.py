@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Im2col"]
 
 _MOST_PIXELS, _MOST_CHANNELS, _MOST_STRIDE = 1024, 256, 8
-# Signed bits of each offset in `lower` and `upper`, by the number of spatial dimensions.
+# Bits of each signed offset in `lower` and `upper`, by the number of spatial dimensions.
 _CORNER_BITS = {1: 16, 2: 8, 3: 5}
 
 
@@ -41,7 +41,7 @@ class Im2col(Value):
     strides: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        """Raise SpecError for values that no tensor map can have."""
+        """Raise SpecError for values that a tensor map cannot encode."""
         spatial = len(self.lower)
         if not len(self.upper) == len(self.strides) == spatial or spatial not in _CORNER_BITS:
             raise SpecError(
@@ -88,7 +88,7 @@ class Im2col(Value):
         return cls(pixels, channels, tuple(-pad for pad in before), tuple(after), steps)
 
     def outputs(self, extents: Sequence[int]) -> tuple[int, ...]:
-        """Return the number of outputs in each of D, H and W for a tensor with these extents."""
+        """Return the convolution's number of outputs in each of D, H and W for an input tensor with these extents."""
         corners = zip(extents, self.lower, self.upper, self.strides, strict=True)
         return tuple(len(range(low, extent + high, step)) for extent, low, high, step in corners)
 

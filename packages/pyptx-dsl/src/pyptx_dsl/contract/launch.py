@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.target_rows import TargetRow
 
 Dims: TypeAlias = tuple[int, int, int]
-# CUDA programming guide, "Compute Capabilities", technical specifications.
+# Maximum x, y and z: CUDA programming guide, "Compute Capabilities", technical specifications.
 _BLOCK_LIMITS = (1024, 1024, 64)
 _GRID_LIMITS = (2**31 - 1, 65535, 65535)
 
@@ -35,7 +35,7 @@ def three(what: str, value: object, least: int = 1) -> Dims:
         raise LaunchError(f"{what} must be one to three integers, got {value!r}", help=help)
     if min(known) < least:
         allowed = "pass sizes of at least 1"
-        help = f"{allowed}: round up, -(-N // 128); only a call with an empty array may have no CTAs"
+        help = f"{allowed}: round up, -(-N // 128); only a call with an empty array may have an empty grid"
         raise LaunchError(
             f"{what}={value!r} has a dimension smaller than {least}", help=help if what == "grid" else allowed
         )
@@ -44,13 +44,13 @@ def three(what: str, value: object, least: int = 1) -> Dims:
 
 
 def _listed(value: object) -> object:
-    """Return the items of a one-dimensional array, and any other value unchanged."""
+    """Return a one-dimensional array as a list, and any other value unchanged."""
     listed = getattr(value, "tolist", None)
     return listed() if callable(listed) and getattr(value, "ndim", None) == 1 else value
 
 
 def check_block(block: Dims, target: TargetRow) -> None:
-    """Raise LaunchError if the target cannot run a CTA of that size."""
+    """Raise LaunchError if `block` has more threads than the target allows in a CTA."""
     _check_limits("block", block, _BLOCK_LIMITS)
     threads = math.prod(block)
     if threads > target.threads:
@@ -61,7 +61,7 @@ def check_block(block: Dims, target: TargetRow) -> None:
 
 
 def check_cluster(cluster: Dims, target: TargetRow) -> None:
-    """Raise LaunchError if the target does not support clusters of that size."""
+    """Raise LaunchError if `cluster` has more CTAs than the target allows in a cluster."""
     blocks = math.prod(cluster)
     if blocks > target.cluster_optin:
         have, help = "does not support clusters", 'use arch="sm_90" or later for clusters'
@@ -71,7 +71,7 @@ def check_cluster(cluster: Dims, target: TargetRow) -> None:
 
 
 def check_grid(grid: Dims, cluster: Dims, persistent: int = 0) -> None:
-    """Raise LaunchError for a grid above the limits, not divisible by the cluster, or persistent but not 1-D."""
+    """Raise LaunchError for a grid above CUDA's limits, not divisible by the cluster, or persistent but not 1-D."""
     _check_limits("grid", grid, _GRID_LIMITS)
     if persistent and grid[1:] != (1, 1):
         raise LaunchError(

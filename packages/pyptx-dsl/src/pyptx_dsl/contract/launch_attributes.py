@@ -1,7 +1,7 @@
 """Launch attributes of `@kernel(launch={"cooperative": True})`: validation and encoding for the driver.
 
-The rows here are supported by every device; architecture plugins add theirs through the hook `pyptx_launch_attributes`.
-CUDA driver API: "CUlaunchAttributeID", "CUlaunchAttributeValue".
+Every device supports the attributes defined here; architecture plugins add theirs through the hook
+`pyptx_launch_attributes`. CUDA driver API: "CUlaunchAttributeID", "CUlaunchAttributeValue".
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.target_rows import TargetRow
 
 ROWS: Final = (
-    LaunchAttribute("cooperative", 2, "flag", "run all CTAs at the same time; they may wait for each other"),
-    LaunchAttribute("priority", 8, "int", "priority of the launch; lower numbers first"),
+    LaunchAttribute(
+        "cooperative", 2, "flag", "run all CTAs of the grid at the same time, so that CTAs may wait for each other"
+    ),
+    LaunchAttribute("priority", 8, "int", "priority of the launch; a lower number is a higher priority"),
     LaunchAttribute(
         "preferred_shared_memory_carveout", 14, "int", "percentage of the L1 cache that is used as shared memory"
     ),
@@ -30,7 +32,7 @@ ROWS: Final = (
 
 
 def encode_attributes(launch: object, target: TargetRow) -> tuple[tuple[int, bytes], ...]:
-    """Return the number and the bytes of each attribute; raise LaunchError for an unknown or unsupported one."""
+    """Return the CUlaunchAttributeID and value of each attribute; raise LaunchError for an unsupported attribute."""
     if launch is None:
         return ()
     if not isinstance(launch, Mapping):
@@ -59,7 +61,7 @@ def _encoded(name: str, value: object, known: Mapping[str, LaunchAttribute], tar
 
 
 def check_attributes(attributes: Iterable[tuple[int, bytes]], target: TargetRow) -> None:
-    """Raise LaunchError for an encoded attribute that `target` lacks, when a kernel is exported for another target."""
+    """Raise LaunchError for an encoded attribute that `target`, for which a kernel is exported, does not support."""
     rows = {row.number: row for row in _known().values()} if attributes else {}
     for number, _ in attributes:
         _check_capability(rows[number], target)
@@ -74,7 +76,7 @@ def _check_capability(row: LaunchAttribute, target: TargetRow) -> None:
 
 
 def _value(row: LaunchAttribute, value: object) -> bytes:
-    """Return the leading bytes of the CUlaunchAttributeValue; raise LaunchError for an invalid value."""
+    """Return the attribute's bytes at the start of CUlaunchAttributeValue; raise LaunchError for an invalid value."""
     if row.kind == "flag" and isinstance(value, bool):
         return struct.pack("<i", value)
     if row.kind == "size":

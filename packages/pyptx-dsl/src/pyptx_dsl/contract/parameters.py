@@ -30,7 +30,7 @@ _USUAL_TRIVIA = "\n\t"
 
 @dataclass(frozen=True, slots=True)
 class RawParameter:
-    """One parsed entry of `raw_params`."""
+    """A kernel parameter declared in `raw_params`: name, PTX type, state space, alignments, array length."""
 
     name: str
     type: PtxType
@@ -44,14 +44,14 @@ class RawParameter:
         return self.array is None
 
     def declaration(self) -> Parameter:
-        """Return the declaration of the parameter in the header of the kernel."""
+        """Return the parameter's declaration in the PTX entry header."""
         dimensions = () if self.array is None else (Immediate(str(self.array)),)
         return Parameter(
             self.type.name, self.name, alignment=self.alignment, pointer=self.pointer, dimensions=dimensions
         )
 
     def value(self, given: object) -> int | float:
-        """Return the value that a call passes, checked against the type; raise KeywordError for an invalid one."""
+        """Return a call's value for the parameter; raise KeywordError if the parameter's type cannot represent it."""
         number: int | float | None = as_float(given) if self.type.is_float else as_integer(given)
         if number is None or not _fits(self.type, number):
             raise KeywordError(f"invalid value {given!r} of {self.name}, which is declared {self.type}")
@@ -67,7 +67,7 @@ def _fits(dtype: PtxType, number: float) -> bool:
 
 
 def parse_raw_parameters(declared: Sequence[tuple[str, str]]) -> tuple[RawParameter, ...]:
-    """Parse `raw_params`; raise SpecError for the first invalid entry."""
+    """Return the parameters declared by `raw_params`; raise SpecError for the first invalid entry."""
     parsed = list[RawParameter]()
     entries = as_items(declared)
     if entries is None:

@@ -28,22 +28,24 @@ class Scalar(Value):
     dtype: PtxType
 
     def __init__(self, dtype: PtxType) -> None:
-        """Describe a number; raise SpecError for a type that is not valid for parameters."""
+        """Store the element type of the number; raise SpecError for a type that a kernel parameter cannot have."""
         if not is_type(dtype):
-            raise SpecError(f"Scalar needs a PTX type, got {dtype!r}", help="pass a type of pyptx.types: Scalar(f32)")
+            raise SpecError(
+                f"Scalar needs a PTX type, got {dtype!r}", help="pass a type of pyptx.types, as in Scalar(f32)"
+            )
         if dtype.memory != dtype.name:
             raise SpecError(f"a parameter cannot be .{dtype}", help=f"write Scalar({dtype.memory or 'u32'})")
         object.__setattr__(self, "dtype", dtype)
 
     def __repr__(self) -> str:
-        """Return the constructor call."""
+        """Return the Python call that constructs the Scalar."""
         return f"Scalar({self.dtype})"
 
 
 def apart(
     declaration: Declaration, arguments: tuple[object, ...], keywords: Mapping[str, object]
 ) -> tuple[tuple[object, ...], dict[str, object]]:
-    """Return the arrays among the arguments of a call, and its keywords extended by the numbers.
+    """Return the arrays among a call's positional arguments, and the call's keywords with its positional numbers added.
 
     Raises ArgumentCountError for a wrong number of arguments. torch.compile traces this function.
     """

@@ -48,7 +48,7 @@ class Layout(enum.Enum):
 
     @property
     def swizzle_bytes(self) -> int:
-        """Width of a swizzled row in bytes; 0 without a swizzle."""
+        """Width of a swizzle atom's row in bytes; 0 without a swizzle."""
         return _SWIZZLE_BYTES.get(self.name, 0)
 
 
@@ -57,7 +57,7 @@ _SWIZZLE_BYTES = {"TMA_128B": 128, "TMA_64B": 64, "TMA_32B": 32, "INTERLEAVED": 
 # Manual: "Tensor Dimension, size and format": a tiled tensor has up to five dimensions.
 _MAX_TMA_RANK = 5
 _MAX_BOX = 256
-# Manual: "Restriction on Tensor Copy instructions": elements per row of padded types.
+# Manual: "Restriction on Tensor Copy instructions": inner box size of padded types.
 _PADDED_ELEMENTS = 128
 _PAIR = "e2m1x2"
 MAX_ALIGN = 256
@@ -108,7 +108,7 @@ class Tile(Value):
         im2col: Im2col | None = None,
         align: int = 1,
     ) -> None:
-        """Take dimensions, then the element type, then the layout; the last two also as keywords."""
+        """Store dimensions, element type and layout; type and layout follow the dimensions or are keywords."""
         shape, behind = list[Dim](), False
         for item in dims_and_dtype:
             match item:
@@ -135,7 +135,7 @@ class Tile(Value):
         self._check()
 
     def _check(self) -> None:
-        """Raise SpecError for invalid boxes, ranks and alignments."""
+        """Raise SpecError for an invalid TMA box, TMA rank or alignment."""
         if not 1 <= self.tma_rank <= _MAX_TMA_RANK:
             raise SpecError(f"tma_rank must be 1 to {_MAX_TMA_RANK}, got {self.tma_rank}")
         align = as_count(self.align)
@@ -158,7 +158,7 @@ class Tile(Value):
             self._check_columns(len(self.im2col.lower) + 2)
 
     def _check_elements(self) -> None:
-        """Raise SpecError for an unknown `tma_elements`, or for one in a tile of wider elements than bytes."""
+        """Raise SpecError for an unknown `tma_elements`, or for `tma_elements` with elements wider than bytes."""
         if self.tma_elements is None:
             return
         if self.tma_elements not in PACKED_ELEMENTS:
@@ -189,21 +189,21 @@ class Tile(Value):
 
     @property
     def rank(self) -> int:
-        """Number of dimensions."""
+        """Number of dimensions of the array."""
         return len(self.shape)
 
     @property
     def symbolic_dims(self) -> tuple[str, ...]:
-        """Names among the dimensions, in order, each once."""
+        """Distinct names of named dimensions, in order of first use."""
         return tuple(dict.fromkeys(size for size in self.shape if isinstance(size, str)))
 
     @property
     def swizzle(self) -> str | None:
-        """Swizzle of the layout."""
+        """Shared memory swizzle of the layout, such as `"128B"`; None without one."""
         return self.layout.swizzle
 
     def resolve_shape(self, env: Mapping[str, int]) -> tuple[int, ...]:
-        """Return the sizes with names replaced; raise UnboundDimensionsError for a name that is not in `env`."""
+        """Return the array's sizes, names replaced by `env`; raise UnboundDimensionsError for a name not in `env`."""
         missing = [name for name in self.symbolic_dims if name not in env]
         if missing:
             raise UnboundDimensionsError(
@@ -241,7 +241,7 @@ class Tile(Value):
         return env
 
     def matches(self, array_shape: Sequence[int], dtype_name: str) -> bool:
-        """Return whether rank, fixed sizes and element type match; `dtype_name` is PTX's or NumPy's."""
+        """Return whether an array's rank, fixed sizes and element type match; `dtype_name` is PTX's or NumPy's."""
         held = BY_ARRAY[dtype_name].name if dtype_name in BY_ARRAY else dtype_name
         if len(array_shape) != self.rank or not takes(self.dtype.name, held):
             return False
@@ -253,12 +253,12 @@ class Tile(Value):
 
     @classmethod
     def wgmma_a(cls, m: Dim, k: Dim, dtype: PtxType, *, tile_m: Dim | None = None, tile_k: Dim | None = None) -> Tile:
-        """Return the tile of A of a warpgroup MMA, M x K; layout by the inner width; box `tile_m` x `tile_k`."""
+        """Return the Tile of wgmma operand A, M x K, with box `tile_m` x `tile_k`; its row width sets the swizzle."""
         return cls._operand((m, k), dtype, (tile_m, tile_k))
 
     @classmethod
     def wgmma_b(cls, k: Dim, n: Dim, dtype: PtxType, *, tile_k: Dim | None = None, tile_n: Dim | None = None) -> Tile:
-        """Return the tile of B of a warpgroup MMA, K x N; layout by the inner width; box `tile_k` x `tile_n`."""
+        """Return the Tile of wgmma operand B, K x N, with box `tile_k` x `tile_n`; its row width sets the swizzle."""
         return cls._operand((k, n), dtype, (tile_k, tile_n))
 
     @classmethod
@@ -268,7 +268,7 @@ class Tile(Value):
         return cls(*shape, dtype=dtype, layout=_layout_for(box[1], dtype), tma_box=box if given else None, tma_rank=2)
 
     def __repr__(self) -> str:
-        """Return the constructor call."""
+        """Return the Python call that constructs the Tile."""
         dims = ", ".join(repr(size) for size in self.shape)
         layout = "" if self.layout is Layout.ROW else f", Layout.{self.layout.name}"
         align = f", align={self.align}" if self.align > 1 else ""
@@ -282,7 +282,7 @@ def _once(dtype: PtxType | None, item: PtxType) -> PtxType:
 
 
 def _dim(size: object) -> Dim:
-    """Check one dimension: a positive size or an identifier."""
+    """Return a dimension, a positive size or an identifier; raise SpecError for any other value."""
     meant = _element_type(size)
     if meant:
         raise SpecError(
@@ -310,7 +310,7 @@ def _element_type(value: object) -> str | None:
 
 
 def _layout_for(inner: Dim, dtype: PtxType) -> Layout:
-    """Return the TMA layout for an inner width; `ROW` for a named dimension."""
+    """Return the TMA layout whose swizzle is as wide as the inner dimension; `ROW` for a named inner dimension."""
     if isinstance(inner, str):
         return Layout.ROW
     width = inner * dtype.bits // 8
@@ -326,7 +326,7 @@ def _layout_for(inner: Dim, dtype: PtxType) -> Layout:
 
 
 def unify_envs(envs: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Merge the sizes of named dimensions in several shapes; raise ShapeError for a conflict."""
+    """Return the sizes of named dimensions from several arrays; raise ShapeError if two arrays disagree."""
     merged: dict[str, int] = {}
     for env in envs:
         for name, size in env.items():

@@ -36,14 +36,14 @@ class TensorSpec:
         dtype: PtxType | None = None,
         layout: Layout | None = None,
     ) -> None:
-        """Store the name of the array's parameter, and shape, type and layout as far as known."""
+        """Store the name of the array's parameter, and the array's shape, element type and layout as far as known."""
         self.name = name
         self.shape = shape
         self.dtype = dtype
         self.layout = layout
 
     def __repr__(self) -> str:
-        """Return the name, shape and type."""
+        """Return a text with the array's name, shape and element type."""
         known = "" if self.shape is None else f", shape={self.shape}, dtype={self.dtype}"
         return f"TensorSpec({self.name!r}{known})"
 
@@ -79,12 +79,12 @@ class TensorSpec:
             return generic
 
     def __ptx_operand__(self, trace: Trace) -> tree.Operand:
-        """Return the parameter's name."""
+        """Return the name of the array's entry parameter."""
         return tree.Symbol(self.name)
 
 
 def _known(kind: str) -> DescriptorKind:
-    """Return the descriptor kind of a name; raise MissingPluginError at the user's line if no plugin defines it."""
+    """Return the descriptor kind named `kind`; raise MissingPluginError at the user's line if no plugin defines it."""
     try:
         return find_descriptor_kind(kind)
     except MissingPluginError as error:
@@ -98,7 +98,7 @@ class TmaDescriptorHandle:
     __slots__ = ("kind", "tensor")
 
     def __init__(self, tensor: TensorSpec, kind: DescriptorKind) -> None:
-        """Refer to a tensor and the kind of its descriptor."""
+        """Store the tensor and the kind of its descriptor."""
         self.tensor = tensor
         self.kind = kind
 
@@ -108,9 +108,9 @@ class TmaDescriptorHandle:
         return self.tensor.name + self.kind.suffix
 
     def __repr__(self) -> str:
-        """Return the name."""
+        """Return a text with the name of the descriptor's parameter."""
         return f"TmaDescriptorHandle({self.name!r})"
 
     def __ptx_operand__(self, trace: Trace) -> tree.Operand:
-        """Return the parameter's name."""
+        """Return the name of the descriptor's entry parameter."""
         return tree.Symbol(self.name)

@@ -1,1 +1,1 @@
-"""Branches and loops, and checks of the names that their blocks bind."""
+"""Branches and loops, and checks of the Python variables that their `with` blocks rebind."""

@@ -1,8 +1,8 @@
 """`break_` and `continue_` for open loops and blocks, and `block`, which only defines its end label.
 
 Labels after a loop and before its test are defined if `break_` and `continue_` use them, or if they are named.
-`end_label` is after the loop; with `define_end=False` it is defined elsewhere. `next_label` is before the test. If it
-is the loop's own label, `continue_` branches to that. Manual: "Control Flow Instructions: bra".
+`end_label` is after the loop; with `define_end=False` other code defines it. `next_label` is before the test, or is the
+loop's first label, to which `continue_` then branches. Manual: "Control Flow Instructions: bra".
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ __all__ = ["LoopLabels", "block", "break_", "continue_"]
 
 @dataclass(frozen=True, slots=True)
 class LoopLabels:
-    """Options of a loop for the labels of `continue_` and `break_`."""
+    """A loop's options for the labels that `continue_` and `break_` branch to."""
 
     next_label: str | None = None
     end_label: str | None = None
     define_end: bool = True
 
     def __post_init__(self) -> None:
-        """Raise OperandError for an unnamed end label that is not defined."""
+        """Raise OperandError if `define_end` is False and `end_label` is None."""
         refuse_unnamed("end_label", self.end_label, define=self.define_end)
 
     def frame(self, trace: Trace, label: str | None) -> LoopFrame:
-        """Open a loop with these labels."""
+        """Record a loop with these labels as the innermost open one."""
         return LoopFrame(trace, self.end_label, label=label, next_label=self.next_label, define_end=self.define_end)
 
 
@@ -77,17 +77,19 @@ def continue_(label: str | None = None, *, pred: Reg | None = None, uniform: boo
     trace = active("ptx.continue_")
     frame = _around(trace, "continue_", label)
     if frame.is_block:
-        raise ControlFlowError(f"ptx.continue_: {label!r} is a block, not a loop", help="leave it with ptx.break_")
+        raise ControlFlowError(
+            f"ptx.continue_: {label!r} is a block, not a loop", help="leave the block with ptx.break_"
+        )
     jump(trace, frame.at_next(), pred, uniform=uniform)
 
 
 class LabelledBlock:
-    """Context manager that defines a label after its statements."""
+    """Context manager of `ptx.block`: defines a label after the statements of its `with` block."""
 
     __slots__ = ("_frame", "_label", "_promise", "_trace", "_watch")
 
     def __init__(self, trace: Trace, label: str | None) -> None:
-        """Record the block as not yet entered; nothing is emitted."""
+        """Record the `ptx.block` as not yet entered; nothing is emitted."""
         self._trace = trace
         self._label = label
         self._promise = trace.promise("ptx.block")
@@ -95,7 +97,7 @@ class LabelledBlock:
         self._watch: Watch | None = None
 
     def __enter__(self) -> str:
-        """Open the block and return the label that `__exit__` defines; nothing is emitted."""
+        """Open the `ptx.block` and return the label that `__exit__` defines; nothing is emitted."""
         trace = self._trace
         enter_block(trace, self._promise)
         label = self._label or trace.new_label("block")
@@ -104,7 +106,7 @@ class LabelledBlock:
         return label
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Define the label after the statements of the block."""
+        """Define the end label of the `ptx.block` after the block's statements."""
         frame, watch = self._frame, self._watch
         self._watch = None
         if frame is None or watch is None:

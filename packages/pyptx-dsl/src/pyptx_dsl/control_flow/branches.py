@@ -9,10 +9,10 @@
         ...                         #     …
                                     # $L_endif_0:
 
-One branch opens each `if_` and `elif_`, and one ends a block that is followed by another, unless it already ends in a
-jump. `label` and `end_label` replace generated labels, `uniform` emits `bra.uni`, and `define_label=False` leaves the
-definition of a label to other code. With these, a kernel can have any branches that a compiler emits. Manual:
-"Control Flow Instructions".
+One branch opens each `if_` and `elif_`. Another branch ends each block before an `elif_` or `else_`, unless the block
+already ends in a jump. `label` and `end_label` replace generated labels, `uniform` emits `bra.uni`, and
+`define_label=False` leaves the definition of a label to other code. With these options, a kernel can have any branches
+that a compiler emits. Manual: "Control Flow Instructions".
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["Condition", "bra", "brkpt", "elif_", "else_", "exit_", "if_", "label", "pmevent", "ret", "trap"]
 
 Condition: TypeAlias = Reg | Callable[[], Reg]
-"""A predicate register, or a function that emits its computation and returns it."""
+"""A predicate register, or a function that emits the computation of a predicate register and returns it."""
 
 _CHAIN = "ptx.control.chain"
 _JUMPS = frozenset({"bra", "brx", "exit", "ret"})
@@ -51,7 +51,7 @@ _JUMPS = frozenset({"bra", "brx", "exit", "ret"})
 
 
 def label(name: str) -> None:
-    """Define a label. Raises DuplicateNameError if the kernel has it already."""
+    """Define a label. Raises DuplicateNameError if the name is already used in the innermost scope."""
     active("ptx.label").append(nodes.Label(name=name))
 
 
@@ -85,7 +85,7 @@ def brkpt(*, pred: Reg | None = None) -> None:
 
 
 def pmevent(number: int, *, mask: bool = False, pred: Reg | None = None) -> None:
-    """Emit `pmevent{.mask} number;`: trigger a performance monitor event, 0 to 15, or those of a 16-bit mask."""
+    """Emit `pmevent{.mask} number;`: trigger performance monitor event 0 to 15, or the events in a 16-bit mask."""
     active("ptx.pmevent").emit(("pmevent", "mask") if mask else ("pmevent",), (number,), pred)
 
 
@@ -93,12 +93,12 @@ def pmevent(number: int, *, mask: bool = False, pred: Reg | None = None) -> None
 
 
 def predicate(value: object, what: str) -> Reg:
-    """Return a predicate register or the negation of one; raise RegisterTypeError or OperandError for another value."""
+    """Return `value` if it is a predicate register or `~p`; else raise RegisterTypeError or OperandError."""
     if isinstance(value, Reg):
         if value.dtype.kind != "pred":
             raise RegisterTypeError(
                 f"{what} needs a predicate, got the {value.dtype} register {value.raw_name}",
-                help=f"compare it first: {what}(value != 0)",
+                help=f"compare the register with 0: {what}(value != 0)",
             )
         return value
     help = "use a plain Python `if` for values known while tracing" if isinstance(value, bool) else "compare registers"
@@ -106,7 +106,7 @@ def predicate(value: object, what: str) -> Reg:
 
 
 def evaluate(condition: object, what: str) -> Reg:
-    """Return the predicate of a condition, calling it if it is a function."""
+    """Return the predicate register of a condition; call the condition if it is a function."""
     return predicate(condition() if callable(condition) else condition, what)
 
 
@@ -116,7 +116,7 @@ def jump(trace: Trace, target: str, guard: Reg | None = None, *, uniform: bool =
 
 
 def refuse_unnamed(keyword: str, label: str | None, *, define: bool) -> None:
-    """Raise OperandError for an unnamed label that is defined elsewhere; `keyword` is the argument that names it."""
+    """Raise OperandError for a label that is None but must be defined by other code; `keyword` would name it."""
     if label is None and not define:
         raise OperandError("a label that is defined elsewhere needs a name", help=f'pass {keyword}="$L__BB0_2"')
 
@@ -143,11 +143,12 @@ class BranchLabels:
 
 @dataclass(slots=True)
 class Chain:
-    """State shared by `if_ … elif_ … else_` blocks.
+    """State shared by the blocks of one `if_ … elif_ … else_` chain.
 
     `index` is the position, in `scope`, of the target label of the last block's false condition. `length` is the number
-    of statements in the scope when that block ended. `end` is the label after the whole chain, if a block needs it;
-    `named`: whether a call has named it; `defines_end`: whether it is defined there. `complete`: no block may follow.
+    of statements in the scope when that block ended. `end` is the label after the whole chain, if a block needs the
+    label; `named`: whether a call has named `end`; `defines_end`: whether the chain defines `end`. `complete`: an
+    `else_` has ended, so no block may follow.
     """
 
     scope: Scope
@@ -162,12 +163,12 @@ class Chain:
 
 
 class Arm:
-    """One block of a chain, as a context manager; `condition` is None for `else_`."""
+    """Context manager of one `if_`, `elif_` or `else_` block; `condition` is None for `else_`."""
 
     __slots__ = ("_chain", "_condition", "_frames", "_labels", "_promise", "_skip", "_trace", "_watch", "_what")
 
     def __init__(self, trace: Trace, what: str, chain: Chain | None, condition: object, labels: BranchLabels) -> None:
-        """Prepare the block; nothing is emitted before the `with` is entered."""
+        """Store the options of the block; nothing is emitted before the `with` is entered."""
         self._trace = trace
         self._what = what
         self._chain = chain
@@ -202,11 +203,11 @@ class Arm:
         return end
 
     def _open(self, behind: str) -> None:
-        """Allow `break_` to leave the block for a label after it."""
+        """Record the labels after the block as targets of `break_`."""
         self._frames.append(LoopFrame(self._trace, behind, label=behind, is_block=True))
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Define the labels after the block."""
+        """Define the block's label for a false condition and, if needed, the label after the chain."""
         chain, trace, watch = self._chain, self._trace, self._watch
         self._watch = None
         for frame in reversed(self._frames):
@@ -300,7 +301,7 @@ def else_(*, end_label: str | None = None, end_uniform: bool = False, define_end
 
 
 def _pending(trace: Trace, what: str) -> Chain:
-    """Return the chain whose last block has just ended."""
+    """Return the chain of `if_` blocks whose last block has just ended; else raise ControlFlowError."""
     chain = trace.notes.get(_CHAIN)
     if not isinstance(chain, Chain) or chain.complete or chain.scope is not trace.open_scope:
         raise ControlFlowError(
@@ -318,7 +319,7 @@ def _pending(trace: Trace, what: str) -> Chain:
 
 
 def behind_block(trace: Trace) -> bool:
-    """Return whether the last traced event is the end of an `if_`, `elif_` or `else_` block."""
+    """Return whether an `if_`, `elif_` or `else_` block ended directly before the next statement."""
     chain = trace.notes.get(_CHAIN)
     if not isinstance(chain, Chain) or chain.scope is not trace.open_scope:
         return False
@@ -333,7 +334,7 @@ def _misplaced(what: str) -> ControlFlowError:
 
 
 def _leave(trace: Trace, chain: Chain, labels: BranchLabels) -> None:
-    """End the preceding block with a jump to the end of the chain, before the label for its false condition."""
+    """End the preceding block with a branch to the end of the chain, before the label for its false condition."""
     scope, index = chain.scope, chain.index
     if chain.end is not None and chain.defines_end:
         chain.end_place = _taken(scope, index + 1)
@@ -349,7 +350,7 @@ def _leave(trace: Trace, chain: Chain, labels: BranchLabels) -> None:
 
 
 def _name_end(chain: Chain, labels: BranchLabels) -> None:
-    """Store the name of the label after the chain, and whether it is defined there."""
+    """Store the name of the label after the chain of blocks, and whether the chain defines it."""
     if labels.end_label is None:
         return
     if chain.end not in {None, labels.end_label}:
@@ -361,7 +362,7 @@ def _name_end(chain: Chain, labels: BranchLabels) -> None:
 
 
 def _taken(scope: Scope, index: int) -> tuple[nodes.Statement, Site]:
-    """Remove and return a plain statement of a scope."""
+    """Remove and return the label or branch at an index of a scope; raise TypeError for another statement."""
     node = scope.nodes.pop(index)
     if not isinstance(node, nodes.Label | nodes.Instruction):
         raise TypeError(f"{node!r} is not the label or branch of an if_")
@@ -369,12 +370,12 @@ def _taken(scope: Scope, index: int) -> tuple[nodes.Statement, Site]:
 
 
 def _is_jump(node: object) -> bool:
-    """Return whether a statement is an unconditional jump."""
+    """Return whether a statement is an unconditional jump, such as `bra` or `ret`."""
     return isinstance(node, nodes.Instruction) and node.guard is None and node.opcode[0] in _JUMPS
 
 
 def _place_end(trace: Trace, chain: Chain, end: str) -> None:
-    """Define the label after the chain, or move it there."""
+    """Define the label after the chain of `if_` blocks, or move its definition there."""
     if chain.end_place is None:
         trace.append(nodes.Label(name=end))
         return
@@ -384,7 +385,7 @@ def _place_end(trace: Trace, chain: Chain, end: str) -> None:
 
 
 def _refuse_between(chain: Chain) -> None:
-    """Raise ControlFlowError for statements between two blocks of a chain that another line than the call's emitted."""
+    """Raise ControlFlowError for statements since the chain's last block, unless the call's own lines emitted them."""
     sites = chain.scope.sites[chain.length :]
     if not sites:
         return

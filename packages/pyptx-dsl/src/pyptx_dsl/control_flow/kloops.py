@@ -37,13 +37,14 @@ def kloop(
 ) -> None:
     """Run `body` `total` times, `unroll` times per branch.
 
-    With a register, 11 instructions in addition to the bodies (4 of them branches): a main loop with `unroll` copies of
-    the body, and a tail loop with one; `body` is traced `unroll + 1` times. With a number, `body` is traced `total`
-    times in a row and nothing else is emitted.
+    If `total` is a register, emits 11 instructions in addition to the bodies (4 of them branches): a main loop with
+    `unroll` copies of the body, and a tail loop with one copy; `body` is traced `unroll + 1` times. If `total` is a
+    number, `body` is traced `total` times in a row, and no other instruction is emitted.
 
-    `loop_label` names the main loop's label; if it is taken, a number is added. `tail_label` names the label before the
-    tail loop's first test, `rest_label` that loop's own, `end_label` the one after it; `uniform` emits `bra.uni`.
-    `break_` leaves the whole loop, `continue_` branches to the next run of the body.
+    `loop_label` names the main loop's label; if the name is used, the label is `$L_<loop_label>_N`. `tail_label` names
+    the label before the tail loop's first test, `rest_label` the tail loop's label, `end_label` the label after the
+    tail loop; `uniform` emits `bra.uni`. `break_` leaves the whole loop, `continue_` branches to the next run of the
+    body.
 
     Raises OperandError unless `unroll` is a positive number, RegisterTypeError unless `total` is an integer, CallError
     unless `body` is a function without arguments.
@@ -76,7 +77,7 @@ def kloop(
 
 @dataclass(frozen=True, slots=True)
 class KloopLabels:
-    """Names of a `kloop`'s labels, and whether its branches are `bra.uni`."""
+    """Names of the labels of a `ptx.kloop`, and whether its branches are `bra.uni`."""
 
     loop: str
     tail: str | None
@@ -101,7 +102,7 @@ def _loop(trace: Trace, total: Reg, unroll: int, body: Callable[[], object], lab
     if not dtype.is_integer or dtype.bits not in {16, 32, 64}:
         raise RegisterTypeError(
             f"ptx.kloop needs an integer register, got the {dtype} register {total.raw_name}",
-            help="convert it with ptx.cvt",
+            help="convert the register with ptx.cvt",
         )
     word = f"{'s' if dtype.kind == 'signed' else 'u'}{dtype.bits}"
     whole = LoopFrame(trace, labels.end, label=labels.loop)
@@ -145,5 +146,5 @@ def _repeat(
 
 
 def _free(trace: Trace, label: str) -> str:
-    """Return `label` if the kernel has no such name, else `label` with a number."""
+    """Return `label` if the kernel has no such label or symbol, else the generated label `$L_<label>_N`."""
     return trace.new_label(label) if trace.has_label(label) or trace.has_symbol(label) else label

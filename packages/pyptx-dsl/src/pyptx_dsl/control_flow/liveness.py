@@ -28,11 +28,13 @@ _TARGETS = ("STORE_", "UNPACK_", "CACHE", "NOP")
 _NOTHING = frozenset[str]()
 _UNIT = 2  # bytes of an instruction: opcode and argument; EXTENDED_ARG instructions precede a larger argument
 _CACHE = 0
-_HALF = 4  # bits of each variable's index, in an argument that contains two indices
+_HALF = (
+    4  # bits of each variable index in the argument of an instruction with two variables, such as LOAD_FAST_LOAD_FAST
+)
 
 
 class _Meaning(NamedTuple):
-    """Effects of an opcode: uses of variables; whether it jumps, jumps backward, and can fall through."""
+    """Effects of a bytecode opcode: uses of variables; whether it jumps, jumps backward, can fall through."""
 
     uses: tuple[tuple[str, str], ...]
     jumps: bool
@@ -42,7 +44,7 @@ class _Meaning(NamedTuple):
 
 @cache
 def _meanings() -> tuple[_Meaning | None, ...]:
-    """Return the effects of each opcode; None for an opcode without variables that always falls through."""
+    """Return the effects of each bytecode opcode; None if it uses no variable and always falls through."""
     return tuple([_meaning(name, number) for number, name in enumerate(dis.opname[:256])])
 
 
@@ -54,7 +56,7 @@ def _meaning(name: str, opcode: int) -> _Meaning | None:
 
 
 class _Point(NamedTuple):
-    """One instruction: variables read before bound, variables bound, jump target, and whether it can fall through."""
+    """One bytecode instruction: variables that it reads, variables that it binds, jump target, can fall through."""
 
     reads: frozenset[str]
     binds: frozenset[str]
@@ -64,9 +66,9 @@ class _Point(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """The relevant instructions of a function; `live[i]` are the variables live before the i-th of them.
+    """The instructions of a function's bytecode that use variables or jump, and the live variables before each.
 
-    The last element of `live` is the empty set, for the end.
+    `live[i]` is for the instruction at `offsets[i]`; the last element of `live`, for the end, is the empty set.
     """
 
     code: bytes
@@ -75,7 +77,7 @@ class Flow:
     live: tuple[frozenset[str], ...]
 
     def live_inside(self, offset: int) -> frozenset[str]:
-        """Return the variables that the block entered at `offset` reads before it binds them."""
+        """Return the variables that the block entered at bytecode offset `offset` reads before it binds them."""
         return self.live[bisect_right(self.offsets, offset)]
 
     def live_behind(self, offset: int) -> frozenset[str]:
@@ -86,7 +88,8 @@ class Flow:
     def stores(self, name: str, first: int, last: int) -> list[int]:
         """Return the offsets of the instructions that bind a variable in a block.
 
-        The block begins after `first` and ends before `last`; for a `for`, both are its head, which jumps to its end.
+        The block begins after the offset `first` and ends before `last`; for a `for`, both are the offset of its
+        FOR_ITER, which jumps to the end of the block.
         """
         end = self._instruction(last)
         if end <= self._instruction(first):
@@ -105,20 +108,20 @@ class Flow:
         return found
 
     def _target(self, offset: int) -> int | None:
-        """Return the jump target of the instruction at an offset; None if it does not jump."""
+        """Return the jump target of the bytecode instruction at an offset; None if it does not jump."""
         start = self._instruction(offset)
         at = bisect_left(self.offsets, start)
         return self.points[at].target if at < len(self.offsets) and self.offsets[at] == start else None
 
     def _instruction(self, offset: int) -> int:
-        """Return the offset of an instruction, also from the offset of its cache: Python 3.12 resumes a `for` there."""
+        """Return the offset of the instruction at `offset`, or before the cache entry there: a `for` resumes there."""
         while self.code[offset] == _CACHE:
             offset -= _UNIT
         return offset
 
 
 def flow_of(code: CodeType) -> Flow:
-    """Return the relevant instructions and live variables of a function's bytecode."""
+    """Return the instructions that use variables or jump, and the live variables, of a function's bytecode."""
     raw = code.co_code
     found = dict(_points(code, raw))
     offsets, points = tuple(found), tuple(found.values())
@@ -126,7 +129,7 @@ def flow_of(code: CodeType) -> Flow:
 
 
 def _points(code: CodeType, raw: bytes) -> Iterator[tuple[int, _Point]]:
-    """Yield the offset and the effects of each relevant instruction."""
+    """Yield the offset and the effects of each instruction that uses a variable, jumps, or ends the function."""
     meanings, extended, more = _meanings(), dis.EXTENDED_ARG, 0
     cells = [name for name in code.co_cellvars if name not in code.co_varnames]
     variables = (*code.co_varnames, *cells, *code.co_freevars)
@@ -145,7 +148,7 @@ def _points(code: CodeType, raw: bytes) -> Iterator[tuple[int, _Point]]:
 
 
 def _jump(raw: bytes, offset: int, argument: int, *, back: bool) -> int:
-    """Return the offset of a jump's target, which is relative to the next instruction."""
+    """Return the offset of a jump's target; `argument` counts 2-byte units from the instruction after the jump."""
     behind = offset + _UNIT
     while behind < len(raw) and raw[behind] == _CACHE:
         behind += _UNIT
@@ -155,7 +158,7 @@ def _jump(raw: bytes, offset: int, argument: int, *, back: bool) -> int:
 def _variables(
     uses: Sequence[tuple[str, str]], argument: int, names: Sequence[str]
 ) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the variables that an instruction reads before it binds them, and the variables that it binds."""
+    """Return the variables that a bytecode instruction reads before it binds them, and the variables that it binds."""
     if not uses:
         return _NOTHING, _NOTHING
     if len(uses) == 1:
@@ -171,7 +174,7 @@ def _variables(
 
 
 def _live(offsets: Sequence[int], points: Sequence[_Point]) -> tuple[frozenset[str], ...]:
-    """Return, for each instruction and the end, the variables read from there on before they are bound."""
+    """Return the live variables before each instruction and at the end: read there or later before they are bound."""
     live = [_NOTHING] * (len(points) + 1)
     targets = [None if point.target is None else bisect_left(offsets, point.target) for point in points]
     changed = True

@@ -29,7 +29,7 @@ __all__ = ["loop", "while_"]
 
 
 class Loop:
-    """`label: … @pred bra label;` as a context manager."""
+    """Context manager that emits `label: … @pred bra label;`."""
 
     __slots__ = ("_condition", "_frame", "_label", "_labels", "_promise", "_start", "_trace", "_uniform", "_watch")
 
@@ -67,7 +67,7 @@ class Loop:
         return self._label
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Emit the condition and the backward branch, and define the labels of `break_` and `continue_`."""
+        """Emit the loop's condition and the backward branch, and define the labels of `break_` and `continue_`."""
         frame, trace, watch = self._frame, self._trace, self._watch
         self._watch = None
         if frame is None or watch is None or self._label is None:
@@ -115,7 +115,7 @@ def loop(
 
 
 class While:
-    """A loop with its test at the end, entered by a branch to that test or after a first test; a context manager."""
+    """Context manager of `ptx.while_`: a loop with its test at the end, entered by a branch or after a first test."""
 
     __slots__ = (
         *("_condition", "_frame", "_guard", "_labels", "_promise", "_scope"),
@@ -146,7 +146,7 @@ class While:
         self._watch: Watch | None = None
 
     def __enter__(self) -> str:
-        """Branch to the loop's test; a register, or a guard, is tested here instead. Return the loop's label."""
+        """Emit the branch to the loop's test, or a first test of a register or guard; return the loop's label."""
         trace = self._trace
         enter_block(trace, self._promise)
         self._scope, self._top = trace.open_scope, self._top or trace.new_label("while")
@@ -161,7 +161,7 @@ class While:
         return self._top
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Emit the test and the backward branch."""
+        """Emit the test of the condition and the backward branch."""
         frame, trace, condition, watch = self._frame, self._trace, self._condition, self._watch
         self._watch = None
         if frame is None or watch is None:
@@ -196,10 +196,10 @@ def while_(
       bra` back.
     - With a predicate register, which the block must update: `@!p bra` around the loop, and `@p bra` back.
 
-    Both have two branches, one of them per iteration. With `guard`, `guard` is tested before the loop, by `@!guard bra`
-    around it, and `condition` after each iteration: the rotated loop of compilers. `label` names the loop's label, the
-    others are those of `loop`; `uniform` makes both branches `bra.uni`. Raises ControlFlowError for a register that the
-    block never writes.
+    Either loop has two branches, one of them per iteration. With `guard`, `guard` is tested before the loop, by
+    `@!guard bra` around the loop, and `condition` after each iteration: a rotated loop, as compilers emit it. `label`
+    names the loop's label, the other labels are those of `loop`; `uniform` makes both branches `bra.uni`. Raises
+    ControlFlowError for a register that the block never writes.
     """
     trace = active("ptx.while_")
     if not callable(condition):
@@ -210,14 +210,14 @@ def while_(
 
 
 def _may_change(statements: Iterable[object], name: str) -> bool:
-    """Return whether any statement of a loop may write the register `name`, or leave the loop."""
+    """Return whether any statement in a loop may write the register `name`, or branch out of the loop."""
     flat = list(_flat(statements))
     labels = {node.name for node in flat if isinstance(node, nodes.Label)}
     return any(_writes(node, name) or _leaves(node, labels) for node in flat)
 
 
 def _flat(statements: Iterable[object]) -> Iterator[object]:
-    """Yield the statements of a scope and its inner scopes."""
+    """Yield the statements of a scope and of the scopes inside it."""
     for node in statements:
         inner = getattr(node, "nodes", None)
         if isinstance(inner, list):
@@ -227,7 +227,7 @@ def _flat(statements: Iterable[object]) -> Iterator[object]:
 
 
 def _leaves(node: object, labels: AbstractSet[str]) -> bool:
-    """Return whether control may branch outside these labels; True for a block of raw text."""
+    """Return whether a statement may branch to a label other than these; True for a block of raw text."""
     if not isinstance(node, nodes.Instruction):
         return isinstance(node, nodes.Block)
     if node.opcode[0] == "bra" and node.operands:

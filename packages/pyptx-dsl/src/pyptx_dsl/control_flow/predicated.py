@@ -24,12 +24,12 @@ __all__ = ["predicated"]
 
 
 class PredicatedBlock:
-    """Instructions with one guard, as a context manager."""
+    """Context manager of `ptx.predicated`: adds one guard to all instructions of its `with` block."""
 
     __slots__ = ("_guard", "_promise", "_scope", "_start", "_trace", "_watch")
 
     def __init__(self, trace: Trace, guard: nodes.Guard) -> None:
-        """Record the block as not yet entered; nothing is emitted."""
+        """Record the `ptx.predicated` as not yet entered; nothing is emitted."""
         self._trace = trace
         self._guard = guard
         self._promise = trace.promise("ptx.predicated")
@@ -38,14 +38,14 @@ class PredicatedBlock:
         self._watch: Watch | None = None
 
     def __enter__(self) -> None:
-        """Start the guarded block; nothing is emitted."""
+        """Start the `ptx.predicated` block; nothing is emitted."""
         enter_block(self._trace, self._promise)
         self._scope = self._trace.open_scope
         self._start = len(self._scope.nodes)
         self._watch = Watch(self._trace, "ptx.predicated", repeats=False, skipped=True)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Add the guard to the instructions of the block."""
+        """Add the guard to all instructions that the block has emitted."""
         watch, self._watch = self._watch, None
         if kind is not None or watch is None:
             return
@@ -57,14 +57,14 @@ class PredicatedBlock:
                 raise ControlFlowError(
                     f"ptx.predicated guards single instructions, but {wrong}",
                     where=self._trace.recorder.where(self._scope.sites[place]),
-                    help="branch around it: with ptx.if_(…)",
+                    help="branch around the statement: with ptx.if_(…)",
                 )
             if isinstance(node, nodes.Instruction):
                 self._scope.nodes[place] = instruction(node.opcode, node.operands, self._guard, node.leading_trivia)
 
 
 def _wrong(node: object) -> str | None:
-    """Return why a statement cannot be guarded; None if it can be, or is not executed."""
+    """Return why a statement cannot have a guard; None if it can have one, or is not an instruction."""
     match node:
         case nodes.Label(name=name):
             return f"{name!r} is a label"

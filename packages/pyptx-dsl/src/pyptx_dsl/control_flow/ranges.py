@@ -9,8 +9,8 @@ PTX emitted, for a counter `i` in the type of the registers given (s32 without a
 | a register, another step | the same | `sub` (remaining distance), `setp`, `add i`, `@p bra` |
 | a register as the step | unsigned: 4; signed: 8 | unsigned: 4; signed: 6 |
 
-The number of iterations is exact for every value of the type, without wrap-around. With a `spelling`, or tested at the
-top, it is the loop of `spelt_ranges`, instruction by instruction.
+The number of iterations is exact for every value of the counter's type, without wrap-around. With `spelling=` or
+`tested="top"`, the emitted loop is exactly that of `spelt_ranges`.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def range_(
 
 @dataclass(frozen=True, slots=True)
 class RangeOptions:
-    """Options for the loop's registers, labels and branches."""
+    """Options of `ptx.range_` for the loop's registers, labels and branches."""
 
     counter: Reg | None
     dtype: PtxType | None
@@ -102,7 +102,7 @@ class RangeOptions:
     uniform: bool | None
 
     def predicate(self, trace: Trace) -> Reg:
-        """Return the predicate register for the next test: the user's, or a new one."""
+        """Return the predicate register for the next test: the option `pred`, or a fresh register."""
         return trace.fresh(pred) if self.pred is None else self.pred
 
 
@@ -121,18 +121,18 @@ def _check_registers(options: RangeOptions, *, exact: bool) -> None:
         )
     if options.pred is not None and options.pred.dtype is not pred:
         raise RegisterTypeError(
-            f"ptx.range_: pred must be a predicate register, got {options.pred!r}", help="declare it reg.scalar(pred)"
+            f"ptx.range_: pred must be a predicate register, got {options.pred!r}", help="pass reg.scalar(pred)"
         )
     if isinstance(options.pred, NegPred) and not exact:
         raise RegisterTypeError(
-            "ptx.range_ chooses the comparison itself: pass pred=p, not ~p",
-            help='set the opcode: spelling="setp.ge.s32"',
+            "ptx.range_ selects the relation of its setp itself: pass pred=p, not ~p",
+            help='set the opcode of the setp: spelling="setp.ge.s32"',
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A loop with checked arguments: registers of the counter's type, or numbers in its range."""
+    """Checked arguments of `ptx.range_`: registers of the counter's type, or numbers in the range of that type."""
 
     dtype: PtxType
     start: Reg | int
@@ -151,7 +151,7 @@ class Plan:
 
     @property
     def signed(self) -> bool:
-        """Whether the counter is signed."""
+        """Whether the counter's type is signed."""
         return self.dtype.kind == "signed"
 
     @property
@@ -166,7 +166,7 @@ class Plan:
 
     @property
     def is_counted(self) -> bool:
-        """Whether all arguments are numbers; such a loop has at least one iteration, unless `spelling=` is given."""
+        """Whether start, stop and step are numbers; then the loop runs at least once, unless `spelling=` is given."""
         return all(isinstance(value, int) for value in (self.start, self.stop, self.step))
 
     @property
@@ -187,11 +187,11 @@ class Plan:
 def _plan(
     trace: Trace, start: object, stop: object, step: object, options: RangeOptions, *, exact: bool
 ) -> Plan | None:
-    """Return the checked loop; None for a loop without iterations, unless `spelling=` makes it exact."""
+    """Return the checked arguments; None for a loop without iterations, unless `exact`: `spelling=` is given."""
     values = [_value(name, value) for name, value in (("start", start), ("stop", stop), ("step", step))]
     dtype = _counted_in(options, [value for value in values if isinstance(value, Reg)])
     if isinstance(values[2], int) and values[2] == 0:
-        raise OperandError("ptx.range_ with a step of 0 would never end", help="use ptx.loop for an endless loop")
+        raise OperandError("ptx.range_: a loop with step 0 would never end", help="use ptx.loop for an endless loop")
     plan = Plan(dtype, *values)
     if plan.is_counted and not exact and not range(*[v for v in values if isinstance(v, int)]):
         return None
@@ -201,7 +201,7 @@ def _plan(
         if isinstance(value, int) and not low <= value <= plan.highest:
             raise OperandError(
                 f"ptx.range_: {name}={value} does not fit in the counter type {plan.word}",
-                help="use a wider or signed type: pass start as a register of it",
+                help="pass start as a register of a wider or signed type",
             )
     if exact:
         return plan
@@ -234,7 +234,7 @@ def _value(name: str, value: object) -> Reg | int:
             raise RegisterTypeError(
                 f"ptx.range_: {name} must be an integer of 16, 32 or 64 bits, got the {value.dtype} register "
                 f"{value.raw_name}",
-                help="convert it with ptx.cvt",
+                help="convert the register with ptx.cvt",
             )
         return value
     number = as_integer(value)
@@ -254,14 +254,15 @@ def _counter(registers: list[Reg]) -> PtxType:
     if len(kinds) > 1:
         named = ", ".join(f"{register.raw_name} ({register.dtype})" for register in registers)
         raise RegisterTypeError(
-            f"ptx.range_ mixes signed and unsigned registers: {named}", help="use one type: reg.from_(value, s32)"
+            f"ptx.range_ mixes signed and unsigned registers: {named}",
+            help="convert all to one type: reg.from_(value, s32)",
         )
     bits = max(register.dtype.bits for register in registers)
     return from_name(f"{kinds.pop()[0]}{bits}")
 
 
 def _fitted(trace: Trace, value: Reg | int, dtype: PtxType) -> Reg | int:
-    """Return a value in the counter's type: a narrower register widened by `cvt`, a special register copied."""
+    """Return `value` in the counter's type: widen a narrower register by `cvt`, copy a special register."""
     if not isinstance(value, Reg) or (value.dtype.bits == dtype.bits and not value.readonly):
         return value
     result = trace.fresh(dtype)
@@ -281,7 +282,7 @@ def _move(trace: Trace, into: Reg, value: Reg | int, dtype: PtxType) -> None:
 
 
 def _run(trace: Trace, plan: Plan, options: RangeOptions, form: Spelt | None, promise: int) -> Iterator[Reg]:
-    """Emit the head, yield the counter, emit the tail; after a Python `break` emit only the labels."""
+    """Emit the code before the body, yield the counter, emit the code after; after a `break` only the labels."""
     trace.unopened.pop(promise, None)
     counter = trace.fresh(plan.dtype) if options.counter is None else options.counter
     top = options.label or trace.new_label("range")
@@ -305,7 +306,7 @@ def _run(trace: Trace, plan: Plan, options: RangeOptions, form: Spelt | None, pr
         else:
             _step(trace, plan, counter, top, direction, options)
     except GeneratorExit:
-        if current() is not trace:  # discarded after an exception ended the trace
+        if current() is not trace:  # Python discards the generator after an exception ended the trace
             return
         if behind_block(trace):
             trace.faults.append(_python_break())
@@ -318,12 +319,12 @@ def _run(trace: Trace, plan: Plan, options: RangeOptions, form: Spelt | None, pr
 
 
 def _may_be_skipped(plan: Plan, form: Spelt | None) -> bool:
-    """Return whether the body may run zero times."""
+    """Return whether the loop body may run zero times."""
     return not plan.is_counted if form is None else form.place == "top"
 
 
 def _python_break() -> ControlFlowError:
-    """Return the error for a `break` in an `if_` block; a generator that is being closed cannot raise it."""
+    """Return the error for a Python `break` in an `if_` block; the closing `range_` generator cannot raise it."""
     return ControlFlowError(
         "Python's `break` in a block of ptx.if_ ends the tracing of the loop body, for all threads",
         help="leave the loop on the GPU with ptx.break_()",
@@ -332,7 +333,7 @@ def _python_break() -> ControlFlowError:
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """Direction of a signed register step: whether it is positive, and its magnitude."""
+    """Registers computed before a loop with a signed register step: whether the step is positive, and its magnitude."""
 
     up: Reg
     size: Reg
@@ -345,7 +346,7 @@ def _start(trace: Trace, plan: Plan, counter: Reg) -> None:
 
 
 def _enter(trace: Trace, plan: Plan, counter: Reg, frame: LoopFrame, options: RangeOptions) -> Direction | None:
-    """Branch around the loop if it has no iteration."""
+    """Emit the branch around a loop that may have no iteration; return the registers of a signed register step."""
     if isinstance(plan.step, Reg):
         return _enter_by_register(trace, plan, plan.step, counter, frame, options)
     if isinstance(plan.start, int) and isinstance(plan.stop, int):
@@ -377,7 +378,7 @@ def _enter_by_register(
 
 
 def _step(trace: Trace, plan: Plan, counter: Reg, top: str, direction: Direction | None, options: RangeOptions) -> None:
-    """Advance the counter and branch back while it is before `stop`."""
+    """Emit the `add` of the step to the counter, and the branch back while the counter is before `stop`."""
     more = options.predicate(trace)
     if isinstance(plan.step, int) and plan.stays_inside:
         trace.emit(("add", plan.word), (counter, counter, plan.step))

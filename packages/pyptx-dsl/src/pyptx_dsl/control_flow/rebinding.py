@@ -37,9 +37,9 @@ _NO_STATE = (FunctionType, ModuleType, type)
 _GENERATOR = 0x20  # inspect.CO_GENERATOR; importing inspect takes longer than a trace
 _FLOWS = "ptx.rebinding.flows"
 
-# End of the message: (whether the next iteration reads the variable, whether it was a number) -> effect.
+# (whether the next iteration reads the variable, whether its value is a number) -> end of the error message.
 _EFFECTS = {
-    (True, False): "which is traced once: each iteration would read the register from before the loop",
+    (True, False): "which is traced once: each iteration would read the register assigned before the loop",
     (True, True): "which is traced once: the number would be the same in every iteration",
     (False, False): "and read after it: threads that skip the block would read a register that they have not written",
     (False, True): "and read after it: threads that skip the block would also use the new number",
@@ -49,27 +49,27 @@ Value: TypeAlias = "Handle | RegArray | int | float | Listed"
 
 
 class Listed:
-    """A container of registers (a list, a dict, an object), its contents, and the syntax of an element access."""
+    """A list, dict or object that contains registers, its contents, and the syntax of an element access: `[i]`."""
 
     __slots__ = ("elements", "owner", "spelling")
 
     def __init__(self, owner: object, elements: Iterable[object], spelling: str) -> None:
-        """Store the container, and copy its elements, which the block may replace."""
+        """Store the container, and copy its elements, since the traced block may replace them."""
         self.owner = owner
         self.elements = tuple(elements)
         self.spelling = spelling
 
 
 class Watch:
-    """Variables of the functions around one block, at its entry.
+    """Python variables of the functions around one traced block, as of the block's entry.
 
-    `repeats`: the block may run again, so that its start follows its end. `skipped`: not all threads run it.
+    `repeats`: the block is a loop body, so its start follows its end. `skipped`: some threads skip the block.
     """
 
     __slots__ = ("_frames", "_repeats", "_scope", "_skipped", "_start", "_trace", "_what")
 
     def __init__(self, trace: Trace, what: str, *, repeats: bool, skipped: bool) -> None:
-        """Record the user's frame, and for user generators also the frame that iterates over them."""
+        """Record the user's frame, and for a user's generator also the frame that iterates over the generator."""
         self._trace = trace
         self._what = what
         self._repeats = repeats
@@ -79,7 +79,7 @@ class Watch:
         self._frames = [(frame, frame.f_lasti, _values(frame)) for frame in _frames(trace)]
 
     def close(self, read: object = None) -> None:
-        """Compare with the current variables; `read` is a function whose variables are read at the end of the block.
+        """Compare the variables with those at the block's entry; `read` is a function called at the block's end.
 
         Raises ControlFlowError for the first variable that the block has rebound and that is read later.
         """
@@ -92,7 +92,7 @@ class Watch:
                 self._judge(frame, begin, before, changed, reads)
 
     def _changed(self, before: Value, now: Value) -> bool:
-        """Return whether a variable has changed; for the same list, whether the block reads a replaced register."""
+        """Return whether a variable's registers changed; for one list, whether the block reads a replaced register."""
         if not (isinstance(before, Listed) and isinstance(now, Listed)):
             return not _same(before, now)
         if len(before.elements) == len(now.elements) and all(map(is_, before.elements, now.elements)):
@@ -107,7 +107,7 @@ class Watch:
     def _judge(
         self, frame: FrameType, begin: int, before: dict[str, Value], changed: list[str], reads: Iterable[str]
     ) -> None:
-        """Raise ControlFlowError for the first changed variable that the next iteration or later code reads."""
+        """Raise ControlFlowError for the first rebound variable that the next iteration or later code reads."""
         flow = _flow(self._trace, frame.f_code)
         end = frame.f_lasti
         again = _captured(frame, flow.live_inside(begin)).union(reads) if self._repeats else frozenset[str]()
@@ -130,7 +130,7 @@ class Watch:
 
 
 def _captured(frame: FrameType, live: frozenset[str]) -> frozenset[str]:
-    """Return the live variables, and the variables that functions among their values capture."""
+    """Return the live variables, and the variables that are captured by functions bound to live variables."""
     functions = [value for value in map(frame.f_locals.get, live) if isinstance(value, FunctionType)]
     return live.union(*(function.__code__.co_freevars for function in functions))
 
@@ -155,7 +155,7 @@ def _remedy(name: str, before: Value) -> str:
 
 
 def _frames(trace: Trace) -> Iterator[FrameType]:
-    """Yield the frames of a block's body: the user's, and the frame whose loop iterates over a user generator."""
+    """Yield the user's frame, and while that is a generator, the frame that iterates over the generator."""
     frame = user_frame()
     while frame is not None and frame is not trace.recorder.root:
         yield frame
@@ -168,7 +168,7 @@ def _values(frame: FrameType) -> dict[str, Value]:
     """Return the frame's variables whose values are registers, numbers, or containers of registers."""
     found = dict[str, Value]()
     held: dict[str, object] = frame.f_locals
-    if held is frame.f_globals:  # module level: only the names in its code can be bound
+    if held is frame.f_globals:  # code at module level binds only names in its `co_names`
         held = {name: held[name] for name in frame.f_code.co_names if name in held}
     for name, value in held.items():
         if isinstance(value, _REGISTERS) or (isinstance(value, int | float) and type(value) in _NUMBERS):
@@ -181,7 +181,7 @@ def _values(frame: FrameType) -> dict[str, Value]:
 
 
 def _listed(value: object) -> Listed | None:
-    """Return the contents of a list, a dict or an object, if its first element, or an attribute, is a register."""
+    """Return a list or dict whose first element is a register, or an object with a register attribute, else None."""
     if isinstance(value, list | tuple):
         elements = cast("Sequence[object]", value)
         return Listed(elements, elements, "[i]") if elements and isinstance(elements[0], Handle) else None
@@ -189,7 +189,7 @@ def _listed(value: object) -> Listed | None:
         held = cast("dict[object, object]", value)
         return Listed(held, held.values(), "[key]") if isinstance(next(iter(held.values()), None), Handle) else None
     if not type(value).__dictoffset__ or isinstance(value, _NO_STATE):
-        return None  # avoids attribute access on objects without `__dict__`, whose `__getattr__` may raise
+        return None  # an object without `__dict__`: reading an attribute could call a `__getattr__` that raises
     attributes = getattr(value, "__dict__", None)
     if type(attributes) is not dict:
         return None
@@ -198,7 +198,7 @@ def _listed(value: object) -> Listed | None:
 
 
 def _same(before: object, now: object) -> bool:
-    """Return whether two values are the same registers, or equal numbers."""
+    """Return whether `before` and `now` are the same registers, or equal numbers."""
     if before is now:
         return True
     if isinstance(before, Handle) and isinstance(now, Handle):
@@ -209,7 +209,7 @@ def _same(before: object, now: object) -> bool:
 
 
 def _read(statements: Iterable[object]) -> Iterator[str]:
-    """Yield the names of the registers that statements read: all operands but the first, including inner scopes."""
+    """Yield the names of the registers in all operands but the first of the instructions, also of inner scopes."""
     for node in statements:
         inner = getattr(node, "nodes", None)
         if isinstance(inner, list):
@@ -220,9 +220,9 @@ def _read(statements: Iterable[object]) -> Iterator[str]:
 
 
 def _flow(trace: Trace, code: CodeType) -> Flow:
-    """Return the flow of a function's variables, analyzed once per trace.
+    """Return the live variables at each instruction of a function, analyzed once per trace.
 
-    Keyed by id, because hashing code hashes its constants.
+    The cache key is the code object's id, because the hash of a code object hashes all its constants.
     """
     known = cast("dict[int, Flow]", trace.notes.setdefault(_FLOWS, dict[int, Flow]()))
     flow = known.get(id(code))

@@ -1,4 +1,4 @@
-"""Counted loops in the form of compilers: one `mov`, one `add`, one `setp`, one branch, each in the given form.
+"""Counted loops as compilers emit them: one `mov`, one `add`, one `setp`, each with a given opcode, and branches.
 
 mov.b32 i, start;                    mov.b32 i, start;
 top:                                 top:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Spelt", "TestPlace", "spelt"]
 
 TestPlace: TypeAlias = Literal["bottom", "top"]
-"""Position of the test: after the body, which then runs at least once, or before it."""
+"""Position of a loop's test: after the body, which then runs at least once, or before the body."""
 
 _INVERSE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
 _PARTS = frozenset({"mov", "add", "sub", *_INVERSE})
@@ -40,7 +40,7 @@ _PARTS = frozenset({"mov", "add", "sub", *_INVERSE})
 
 @dataclass(frozen=True, slots=True)
 class Spelt:
-    """Opcodes of a counted loop, by operation, and the position and predicate register of its test."""
+    """A counted loop with given opcodes: operation -> opcode, and the position and predicate of its test."""
 
     plan: Plan
     words: Mapping[str, tuple[str, ...]]
@@ -55,12 +55,12 @@ class Spelt:
             trace.emit(self.words.get("mov", ("mov", self.plan.dtype.name)), (counter, self.plan.start))
 
     def enter(self, trace: Trace, counter: Reg, frame: LoopFrame) -> None:
-        """Emit the test before the body, if the loop tests at the top."""
+        """Emit the loop's test before the body, if its position is the top."""
         if self.place == "top":
             self._test(trace, counter, frame.at_end(), uniform=bool(self.uniform))
 
     def step(self, trace: Trace, counter: Reg, top: str) -> None:
-        """Emit the step after the body, the test if the loop tests at the bottom, and the backward branch."""
+        """Emit the step of the counter after the body, the test if it is at the bottom, and the backward branch."""
         step = self.plan.step
         if "sub" in self.words and isinstance(step, int):
             trace.emit(self.words["sub"], (counter, counter, -step))
@@ -80,7 +80,7 @@ class Spelt:
 def spelt(
     trace: Trace, plan: Plan, spelling: str, place: TestPlace, predicate: Reg | None, *, uniform: bool | None
 ) -> Spelt:
-    """Return the instructions of a planned loop; raise OperandError for a test that is not that of Python's `range`."""
+    """Return the opcodes of a checked loop; raise OperandError for a test that differs from Python's `range`."""
     if place not in {"bottom", "top"}:
         raise OperandError(f"ptx.range_: invalid tested={place!r}", help='use tested="bottom" or tested="top"')
     words = spellings(text("spelling", spelling))
@@ -93,7 +93,7 @@ def spelt(
         if isinstance(value, Reg) and (value.dtype.bits != plan.dtype.bits or value.readonly):
             raise RegisterTypeError(
                 f"ptx.range_ with spelling= does not widen or copy: {value!r} must have type {plan.dtype}",
-                help="convert it before the loop",
+                help="convert the register before the loop",
             )
     relation, test = _relation(plan, words, place, predicate)
     _judge(plan, relation, place, ".".join(test))
@@ -103,11 +103,11 @@ def spelt(
 def _relation(
     plan: Plan, words: Mapping[str, tuple[str, ...]], place: TestPlace, predicate: Reg | None
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the relation of counter and `stop` under which the loop continues, and the opcode of its `setp`."""
+    """Return the relation between counter and `stop` that continues the loop, and the opcode of the `setp`."""
     leaves = (place == "top") != isinstance(predicate, NegPred)
     given = [relation for relation in words if relation in _INVERSE]
     if len(given) > 1:
-        raise OperandError(f"ptx.range_: expected one setp, got {len(given)}", help="write one setp")
+        raise OperandError(f"ptx.range_: expected one setp, got {len(given)}", help="put only one setp into spelling=")
     if given:
         return (_INVERSE[given[0]] if leaves else given[0]), words[given[0]]
     onward = "gt" if isinstance(plan.step, int) and plan.step < 0 else "lt"
@@ -115,12 +115,12 @@ def _relation(
 
 
 def _judge(plan: Plan, relation: str, place: TestPlace, test: str) -> None:
-    """Raise OperandError if the loop may run another number of iterations than Python's `range`."""
+    """Raise OperandError if the number of iterations may differ from that of Python's `range`."""
     step = plan.step
     if relation not in {"lt", "gt", "ne"} or (isinstance(step, int) and relation == ("gt" if step > 0 else "lt")):
         raise OperandError(
             f"ptx.range_: with {test} and this polarity the loop continues while the counter is {relation} stop",
-            help="continue while lt (gt for a negative step) or ne; pred=~p inverts the branch",
+            help="use a setp for lt (gt for a negative step) or ne; pred=~p inverts the branch",
         )
     numbers = [value for value in (plan.start, plan.stop, step) if isinstance(value, int)]
     if len(numbers) < 3:
@@ -133,5 +133,5 @@ def _judge(plan: Plan, relation: str, place: TestPlace, test: str) -> None:
     if relation == "ne" and (stop - start) % by:
         raise OperandError(
             f"ptx.range_({start}, {stop}, {by}) never reaches its stop exactly: {test} would loop indefinitely",
-            help="compare with lt (gt for a negative step)",
+            help="use a setp for lt (gt for a negative step)",
         )

@@ -1,1 +1,1 @@
-"""Reports of the toolchain about a kernel, at Python lines."""
+"""Reports of ptxas and nvdisasm about a kernel, located at Python lines."""

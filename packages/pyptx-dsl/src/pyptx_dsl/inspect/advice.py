@@ -1,4 +1,4 @@
-"""Explanations and remedies for ptxas's advisories and figures, one row each; plugins add others.
+"""Explanations and remedies for ptxas's advisories and resource figures, one `Advice` each; plugins add others.
 
 The patterns are searched in ptxas's messages (CUDA 13). Sources: PTX manual, "Performance-Tuning Directives"; CUDA
 programming guide, "Local Memory".
@@ -37,20 +37,20 @@ ADVICE: Final = (
     ),
     Advice(
         r"is deprecated",
-        "this ptxas accepts it; a later one will not",
-        "use the form named by the advisory or the reference page",
+        "this ptxas accepts the deprecated form; a later ptxas will reject it",
+        "use the replacement named by ptxas or by the instruction's reference page",
     ),
     Advice(
         r"substantially reduced performance",
-        "it works, but will be slow on future devices",
-        "use the modifier or target named by ptxas",
+        "the instruction works, but will be slow on future devices",
+        "use the modifier or target that ptxas recommends",
     ),
 )
-"""Rows that apply to every architecture."""
+"""Advice that applies to every architecture."""
 
 
 def advice_on(remark: str) -> Advice | None:
-    """Return the row with the longest match in ptxas's message; None if no row matches."""
+    """Return the advice whose pattern has the longest match in ptxas's message; None if no pattern matches."""
     from pyptx_ir.plugins.manager import manager
 
     found = [(match[0], row) for row in manager().advice() if (match := re.search(row.pattern, remark))]

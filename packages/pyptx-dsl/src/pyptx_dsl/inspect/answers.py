@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """PTX text, the call that produces it, the origins of its lines, and `place`, the kernel's file and line."""
+    """PTX text, the Python call that produces it, the origins of its lines, and `place`, the kernel's file and line."""
 
     name: str
     target: str
@@ -32,7 +32,7 @@ class Listing:
 
     @staticmethod
     def of_trace(declaration: Declaration, traced: Traced) -> Listing:
-        """Return the listing of a trace of a kernel."""
+        """Return the `Listing` of a traced kernel."""
         code = declaration.function.__code__
         place = (code.co_filename, definition(code))
         return Listing(
@@ -41,7 +41,7 @@ class Listing:
 
     @staticmethod
     def of(specialization: Specialization) -> Listing:
-        """Return the listing of a specialization; its first known Python line replaces the line of its `def`."""
+        """Return the `Listing` of a specialization; its first known Python line stands for the kernel's `def`."""
         origins = specialization.origins
         frame = next((frames[-1] for frames in origins.values() if frames), None)
         place = (frame.file, frame.line) if frame else (f"<{specialization.entry}>", 1)
@@ -50,12 +50,12 @@ class Listing:
 
 
 def _call(name: str) -> str:
-    """Return the call that produces the text of a kernel."""
+    """Return the Python call that produces a kernel's PTX, such as `k.ptx(N=64)`."""
     return f"{name}.ptx(…)"
 
 
 def assembled(listing: Listing) -> Assembly:
-    """Run ptxas, through the cubin cache; report its advisories as warnings at the user's lines."""
+    """Return the cubin from ptxas or the cubin cache; report ptxas's advisories as warnings at the user's lines."""
     from pyptx_ir.toolchain import AssemblyError, CubinCache, assemble
 
     try:

@@ -24,7 +24,7 @@ _MOST_LINES = 8  # maximum number of reported Python lines with local memory acc
 
 
 def explanation(declaration: Declaration, traced: Traced) -> Iterator[str]:
-    """Yield lines of text: the kernel's resources, then each finding with its line, an explanation and a remedy."""
+    """Yield the report: the kernel's resources, then each ptxas finding with its line, an explanation and a remedy."""
     from pyptx_ir.toolchain import ToolchainError, assemble
 
     try:
@@ -72,7 +72,7 @@ def _finding(said: str, where: str | None) -> Iterator[str]:
 
 
 def _local_traffic(declaration: Declaration, traced: Traced) -> Iterator[str]:
-    """Yield the Python lines whose code accesses local memory, most accesses first."""
+    """Yield the Python lines whose SASS accesses local memory, most accesses first."""
     from pyptx_ir.toolchain import ToolchainError, assemble, disassemble
 
     try:
@@ -93,7 +93,7 @@ def _local_traffic(declaration: Declaration, traced: Traced) -> Iterator[str]:
 
 
 def numbered(traced: Traced) -> str:
-    """Return the PTX with a `.loc` before every instruction, with the instruction's own line number."""
+    """Return the PTX with a `.loc` before every instruction that gives the instruction's line in the PTX text."""
     lines = traced.text.split("\n")
     index = 1 + sum(line.lstrip().startswith(".file") for line in lines)
     written: list[str] = []
@@ -107,7 +107,7 @@ def numbered(traced: Traced) -> str:
 
 
 def local_accesses(sass: str) -> Counter[int]:
-    """Count the local memory loads and stores in a listing of nvdisasm by PTX line."""
+    """Return the number of local memory loads and stores per PTX line in a listing of nvdisasm."""
     found: Counter[int] = Counter()
     line = 0
     for text in sass.splitlines():

@@ -50,7 +50,7 @@ class TensorAddressOperand:
     elements: tuple[object, ...]
 
     def __ptx_operand__(self, trace: Trace) -> tree.Operand:
-        """Return the bracketed operand."""
+        """Return the bracketed operand `[a, b, …]`."""
         return tree.TensorAddress(trace.lowered(self.elements, ()))
 
 
@@ -61,7 +61,7 @@ class UnifiedOperand:
     address: object
 
     def __ptx_operand__(self, trace: Trace) -> tree.Operand:
-        """Return the address with the `.unified` attribute."""
+        """Return the operand `[address].unified`."""
         return tree.Unified(lower(as_address(self.address), trace))
 
 
@@ -83,7 +83,7 @@ def unified(address: object) -> UnifiedOperand:
 
 
 def as_address(value: object) -> AddressOperand | tree.Address | tree.TensorAddress:
-    """Return an address unchanged; wrap any other value in brackets."""
+    """Return an address operand unchanged, and the address operand `[value]` for any other value."""
     if isinstance(value, AddressOperand | tree.Address | tree.TensorAddress):
         return value
     if isinstance(value, bool | float | list | tuple) or value is None:
@@ -101,10 +101,10 @@ def as_address(value: object) -> AddressOperand | tree.Address | tree.TensorAddr
 
 
 class AddressConversion:
-    """One direction of `cvta`, called with the source: `ptx.cvta.to_global(generic)`."""
+    """`cvta` to or from one state space, called with the address: `ptx.cvta.to_global(generic)`."""
 
     def __init__(self, name: str) -> None:
-        """Set the opcode and the state space by the function's name, such as `global_` or `to_global`."""
+        """Derive opcode and state space from the function's name, such as `global_` or `to_global`."""
         space = to_ptx(name.removeprefix("to_"))
         self._what = f"ptx.cvta.{name}"
         self.head = f"cvta{'.to' if name.startswith('to_') else ''}.{space}"
@@ -122,7 +122,7 @@ class AddressConversion:
         if isinstance(src, Reg) and src.dtype.bits != dtype.bits:
             raise RegisterTypeError(
                 f"{self.head}.{dtype} needs a {dtype.bits}-bit register, got the {src.dtype} register {src.raw_name}",
-                help="widen it first: ptx.cvt(u64, u32, wide, address)",
+                help="widen the address first: ptx.cvt(u64, u32, wide, address)",
             )
         if as_integer(src) is not None:
             raise OperandError(

@@ -1,4 +1,4 @@
-"""Arithmetic instructions: `ptx.add(type, d, a, b)`, `ptx.mul`, `ptx.fma`, …; each call emits one."""
+"""Arithmetic instructions: `ptx.add(type, d, a, b)`, `ptx.mul`, `ptx.fma`, …; each call emits one instruction."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ clmad = Ternary(
 
 
 class MultiplyAdd(Wrapper):
-    """`ptx.mad`: multiply and add, into a given register or into one that the call declares."""
+    """`ptx.mad`: multiply and add into a given register, or into a register that the call declares."""
 
     @overload
     def __call__(

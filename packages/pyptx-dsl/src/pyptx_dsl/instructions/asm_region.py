@@ -1,4 +1,4 @@
-"""Blocks between the comments that compilers emit around inline assembly."""
+"""`ptx.asm_region`: the comments that compilers emit around the PTX of inline assembly."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _OPEN = "ptx.asm_region.open"
 
 
 class AsmRegion:
-    """Context manager returned by `asm_region`."""
+    """Context manager of `ptx.asm_region`: emits a comment before and after its block."""
 
     __slots__ = ("_begin", "_end", "_promise", "_trace")
 
     def __init__(self, trace: Trace, begin: str, end: str) -> None:
-        """Store the comments; nothing is emitted before the `with` is entered."""
+        """Store the `begin` and `end` comments; nothing is emitted before the `with` is entered."""
         self._trace = trace
         self._begin = begin
         self._end = end

@@ -27,7 +27,7 @@ _ARRIVE = InstructionForms("ptx.cp.async_.mbarrier.arrive", "cp.async.mbarrier.a
 
 
 class AsyncCopyMbarrier:
-    """`ptx.cp.async_.mbarrier`."""
+    """`ptx.cp.async_.mbarrier`: arrivals at an mbarrier on completion of `cp.async` copies."""
 
     def arrive(
         self, mbar: object, *, noinc: bool = False, space: str | None = "shared::cta", pred: Reg | None = None
@@ -63,9 +63,9 @@ class AsyncCopy:
     ) -> None:
         """Emit `cp.async.ca.shared.global{…} [dst], [src], byte_count{, src_size}{, policy};`, cached in L1 and L2.
 
-        `byte_count` is 4, 8 or 16. Only `src_size` bytes (a number or a register) are read, and the rest is filled with
-        zeros. If the predicate `ignore_src` is true, all bytes are zeros. `prefetch` is `64B`, `128B` or `256B`,
-        `space` `shared` or `shared::cta`. Raise OperandError for other sizes.
+        `byte_count` is 4, 8 or 16. Only `src_size` bytes (a number or a register) are read, and the other bytes are set
+        to zero. If the predicate `ignore_src` is true, all bytes are set to zero. `prefetch` is `64B`, `128B` or
+        `256B`, `space` `shared` or `shared::cta`. Raise OperandError for other sizes.
         """
         copy = (smem_dst, global_src, byte_count)
         self._copy("ca", copy, (src_size, ignore_src), cache_policy, pred, prefetch=prefetch, space=space)
@@ -128,7 +128,7 @@ class AsyncCopy:
     else:
 
         def __getattr__(self, name: str) -> object:
-            """Return an attribute that a plugin adds: `bulk`, the TMA copies."""
+            """Return an attribute that a plugin adds to `ptx.cp.async_`: `bulk`, the TMA copies."""
             return extension("cp.async_", name)
 
         def __dir__(self) -> list[str]:
@@ -141,7 +141,7 @@ def _size(cache: str, value: object) -> int:
     if size is None or size not in _SIZES[cache]:
         allowed = ", ".join(map(str, _SIZES[cache]))
         raise OperandError(
-            f"cp.async.{cache} copies {allowed} bytes, got {value!r}", help="use several copies, or ld and st"
+            f"cp.async.{cache} copies {allowed} bytes, got {value!r}", help="split the copy, or use ld and st"
         )
     return size
 
@@ -154,7 +154,7 @@ def _source_size(value: object | None, size: int) -> object | None:
 
 
 class Copy:
-    """`ptx.cp`."""
+    """`ptx.cp`: asynchronous copies, `ptx.cp.async_` and those of plugins."""
 
     async_ = AsyncCopy()
 
@@ -164,7 +164,7 @@ class Copy:
     else:
 
         def __getattr__(self, name: str) -> object:
-            """Return an attribute that a plugin adds: `async_bulk`, `reduce`."""
+            """Return an attribute that a plugin adds to `ptx.cp`: `async_bulk`, `reduce`."""
             return extension("cp", name)
 
         def __dir__(self) -> list[str]:

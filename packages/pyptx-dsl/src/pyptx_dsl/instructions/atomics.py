@@ -32,17 +32,17 @@ _BRAINS = ("bf16", "bf16x2")
 
 
 class _Atomic(Wrapper):
-    """One operation of `atom` or `red`; its rows define the types, orders, scopes and spaces."""
+    """One operation of `atom` or `red`; its table rows define the types, memory orders, scopes and state spaces."""
 
     def __init__(self, path: str, operation: str) -> None:
-        """Describe `ptx.<path>.<operation>`."""
+        """Create the function `ptx.<path>.<operation>`."""
         super().__init__(f"{path}.{operation}", f"Forms of `{path}` with `{to_ptx(operation)}`.")
         self.head = path
         self.operation = to_ptx(operation)
 
     @property
     def forms(self) -> tuple[RowForm, ...]:
-        """The forms of the instruction with this operation."""
+        """The forms of `atom` or `red` with this operation."""
         from pyptx_dsl.instructions.row_forms import forms_of
 
         return tuple(form for form in forms_of(self.head) if self.operation in form.choices("op"))
@@ -60,14 +60,14 @@ class _Atomic(Wrapper):
         policy: Reg | None,
         pred: Reg | None,
     ) -> None:
-        """Emit the instruction: numbers become literals of its type, lists become vectors."""
+        """Emit the instruction; numbers become literals of the type `dtype`, lists become vectors."""
         sources = [_literals(dtype, value) for value in values]
         help = () if policy is None else (policy,)
         active(repr(self)).emit(words, (*target, *sources, *help), pred)
 
 
 class AtomOperation(_Atomic):
-    """`d = [addr]; [addr] = operation(d, b)`, atomically."""
+    """An `atom` operation: atomically `d = [addr]; [addr] = operation(d, b)`."""
 
     @emits(cache_policy="policy")
     def __call__(
@@ -100,7 +100,7 @@ class AtomOperation(_Atomic):
 
 
 class AtomCas(_Atomic):
-    """`d = [addr]; if d == compare: [addr] = value`, atomically."""
+    """`atom.cas`: atomically `d = [addr]; if d == compare: [addr] = value`."""
 
     def __call__(
         self,
@@ -124,7 +124,7 @@ class AtomCas(_Atomic):
 
 
 class RedOperation(_Atomic):
-    """`[addr] = operation([addr], b)`, atomically and without a result."""
+    """A `red` operation: atomically `[addr] = operation([addr], b)`, without a result."""
 
     @emits(cache_policy="policy")
     def __call__(
@@ -182,12 +182,12 @@ class Red:
 
 
 def _vector(value: object) -> str | None:
-    """Return the vector modifier for a list of values; None for a single value."""
+    """Return the modifier `v2`, `v4` or `v8` for a list of values; None for a single value."""
     return f"v{len(cast('Sequence[object]', value))}" if isinstance(value, RegArray | list | tuple) else None
 
 
 def _literals(dtype: PtxType, value: object) -> object:
-    """Return the literal of a number, or the literals of a list."""
+    """Return the literal of type `dtype` for a number, a list of literals for a list, a register unchanged."""
     if isinstance(value, RegArray | list | tuple):
         return [literal(dtype, each) for each in cast("Sequence[object]", value)]
     return literal(dtype, value)

@@ -1,8 +1,8 @@
 """All opcodes of all instructions, with modifiers in the manual's order, as an acyclic graph.
 
-A *thread* is a row, a position in its syntax line, and the words so far that determine the operands. A *state* is the
-set of threads that the words so far allow, so states with equal continuations are merged. The graph of the whole
-instruction set has a few thousand states; as a tree it would have hundreds of thousands.
+A `Thread` is a table row, a position in its syntax line, and the modifiers so far that determine the operands. A
+`State` is the set of threads that the modifiers so far allow, so states with equal continuations are merged. The graph
+of the whole instruction set has a few thousand states; as a tree it would have hundreds of thousands.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
     from pyptx_ir.isa.rows import InstructionRow
 
-# Vector modifiers, and the kinds of operands that they make vectors.
+# Vector modifiers, and the operand kinds of the instruction table that are vectors with such a modifier.
 VECTORS = frozenset(("v2", "v4", "v8"))
 VECTOR_KINDS = ("vec", "sparse", "texels")
 
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """A row and the reached position in its syntax line; `filled` are the words that determine operands."""
+    """A table row and a position in its syntax line; `filled`: the modifiers so far that determine the operands."""
 
     pattern: Pattern
     reached: int
@@ -33,16 +33,16 @@ class Thread:
 
     @property
     def complete(self) -> bool:
-        """Whether the words so far are a complete opcode of the row."""
+        """Whether the modifiers so far complete an opcode of the row."""
         return self.reached == len(self.pattern.items)
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Continuations of an opcode prefix; `spelling` is the alphabetically first prefix that leads here.
+    """Continuations of an opcode prefix; `spelling` is the alphabetically first prefix with this state.
 
-    `accepted` are the complete threads, `ahead` the rows of all threads. `following` is the state after each word, and
-    `slots` the slot of the syntax line that the word fills.
+    `accepted` are the threads whose opcode is complete, `ahead` the table rows of all threads. `following` maps the
+    next modifier to the state after it, and `slots` to the slot of the syntax line that the modifier fills.
     """
 
     spelling: tuple[str, ...]
@@ -53,7 +53,7 @@ class State:
 
 
 def spellings(rows: Iterable[InstructionRow]) -> State:
-    """Return the start state, before the opcode; every opcode of every row is a path from it."""
+    """Return the graph's start state; every path from it to an accepting state is an opcode of a table row."""
     starts: dict[str, list[Thread]] = {}
     for row in rows:
         starts.setdefault(row.opcode, []).append(Thread(compile_row(row), 0))
@@ -63,7 +63,7 @@ def spellings(rows: Iterable[InstructionRow]) -> State:
 
 
 def _state(threads: Iterable[Thread], spelling: tuple[str, ...], states: dict[frozenset[Thread], State]) -> State:
-    """Return the state of a set of threads, created at its alphabetically first prefix, which is visited first."""
+    """Return the `State` of a set of `Thread` objects; create it at the first call, with the prefix `spelling`."""
     closed = frozenset(skipped for thread in threads for skipped in _skips(thread))
     found = states.get(closed)
     if found is not None:
@@ -92,7 +92,7 @@ def _order(thread: Thread) -> tuple[str, int, tuple[tuple[str, str], ...]]:
 
 
 def _skips(thread: Thread) -> Iterable[Thread]:
-    """Yield the thread, and the threads that omit the next optional words; a group is omitted as a whole."""
+    """Yield the `Thread`, and the threads that omit the next optional modifiers; a group is omitted as a whole."""
     yield thread
     items = thread.pattern.items
     place = thread.reached
@@ -116,7 +116,7 @@ def _advanced(thread: Thread, word: str) -> Thread:
 
 @functools.cache
 def _deciding(pattern: Pattern) -> frozenset[str]:
-    """Return the words and slots that determine which operands a row has, and whether they are vectors."""
+    """Return the modifiers and slots that determine which operands a row has, and which operands are vectors."""
     names = {name for place in pattern.places for name in (place.needs, place.lacks) if name}
     if any(place.kind.partition("(")[0] in VECTOR_KINDS for place in pattern.places):
         names |= VECTORS

@@ -33,7 +33,7 @@ class BarRed:
     """Reductions over the threads of a CTA at a barrier: `ptx.bar.red.popc`, `and_`, `or_`."""
 
     def __init__(self, head: str) -> None:
-        """Set the opcode, `bar.red` or `bar.cta.red`."""
+        """Set the opcode prefix, `bar.red` or `bar.cta.red`."""
         self.head = head
 
     @emits("{self.head}.popc", p="c")
@@ -56,7 +56,7 @@ class BarrierRed:
     """`ptx.barrier.red`: like `ptx.bar.red`, for threads that may be diverged; `aligned=True` asserts convergence."""
 
     def __init__(self, head: str) -> None:
-        """Set the opcode, `barrier.red` or `barrier.cta.red`."""
+        """Set the opcode prefix, `barrier.red` or `barrier.cta.red`."""
         self.head = head
 
     @emits("{self.head}.popc", p="c")
@@ -113,12 +113,12 @@ def _reduce(words: tuple[str, ...], parts: tuple[Reg, object, object | None, Reg
 
 
 def _emit(words: tuple[str, ...], operands: tuple[object, ...], pred: Reg | None) -> None:
-    """Emit an instruction; the first element of `words` may contain several words of the opcode: `bar.cta`."""
+    """Emit an instruction; the first element of `words` may contain a dotted opcode prefix: `bar.cta`."""
     active(f"ptx.{words[0]}.{words[1]}").emit((*words[0].split("."), *words[1:]), operands, pred)
 
 
 class WarpBarrier:
-    """`ptx.bar.warp.sync`."""
+    """`ptx.bar.warp.sync`: synchronize lanes of a warp."""
 
     def sync(self, membermask: object = -1, *, pred: Reg | None = None) -> None:
         """Emit `bar.warp.sync membermask;`: synchronize these lanes, and order their memory accesses."""
@@ -129,7 +129,7 @@ class CtaBar:
     """`ptx.bar.cta`: the barriers of `ptx.bar`, with the explicit `.cta` (PTX 7.8)."""
 
     def __init__(self, head: str) -> None:
-        """Set the opcode, `bar` or `bar.cta`."""
+        """Set the opcode prefix, `bar` or `bar.cta`."""
         self.head = head
         self.red = BarRed(f"{head}.red")
 
@@ -140,15 +140,15 @@ class CtaBar:
 
     @emits("{self.head}.arrive")
     def arrive(self, n: object, count: object, *, pred: Reg | None = None) -> None:
-        """Emit `bar.arrive n, count;`: arrive without waiting."""
+        """Emit `bar.arrive n, count;`: arrive at the barrier without waiting."""
         _emit((self.head, "arrive"), _operands(n, count), pred)
 
 
 class Bar(CtaBar):
     """CTA barriers at which whole warps arrive.
 
-    A CTA has 16, numbered from 0. `count` is the number of participating threads, a multiple of 32; default: all
-    threads of the CTA. Raise OperandError for other numbers.
+    A CTA has 16 barriers, numbered from 0. `count` is the number of participating threads, a multiple of 32; default:
+    all threads of the CTA. Raise OperandError for other barrier numbers or counts.
     """
 
     warp = WarpBarrier()
@@ -159,7 +159,7 @@ class CtaBarrier:
     """`ptx.barrier.cta`: the barriers of `ptx.barrier`, with the explicit `.cta` (PTX 7.8)."""
 
     def __init__(self, head: str) -> None:
-        """Set the opcode, `barrier` or `barrier.cta`."""
+        """Set the opcode prefix, `barrier` or `barrier.cta`."""
         self.head = head
         self.red = BarrierRed(f"{head}.red")
 
@@ -167,12 +167,12 @@ class CtaBarrier:
     def sync(
         self, n: object = 0, count: object | None = None, *, aligned: bool = False, pred: Reg | None = None
     ) -> None:
-        """Emit `barrier.sync{.aligned} n{, count};`."""
+        """Emit `barrier.sync{.aligned} n{, count};`: wait until all participating threads have arrived."""
         _emit((self.head, "sync", *_aligned(on=aligned)), _operands(n, count), pred)
 
     @emits("{self.head}.arrive")
     def arrive(self, n: object, count: object, *, aligned: bool = False, pred: Reg | None = None) -> None:
-        """Emit `barrier.arrive{.aligned} n, count;`."""
+        """Emit `barrier.arrive{.aligned} n, count;`: arrive at the barrier without waiting."""
         _emit((self.head, "arrive", *_aligned(on=aligned)), _operands(n, count), pred)
 
 
@@ -198,11 +198,11 @@ class NamedBarrier:
         self.count = count
 
     def sync(self, *, pred: Reg | None = None) -> None:
-        """Emit `bar.sync id{, count};`."""
+        """Emit `bar.sync id{, count};` for this barrier."""
         bar.sync(self.barrier_id, self.count, pred=pred)
 
     def arrive(self, *, pred: Reg | None = None) -> None:
-        """Emit `bar.arrive id, count;`; raise OperandError for a barrier without a count."""
+        """Emit `bar.arrive id, count;` for this barrier; raise OperandError for a barrier without a count."""
         if self.count is None:
             raise OperandError("bar.arrive needs a thread count", help="write ptx.named_barrier(id, count=128)")
         bar.arrive(self.barrier_id, self.count, pred=pred)

@@ -1,4 +1,4 @@
-"""Arguments with which a function of `ptx` may emit an instruction, matched by parameter names."""
+"""`bound`: calls of a function of `ptx` that may emit a given instruction, with arguments by parameter name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _EXTENTS = re.compile(r"m(\d+)n(\d+)k(\d+)")
 
 
 def bound(name: str, function: object, reading: Reading, guard: Operand | None) -> Iterator[Call]:
-    """Yield calls of `function` with a reading's values: with a destination, and without (the call declares it)."""
+    """Yield two calls of `function` for a `Reading`: with the destination, and without it (the call declares it)."""
     if _is_generic(function):
         yield _called(name, _wrapped(reading), {**reading.keywords}, guard)
         return
@@ -52,14 +52,14 @@ def _called(name: str, arguments: tuple[Argument, ...], keywords: dict[str, Argu
 
 
 def may_lack(function: object, keyword: str) -> bool:
-    """Return whether a call may omit a keyword."""
+    """Return whether a call of `function` may omit the keyword `keyword`."""
     if _is_generic(function):
         return True
     return all(each.default is not each.empty for each in _parameters(function) if each.name == keyword)
 
 
 def _is_generic(function: object) -> bool:
-    """Return whether a function accepts every modifier of its rows, as `**modifiers`."""
+    """Return whether a function accepts every modifier of its instruction's table rows, as `**modifiers`."""
     return isinstance(function, Wrapper) and any(each.kind is each.VAR_KEYWORD for each in _parameters(function))
 
 
@@ -77,7 +77,7 @@ def _parameters(function: object) -> tuple[inspect.Parameter, ...]:
 def _split(
     parameters: tuple[inspect.Parameter, ...], values: dict[str, Argument]
 ) -> tuple[tuple[Argument, ...], dict[str, Argument]]:
-    """Return the positional arguments, up to the first omitted one, and the keyword arguments."""
+    """Split `values` by parameter into positional arguments, up to the first omitted one, and keyword arguments."""
     placed: list[Argument] = []
     for parameter in parameters:
         if parameter.kind is not parameter.POSITIONAL_OR_KEYWORD or parameter.name not in values:
@@ -87,16 +87,16 @@ def _split(
 
 
 class Binding:
-    """Values of a function's parameters, as far as a reading has them.
+    """Values of a function's parameters, as far as a `Reading` of an instruction contains them.
 
-    A parameter for a type has `type` in its name. Any other parameter is a slot or an operand of the row, under a
-    declared name or its own name. Remaining operands go in order to the remaining parameters.
+    A parameter for a type has `type` in its name. Any other parameter is a slot or an operand of the table row, under
+    a name that `emits` declares or its own name. Remaining operands go in order to the remaining parameters.
     """
 
     def __init__(
         self, parameters: tuple[inspect.Parameter, ...], reading: Reading, names: Mapping[str, tuple[str, ...]]
     ) -> None:
-        """Assign the values of the reading to the parameters."""
+        """Assign types, modifiers and operands of the `Reading` to the parameters."""
         self._types = list(reading.types)
         self._words = reading.keywords
         self._operands = dict(_out_of_brackets(reading.operands))
@@ -141,12 +141,12 @@ class Binding:
             self.values[parameter.name] = BY_NAME[named.get(matrix, "f16")]
 
     def _take_type_at(self, parameter: str, place: int) -> None:
-        """Set a parameter to the word of the type at index `place`, if the reading has one."""
+        """Set a parameter to the name of the instruction's type at index `place`, if it has that many types."""
         if place < len(self._types):
             self.values[parameter] = self._types[place]
 
     def _take_second(self, parameter: str) -> None:
-        """Set a parameter to the second half of a pair `p|q`; the first half remains in the pair's place."""
+        """Set a parameter to `q` of an operand or argument `p|q`, which becomes `p`."""
         if "|" in self._operands:
             self.values[parameter] = self._operands.pop("|")
         for held in (self._operands, self.values):
@@ -156,7 +156,7 @@ class Binding:
                     return
 
     def _take_both(self, parameter: str, first: str, second: str) -> None:
-        """Set one parameter to a list of two operands."""
+        """Set one parameter to a list of the operands named `first` and `second`."""
         if first in self._operands and second in self._operands:
             self.values[parameter] = tree.Vector((self._operands.pop(first), self._operands.pop(second)))
 
@@ -170,7 +170,7 @@ def _extents(word: object) -> Argument:
 
 
 def _out_of_brackets(operands: dict[str, Operand]) -> Iterator[tuple[str, Operand]]:
-    """Yield operands; the box of a tensor copy becomes its tensor map, its coordinates, and the elements between."""
+    """Yield (name, operand); a tensor address `[map, …, {x, y}]` is split into map, coordinates, elements between."""
     for name, operand in operands.items():
         if name == "box" and isinstance(operand, tree.TensorAddress):
             first, *between, last = operand.elements
@@ -182,12 +182,12 @@ def _out_of_brackets(operands: dict[str, Operand]) -> Iterator[tuple[str, Operan
 
 
 def _may_stay(parameter: inspect.Parameter) -> bool:
-    """Return whether a parameter without a value in the reading keeps its default, which is not True or a string."""
+    """Return whether a parameter that the instruction does not set is omitted: it has a default, not True or a str."""
     default = parameter.default
     return default is not parameter.empty and default is not True and not isinstance(default, str)
 
 
 def _is_placed(parameter: inspect.Parameter) -> bool:
-    """Return whether a parameter takes an operand: positional, or keyword-only without a default."""
+    """Return whether a parameter is for an operand: it is positional, or keyword-only without a default."""
     placed = parameter.kind is not parameter.KEYWORD_ONLY or parameter.default is parameter.empty
     return placed and "type" not in parameter.name

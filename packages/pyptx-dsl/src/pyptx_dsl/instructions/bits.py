@@ -106,7 +106,7 @@ prmt = Ternary(
 
 
 class Lop3(Wrapper):
-    """`ptx.lop3`, with its truth table as a number."""
+    """`ptx.lop3`: any function of three bits, given by its truth table as a number."""
 
     def __call__(
         self,

@@ -1,4 +1,4 @@
-"""Calls of functions of `ptx` as data, and their Python source."""
+"""`Call`: a call of a function of `ptx` as data, its execution, and its Python source."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ Argument: TypeAlias = "PtxType | Operand | str | float | bool | tuple[PtxType, .
 class Call:
     """A call of a function of `ptx`; `name` is its dotted name without `ptx.`.
 
-    `result` is the register that the instruction writes and the call declares and returns. It is None if the
-    destination is an argument, or if there is none.
+    `result` is the register that the instruction writes and the call declares and returns. `result` is None if the
+    destination is an argument, or if the instruction has no destination.
     """
 
     name: str
@@ -72,7 +72,7 @@ def _given(argument: Argument, value: Callable[[Operand], object]) -> object:
 
 
 def source(call: Call, operand: Callable[[Operand], str] | None = None) -> str:
-    """Return a call as Python source; `operand` formats operands and defaults to `expression`.
+    """Return the Python source of a call; `operand` formats operands and defaults to `expression`.
 
     The source uses the names `ptx` and `reg`, names of types, and the names in the results of `operand`.
     """
@@ -98,7 +98,7 @@ def _written(argument: Argument, write: Callable[[Operand], str]) -> str:
 
 
 def expression(operand: Operand) -> str:
-    """Return Python for an operand: `r1` for `%r1`, `ptx.addr(p, 8)` for `[p+8]`, `~p` for `!p`; else a string."""
+    """Return Python source for an operand: `r1` for `%r1`, `ptx.addr(p, 8)` for `[p+8]`, `~p` for `!p`, or a str."""
     match operand:
         case tree.Register(name=name) if name in special_registers():
             return f"ptx.sreg({json.dumps(name)})"

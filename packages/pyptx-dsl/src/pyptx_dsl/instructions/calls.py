@@ -1,4 +1,4 @@
-"""Calls of device functions, prototypes, and target lists of indirect calls and branches."""
+"""`ptx.call` of device functions, call prototypes, and target lists of indirect calls and branches."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def branchtargets(*labels: str) -> None:
 
 
 def parameters(what: str, given: object) -> tuple[nodes.Parameter, ...]:
-    """Return a list of parameters as a tuple; raise OperandError for anything else."""
+    """Return a list of `ptx.parameter` results as a tuple; raise OperandError for anything else."""
     items = as_items(given)
     if items is not None and all(isinstance(each, nodes.Parameter) for each in items):
         return tuple(cast("list[nodes.Parameter]", items))
@@ -113,7 +113,7 @@ def _listed(what: str, given: object) -> tuple[object, ...]:
 
 
 def _named(what: str, kind: str, names: tuple[object, ...]) -> tuple[str, ...]:
-    """Return the names of a list; a name may end in a count, `N<5>`."""
+    """Return the symbols of a target list; a name may end in a count: `N<5>` is `N0 … N4`."""
     if not names:
         raise OperandError(f"{what} needs at least one name", help=f'write {what}("first", "second")')
     for name in names:
@@ -144,8 +144,9 @@ def parameter(
 ) -> nodes.Parameter:
     """Return a parameter of a function's header; nothing is emitted.
 
-    `size` makes it an array (0: of unknown size). `ptr` declares a pointer, into any space or into the named one
-    (`ptr="global"`); `ptr_align` is the alignment of its target. `space="reg"` is a register, in device functions only.
+    `size` makes the parameter an array (0: of unknown size). `ptr` declares a pointer, into any space or into the named
+    space (`ptr="global"`); `ptr_align` is the alignment of its target. `space="reg"` is a register, in device functions
+    only.
     `name` is `"_"` or empty in prototypes. `...` is the name that compilers generate: `scale_param_0` for the first
     parameter of `scale`, `func_retval0` for its first return value. Manual: "Kernel Function Parameters".
     """

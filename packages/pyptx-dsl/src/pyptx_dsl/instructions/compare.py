@@ -1,4 +1,4 @@
-"""Comparison and selection instructions."""
+"""Comparison and selection instructions: `setp`, `set`, `selp`, `slct`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def setp(
     `pred_negate` is an older name of `pred`. Manual: "Comparison and Selection Instructions: setp".
     """
     if pred is not None and pred_negate is not None:
-        raise OperandError("ptx.setp: pred and pred_negate are both guards", help="pass pred= alone")
+        raise OperandError("ptx.setp: got two guards, pred and pred_negate", help="pass pred= alone")
     if (combine is None) != (c is None):
         raise OperandError("ptx.setp: combine and c must be passed together", help='write combine="and", c=other')
     words = _words("setp", cmp_op, combine, ftz, ptx_type(dtype, "ptx.setp").name)
@@ -78,7 +78,7 @@ def set_(
 
 @until_plugins_change(maxsize=4096)
 def _words(opcode: str, cmp_op: str, combine: str | None, ftz: bool, *types: str) -> tuple[str, ...]:  # noqa: FBT001  a key of the cache
-    """Return the opcode; raise OperandError for a comparison or a combination that no row has."""
+    """Return the opcode of `setp` or `set`; raise OperandError for a `cmp_op` or `combine` that no table row has."""
     from pyptx_dsl.instructions.row_forms import choices_of
 
     compared = choice("cmp_op", cmp_op, choices_of(opcode, "cmp_op"))
@@ -125,7 +125,7 @@ def slct(
 
 
 def literal(dtype: PtxType, value: object) -> object:
-    """Return a number as the literal that `mov` into `dtype` accepts; other values, such as registers, unchanged."""
+    """Return the literal of type `dtype` for a number, and any other value, such as a register, unchanged."""
     if isinstance(value, bool | int | float) or (hasattr(type(value), "__index__") and not isinstance(value, Reg)):
         return operators.immediate(dtype, value)
     return value

@@ -1,4 +1,4 @@
-"""`mov` and `cvt`: moves of bits, and conversions of numbers."""
+"""`ptx.mov` moves bits; `ptx.cvt` and `ptx.cvt_pack` convert numbers."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def cvt(
     to, source = ptx_type(dst_type, "ptx.cvt"), ptx_type(src_type, "ptx.cvt")
     if (rounding == "rs") != (random_bits is not None):
         raise OperandError(
-            'ptx.cvt: rounding="rs" and random_bits must be passed together', help="pass both or neither"
+            'ptx.cvt: rounding="rs" and random_bits must be passed together', help='pass rounding="rs", random_bits=…'
         )
     asked = {"ftz": ftz, "sat": sat, "relu": relu, "satfinite": satfinite, "pzo": pzo}
     flags = tuple([word for word, wanted in asked.items() if wanted])
@@ -87,7 +87,7 @@ def _words(
     flags: tuple[str, ...],
     scaled: bool,  # noqa: FBT001  a key of the cache
 ) -> tuple[str, ...]:
-    """Return the opcode in the order of its row; unchanged if no row has it, so that the table rejects it."""
+    """Return the opcode with its modifiers in a table row's order; unchanged if no row has all these modifiers."""
     from pyptx_dsl.instructions.row_forms import choices_of, in_order
 
     rounded = () if rounding is None else (choice("rounding", rounding, choices_of("cvt", "rounding")),)

@@ -26,22 +26,23 @@ _NAME = re.compile(r"(@@)?\w+\Z", re.ASCII)
 def formatted(*, leading: str | None = None, text: str | None = None, unchecked: bool = False) -> None:
     r"""Set the formatting of the next statement: `ptx.formatted(leading="\n\n\t")`, then the statement.
 
-    `leading` is the whitespace and comments before it (before a `}` too, if that comes next). `text` is its source
-    text from its first token to its last. `unchecked` disables the checks of instructions and declarations for the
-    statement. Raise SpellingError, at the statement, if `text` does not parse as the same statement.
+    `leading` is the whitespace and comments before the statement, or before a `}` if that is next. `text` is the
+    statement's source text from its first token to its last. `unchecked` disables the checks of instructions and
+    declarations for the statement. Raise SpellingError, at the statement, if `text` does not parse as the same
+    statement.
     """
     active("ptx.formatted").deviate(deviation(leading, text, unchecked=unchecked))
 
 
 def deviation(leading: str | None, spelling: str | None, *, unchecked: bool) -> Deviation:
-    """Return the formatting of a statement; raise OperandError if `leading` is more than whitespace and comments."""
+    """Return the `Deviation` for `ptx.formatted`; raise OperandError unless `leading` is whitespace and comments."""
     if spelling is not None:
         text_of("the source text of a statement", spelling)
     return Deviation(None if leading is None else trivia("leading", leading), spelling, unchecked)
 
 
 def trivia(what: str, text: object) -> str:
-    """Return a text of whitespace and comments; raise OperandError for any other."""
+    """Return `text` if it consists of whitespace and comments; else raise OperandError."""
     if not isinstance(text, str) or not _is_trivia(text):
         raise OperandError(
             f"{what} must be whitespace and comments, got {text!r}", help="write comments as // … or /* … */"
@@ -69,7 +70,7 @@ def comment(text: str) -> None:
 
 
 def comment_lines(text: object) -> list[str]:
-    """Return the lines of a comment; raise OperandError unless it is a string."""
+    """Return the lines of a comment text; raise OperandError unless it is a string."""
     return text_of("a comment", text).splitlines() or [""]
 
 
@@ -83,7 +84,7 @@ def open_scope() -> None:
 
 
 def close_scope() -> None:
-    """Emit the `}` of the innermost `ptx.open_scope()`; raise ControlFlowError if none is open."""
+    """Emit the `}` of the innermost `ptx.open_scope()`; raise ControlFlowError if no scope is open."""
     active("ptx.close_scope").close_brace()
 
 
@@ -102,7 +103,7 @@ def directive(name: str, *arguments: object, terminated: bool = True) -> None:
 
 
 def directive_node(name: str, arguments: tuple[object, ...], *, terminated: bool) -> nodes.Directive:
-    """Return a directive that has no node class of its own."""
+    """Return the tree node `Directive` for `.name arguments;`, a directive without a node class of its own."""
     if not _NAME.match(text_of("the name of a directive", name)):
         raise OperandError(f"invalid directive name {name!r}", help='write it without its dot: "maxnreg"')
     return nodes.Directive(name, tuple([_argument(each) for each in arguments]), terminated)
@@ -116,7 +117,7 @@ def _argument(value: object) -> Operand | str:
 
 @lru_cache(maxsize=4096)
 def word(text: str) -> Operand:
-    """Return the operand for a text whose names may begin with a dot, as in sections: `.debug_str+4`."""
+    """Return the operand for a directive's argument text, in which names may begin with a dot: `.debug_str+4`."""
     if _WORD.match(text) and text != "WARP_SZ":
         return tree.Symbol(text)
     from pyptx_ir.syntax import PtxSyntaxError, parse_statements

@@ -21,30 +21,30 @@ __all__ = ["Inst", "inst"]
 
 
 class Inst:
-    """An opcode prefix; an attribute appends a modifier, a call emits the instruction.
+    """An opcode prefix; an attribute access appends a modifier, a call emits the instruction.
 
     `ptx.inst.ld.global_.v4.f32([a, b, c, d], ptx.addr(p, 16), pred=~q)` is `@!q ld.global.v4.f32 {a, b, c, d},
-    [p+16];`: exactly one instruction. The table in `pyptx_dsl.naming` maps words to attributes. The table in
+    [p+16];`: exactly one instruction. The table in `pyptx_dsl.naming` maps modifiers to attributes. The table in
     `pyptx_dsl.registers.operands` lists the valid operands and the format of numbers by instruction type.
     """
 
     def __init__(self, words: tuple[str, ...] = ()) -> None:
-        """Store the opcode prefix."""
+        """Store the opcode prefix `words`."""
         self._words = words
 
     def __getattr__(self, name: str) -> Inst:
-        """Return the instruction with one more modifier, cached as an attribute."""
+        """Return the opcode prefix with the modifier `name` appended; cache it as an attribute."""
         if name[:1] == "_" and not name[1:2].isdecimal():
             raise AttributeError(name)
         longer = Inst((*self._words, to_ptx(name)))
-        self.__dict__[name] = longer  # the next lookup finds the attribute directly
+        self.__dict__[name] = longer  # cached: the next lookup of `name` does not call `__getattr__`
         return longer
 
     def __getitem__(self, spelling: str) -> Inst:
-        """Return the instruction with the words of a text: `ptx.inst["add.f32.rn"]`.
+        """Return the opcode prefix with the dotted modifiers in a string appended: `ptx.inst["add.f32.rn"]`.
 
-        For opcodes that the typed view of `ptx.inst` lacks: modifiers in another order than the manual's, and
-        instructions of plugins. The table checks them too, when they are called.
+        For opcodes that type checkers do not know as attributes of `ptx.inst`: modifiers in another order than the
+        manual's, and instructions of plugins. A call checks these against the instruction table, too.
         """
         return Inst((*self._words, *filter(None, spelling.split("."))))
 
@@ -74,20 +74,20 @@ class Inst:
         return None
 
     def __repr__(self) -> str:
-        """Return an expression for this object: with attributes, or with a text if a word is not an attribute."""
+        """Return the Python expression `ptx.inst.a.b`, or `ptx.inst["a.b"]` if a modifier cannot be an attribute."""
         if all(map(is_attribute, self._words)):
             return ".".join(["ptx.inst", *map(to_python, self._words)])
         return f"ptx.inst[{'.'.join(self._words)!r}]"
 
     def __dir__(self) -> Sequence[str]:
-        """Return the words that can follow in the instruction table, with plugins; other words are accepted too."""
+        """Return the modifiers that can follow the prefix in the instruction table, with plugins."""
         from pyptx_dsl.instructions.completion import following
 
         return following(self._words)
 
 
 def _exact(trace: Trace, instruction: Inst) -> Exact:
-    """Return the open `ptx.expr(temps=…)`, which supplies the register for `...`."""
+    """Return the `Exact` of the open `ptx.expr(temps=…)`, which supplies the register for `...`."""
     exact = trace.notes.get(EXACT)
     if not isinstance(exact, Exact):
         raise OperandError(

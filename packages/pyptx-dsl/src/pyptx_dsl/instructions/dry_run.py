@@ -25,7 +25,7 @@ __all__ = ["DryRun", "rehearsed"]
 
 
 class OtherWorkError(PyptxError):
-    """Raised by a dry run for a call that does more than emit one instruction."""
+    """Raised if a call in a `DryRun` does more than emit one instruction and declare its destination."""
 
 
 class DryRun:
@@ -37,14 +37,14 @@ class DryRun:
     name = "rehearsal"
 
     def __init__(self, declared: Callable[[str], str | None], result: Operand | None) -> None:
-        """Start without an instruction; `declared` returns a register's type by name, None if unknown."""
+        """Start without a recorded instruction; `declared` returns a register's type by name, None if unknown."""
         self._declared = declared
         self._result = result
         self.emitted: Instruction | None = None
         self.returned: Operand | None = None
 
     def emit(self, opcode: tuple[str, ...], operands: Sequence[object] = (), guard: object | None = None) -> None:
-        """Record the instruction; raise OtherWorkError for a second one."""
+        """Record the emitted instruction; raise OtherWorkError for a second instruction."""
         if self.emitted is not None:
             raise OtherWorkError("a second instruction")
         values = lower_selected(operands, self._trace, opcode) if opcode[0] == "slct" else operands
@@ -60,21 +60,21 @@ class DryRun:
                 return None
 
     def lowered(self, values: Sequence[object], opcode: tuple[str, ...]) -> tuple[Operand, ...]:
-        """Return the operands for argument values; numbers are formatted for `opcode`."""
+        """Return the operands for Python values; numbers become literals of the type that `opcode` requires."""
         return tuple([lower(value, self._trace, opcode) for value in values])
 
     def mention(self, operand: Operand) -> None:
-        """Do nothing: a dry run has no offsets, whose uses `Trace.mention` records."""
+        """Do nothing: `Trace.mention` records uses of offsets, and a dry run has no offsets."""
 
     def fresh(self, dtype: PtxType) -> Reg:
-        """Return the destination register; raise OtherWorkError for a second register."""
+        """Return the register for the call's destination; raise OtherWorkError if the call declares a second one."""
         if self.returned is not None or not isinstance(self._result, tree.Register | tree.Symbol):
             raise OtherWorkError("another register")
         self.returned = self._result
         return Reg(self._result.name, dtype, self._trace)
 
     def value(self, operand: Operand) -> object:
-        """Return the argument for an operand: a register if its type is known, else its name or the operand."""
+        """Return the argument for an operand: a `Reg` if its type is known, else its name or the operand itself."""
         match operand:
             case tree.Register(name=name) | tree.Symbol(name=name) if (dtype := self._type(name)) is not None:
                 return Reg(name, dtype, self._trace)
@@ -93,19 +93,19 @@ class DryRun:
         return cast("Trace", self)
 
     def __getattr__(self, name: str) -> NoReturn:
-        """Raise OtherWorkError for every other attribute of a trace."""
+        """Raise OtherWorkError for every `Trace` attribute that this class does not define."""
         raise OtherWorkError(f"Trace.{name}")
 
 
 def rehearsed(
     call: Call, declared: Callable[[str], str | None], result: Operand | None
 ) -> tuple[Instruction, Operand | None] | None:
-    """Return a call's instruction and the register that it declared; None if the call fails or does more."""
+    """Return the instruction that a call emits, and its declared destination; None if it fails or does more."""
     rehearsal = DryRun(declared, result)
     token = ACTIVE.set(cast("Trace", rehearsal))
     try:
         perform(call, rehearsal.value)
-    except (PyptxError, TypeError, ValueError, AttributeError):  # arguments of types that the function does not accept
+    except (PyptxError, TypeError, ValueError, AttributeError):  # the called function rejects an argument's type
         return None
     finally:
         ACTIVE.reset(token)

@@ -1,7 +1,7 @@
 """Declarations of the instructions that a function of `ptx` emits; inversion (instruction to call) needs them.
 
-By default, the parts of a function's name are words of the opcode. Its parameters have the names of operands and slots
-in the rows. `emits` declares the exceptions.
+By default, the parts of a function's dotted name are the opcode prefix, and its parameters have the names of operands
+and slots in the instruction table. `emits` declares the exceptions.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Function = TypeVar("Function", bound="Callable[..., object]")
 
 @dataclass(frozen=True, slots=True)
 class Emission:
-    """Opcode prefix of a function's instructions (empty: taken from its name), and the meaning of its parameters."""
+    """Opcode prefix of a function's instructions (empty: its dotted name), and parameter -> names of operands."""
 
     head: str = ""
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
@@ -31,10 +31,10 @@ _PLAIN = Emission()
 def emits(head: str = "", **names: str) -> Callable[[Function], Function]:
     """Declare the opcode prefix `head` of a function's instructions, and the operands or slots of its parameters.
 
-    `head` may take words from the function's object: `"cp.async.bulk.tensor.{self.rank}d"`. A parameter is an operand
-    or a slot; several names are alternatives: `metadata="e meta"`. `"|"` is the second half of a pair. `"box.map"`,
-    `"box.address"` and `"box.coordinates"` are the elements of a bracket. `"left,right"` are two operands in one
-    parameter, and `"type.1"` is the second type, as a word.
+    `head` may contain attributes of the function's object: `"cp.async.bulk.tensor.{self.rank}d"`. A parameter is an
+    operand or a slot of the instruction table; several names are alternatives: `metadata="e meta"`. `"|"` is `q` of an
+    operand `p|q`. `"box.map"`, `"box.address"` and `"box.coordinates"` are the elements of a tensor address.
+    `"left,right"` are two operands in one parameter, and `"type.1"` is the name of the second type.
     """
     emission = Emission(head, {parameter: tuple(each.split()) for parameter, each in names.items()})
 
@@ -46,7 +46,7 @@ def emits(head: str = "", **names: str) -> Callable[[Function], Function]:
 
 
 def emission_of(function: object) -> Emission:
-    """Return the declaration of a function, of a method, or of the `__call__` of an object."""
+    """Return the `emits` declaration of a function, of a method, or of the `__call__` of an object."""
     caller = function if hasattr(function, "__emission__") else getattr(type(function), "__call__", None)  # noqa: B004  its own, not the object's
     found = cast("Emission", getattr(caller, "__emission__", _PLAIN))
     owner = getattr(function, "__self__", function)

@@ -1,4 +1,4 @@
-"""Notation that groups instructions: `expr`, `scope`, `pipe`. They add no instructions of their own.
+"""`ptx.expr`, `ptx.scope` and `ptx.pipe`: Python syntax that groups instructions and emits no additional ones.
 
 In `ptx.expr(temps=…)`, operators emit one instruction each: they do not copy, widen or declare registers.
 """
@@ -24,26 +24,26 @@ __all__ = ["Expression", "Pipe", "PipeStep", "ScopeBlock", "expr", "pipe", "scop
 
 
 class Expression:
-    """Context manager returned by `expr`; `exact` is None if operators keep their usual behavior."""
+    """Context manager of `ptx.expr`; `exact` is None if operators keep their usual behavior."""
 
     __slots__ = ("_before", "_exact", "_promise", "_trace")
 
     def __init__(self, trace: Trace, exact: Exact | None) -> None:
-        """Record the block as not yet entered; operators change only inside the `with`."""
+        """Record the `ptx.expr` as not yet entered; operators change only inside the `with`."""
         self._trace = trace
         self._exact = exact
         self._promise = trace.promise("ptx.expr")
         self._before: object = None
 
     def __enter__(self) -> None:
-        """With `temps` or `spelling`, make operators exact until the end of the block."""
+        """With `temps` or `spelling`, make each operator emit one instruction until the end of the block."""
         self._trace.unopened.pop(self._promise, None)
         if self._exact is not None:
             self._before = self._trace.notes.get(EXACT)
             self._trace.notes[EXACT] = self._exact
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Restore the previous behavior of operators; raise OperandError for unused temporaries."""
+        """Restore the behavior of operators before the block; raise OperandError for unused temporaries."""
         if self._exact is None:
             return
         self._trace.notes.pop(EXACT, None)
@@ -96,18 +96,18 @@ def _temporary(trace: Trace, value: object) -> Reg:
 
 
 class ScopeBlock:
-    """Context manager returned by `scope`."""
+    """Context manager of `ptx.scope`: emits `{` and `}`."""
 
     __slots__ = ("_promise", "_scope", "_trace")
 
     def __init__(self, trace: Trace) -> None:
-        """Record the block as not yet entered; nothing is emitted."""
+        """Record the `ptx.scope` as not yet entered; nothing is emitted."""
         self._trace = trace
         self._promise = trace.promise("ptx.scope")
         self._scope: Scope | None = None
 
     def __enter__(self) -> None:
-        """Emit the `{` of the scope."""
+        """Emit the `{` of the `ptx.scope`."""
         self._trace.unopened.pop(self._promise, None)
         self._trace.open()
         self._scope = self._trace.open_scope
@@ -117,7 +117,7 @@ class ScopeBlock:
         if kind is None and self._trace.open_scope is not self._scope:
             raise ControlFlowError(
                 "unbalanced ptx.open_scope() and ptx.close_scope() in this ptx.scope()",
-                help="close every ptx.open_scope() of the block with ptx.close_scope(), and no others",
+                help="match each ptx.open_scope() in the block with one ptx.close_scope()",
             )
         if self._trace.open_scope is self._scope:
             self._trace.close_brace()
@@ -134,39 +134,39 @@ def scope() -> ScopeBlock:
 
 
 class Pipe:
-    """Result so far of a chain of instructions; see `pipe`."""
+    """A `ptx.pipe` chain between two instructions; `register` contains the last result."""
 
     __slots__ = ("register",)
 
     def __init__(self, register: Reg) -> None:
-        """Store the register with the result so far."""
+        """Store the register with the chain's last result."""
         self.register = register
 
     def __getattr__(self, name: str) -> PipeStep:
-        """Return the next instruction, to which modifiers can be appended."""
+        """Return the chain's next instruction, with the opcode `name`, to which modifiers can be appended."""
         if name.startswith("__"):
             raise AttributeError(name)
         return PipeStep(self.register, (to_ptx(name),))
 
 
 class PipeStep:
-    """An instruction of a chain before its call: its opcode so far, and its first source."""
+    """An instruction of a `ptx.pipe` chain before its call: its opcode prefix, and its first source register."""
 
     __slots__ = ("_source", "_words")
 
     def __init__(self, source: Reg, words: tuple[str, ...]) -> None:
-        """Store the opcode so far, and the register with the previous result."""
+        """Store the opcode prefix, and the register with the previous instruction's result."""
         self._source = source
         self._words = words
 
     def __getattr__(self, name: str) -> PipeStep:
-        """Return the instruction with one more modifier."""
+        """Return the instruction with the modifier `name` appended."""
         if name.startswith("__"):
             raise AttributeError(name)
         return PipeStep(self._source, (*self._words, to_ptx(name)))
 
     def __call__(self, dst: Reg, *operands: object, pred: Reg | None = None) -> Pipe:
-        """Emit `words dst, <result so far>, operands`, and continue with `dst`."""
+        """Emit `opcode dst, <previous result>, operands;` and return the chain with `dst` as its last result."""
         active("ptx.pipe").emit(self._words, (dst, self._source, *operands), pred)
         return Pipe(dst)
 

@@ -27,17 +27,17 @@ class FenceProxy:
     """`ptx.fence.proxy`: order accesses through different proxies."""
 
     def alias(self, *, pred: Reg | None = None) -> None:
-        """Emit `fence.proxy.alias;`: between virtual addresses of the same memory."""
+        """Emit `fence.proxy.alias;`: order accesses to one memory location through different virtual addresses."""
         active("ptx.fence.proxy.alias").emit(("fence", "proxy", "alias"), (), pred)
 
     @emits("fence.proxy.alias.sys")
     def alias_sys(self, sem: str, *, pred: Reg | None = None) -> None:
-        """Emit `fence.proxy.alias.sem.sys;`, in one direction: `sem` is `acquire` or `release` (PTX 9.4, sm_90)."""
+        """Emit the one-directional `fence.proxy.alias.sem.sys;`: `sem` is `acquire` or `release` (PTX 9.4, sm_90)."""
         active("ptx.fence.proxy.alias_sys").emit(_ALIAS.words(sem=sem), (), pred)
 
 
 class Fence(ProvidedFences):
-    """`ptx.fence("acq_rel", "gpu")` orders the memory accesses of a thread; plugins add fences of other proxies."""
+    """`ptx.fence("acq_rel", "gpu")` orders the memory accesses of a thread; plugins add fences between proxies."""
 
     proxy = FenceProxy()
 

@@ -1,4 +1,4 @@
-"""Floating-point functions: reciprocals, roots, transcendental approximations."""
+"""Floating-point instructions: reciprocals, square roots, approximate transcendental functions, `testp`."""
 
 from __future__ import annotations
 

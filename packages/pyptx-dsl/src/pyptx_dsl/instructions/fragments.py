@@ -1,4 +1,4 @@
-"""Registers of matrix fragments: their number, their types, and errors for wrong registers."""
+"""Matrix fragments of MMA instructions: number and types of a thread's registers, and errors for wrong registers."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ Fragment: TypeAlias = Reg | RegArray | Sequence[Reg]
 
 
 def fragment(name: str, value: object, count: int) -> list[object]:
-    """Return the registers of a fragment as a list; raise OperandError unless it has `count` registers."""
+    """Return the registers of a fragment as a list; raise OperandError unless there are `count` registers."""
     registers: list[object] = [value] if isinstance(value, Reg) else list(cast("Sequence[object]", value))
     if len(registers) != count:
         raise OperandError(
-            f"{name} must have {count} registers, got {len(registers)}", help="see the table in the docstring"
+            f"{name} must have {count} registers, got {len(registers)}",
+            help="see the register counts in the instruction's docstring",
         )
     return registers
 
@@ -42,7 +43,7 @@ Name = TypeVar("Name", bound=str)
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A thread's share of a matrix, from the instruction's row: the number of registers and their permitted types."""
+    """A thread's registers of a matrix, by the instruction's table row: their number and their permitted types."""
 
     registers: int
     types: tuple[str, ...]
@@ -53,7 +54,7 @@ class Share:
 
 @lru_cache(maxsize=1024)
 def shares_of(form: RowForm, words: tuple[str, ...]) -> dict[str, Share]:
-    """Return a thread's share of each matrix of an instruction, by operand name; `words` is the opcode."""
+    """Return the `Share` of a thread in each matrix operand of an instruction, by name; `words` is the opcode."""
     pattern = compile_row(form.row)
     filled = match_modifiers(pattern, words[1:]) or {}
     found = {place.name: share_of(Use(form.row, filled, place, operand_kinds())) for place in pattern.places}
@@ -61,15 +62,15 @@ def shares_of(form: RowForm, words: tuple[str, ...]) -> dict[str, Share]:
 
 
 def limits_of(form: RowForm, operand: str) -> tuple[int, ...]:
-    """Return the permitted constants of an operand of a form, or the ends of their range; empty for no limit."""
+    """Return the constants that a form permits for an operand, or the ends of their range; empty without limits."""
     limits = next(place.limits for place in compile_row(form.row).places if place.name == operand)
     return () if limits is None else limits.inside()
 
 
 def held(name: Name, value: object, share: Share, layout: Callable[[Name], Layout] | None = None) -> list[object]:
-    """Return a thread's registers of a matrix; raise OperandError for a number or a type that `share` excludes.
+    """Return a thread's registers of a matrix; raise OperandError unless `share` permits their number and types.
 
-    For the error's hint, `layout` returns the elements in the registers.
+    For the error's hint, `layout` returns the matrix elements in the registers of each lane.
     """
     registers: list[object] = [value] if isinstance(value, Reg) else list(cast("Sequence[object]", value))
     if len(registers) != share.registers:
@@ -86,9 +87,9 @@ def _taken(share: Share, layout: Layout | None) -> str:
     if layout is None:
         return f"pass {share}"
     packed = f", each with {layout.packed} elements" if layout.packed > 1 else ""
-    return f"{layout.title} needs {share}{packed}; print the fragment (ptx.mma.fragment) for the elements of each lane"
+    return f"{layout.title} needs {share}{packed}; print(ptx.mma.fragment(…)) shows the elements of each lane"
 
 
 def shape_name(shape: Sequence[int]) -> str:
-    """Return `m16n8k16` for (16, 8, 16), and `repr(shape)` for a shape without exactly three extents."""
+    """Return the shape modifier `m16n8k16` for (16, 8, 16); `repr(shape)` unless it has exactly three extents."""
     return "m{}n{}k{}".format(*shape) if len(shape) == 3 else repr(shape)

@@ -42,7 +42,7 @@ _KNOWN = tuple(HeaderDirectives.__annotations__)
 def directive_nodes(
     keywords: Mapping[str, object], what: str, before: Sequence[tuple[str, object]] = ()
 ) -> tuple[HeaderDirective, ...]:
-    """Return the directives for pairs and keywords.
+    """Return the directives of a function header: those of the pairs `before`, then those of the keywords.
 
     Raise KeywordError for an unknown name, and OperandError for a value of `before` that is not a pair.
     """

@@ -1,4 +1,4 @@
-"""Selection of an instruction's opcode by the arguments of a call, from the rows of the instruction table."""
+"""Selection of an opcode among an instruction's rows in the instruction table, by the arguments of a call."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 __all__ = ["InstructionForms", "Types", "choice", "ptx_type", "types_of"]
 
 _PARTNERS = {"sem": "scope", "scope": "sem"}
-"""Keywords that require each other."""
+"""Keyword -> keyword that must be passed with it."""
 
 _SHOWN = 6
-"""Number of types that a hint lists."""
+"""Maximum number of types that an error's hint lists."""
 
 Types: TypeAlias = "PtxType | tuple[PtxType, ...]"
-"""The type of an instruction, or its types in the manual's order if it has several."""
+"""The type modifier of an instruction, or a tuple in the manual's order if the instruction has several."""
 
 
 def choice(keyword: str, value: object, values: Sequence[str]) -> str:
-    """Return `value` if it is one of `values`; raise OperandError that lists them if not."""
+    """Return `value` if it is one of `values`; else raise OperandError, which lists `values`."""
     if isinstance(value, str) and value in values:
         return value
     raise OperandError(f"invalid {keyword}={value!r}", help=f"use {'one of ' * (len(values) > 1)}{', '.join(values)}")
 
 
 def ptx_type(value: object, what: str) -> PtxType:
-    """Return the type passed first in a call, or named by a string; raise OperandError for anything else."""
+    """Return `value` if it is a PtxType, or the type that the string `value` names; else raise OperandError."""
     if isinstance(value, PtxType):
         return value
     if isinstance(value, str):
@@ -44,20 +44,20 @@ def ptx_type(value: object, what: str) -> PtxType:
 
 
 def types_of(dtype: object, what: str) -> tuple[PtxType, ...]:
-    """Return the types in the first argument of a call, a type or a tuple of types, as a tuple."""
+    """Return the first argument of a call, a type or a tuple of types, as a tuple of PtxTypes."""
     listed: tuple[object, ...] = cast("tuple[object, ...]", dtype) if isinstance(dtype, tuple) else (dtype,)
     return tuple([ptx_type(each, what) for each in listed])
 
 
 class InstructionForms:
-    """An instruction; a call selects a form among its rows by types and keywords.
+    """An instruction; the types and keywords of a call select one of its rows in the instruction table.
 
     `head` is the opcode prefix of all its forms, such as `"cp.async.bulk"`. Raise OperandError for an invalid value of
     a keyword, for types that the instruction does not support, and for keywords that exclude each other.
     """
 
     def __init__(self, what: str, head: str) -> None:
-        """Describe the instruction; `what` names the emitting function in messages."""
+        """Set the opcode prefix `head`; `what` names the emitting function in messages."""
         self._what = what
         self.head = head
 
@@ -66,18 +66,18 @@ class InstructionForms:
 
     @property
     def opcode(self) -> str:
-        """The first word of the opcode."""
+        """The opcode without modifiers, such as `cp`."""
         return self.head.partition(".")[0]
 
     @property
     def forms(self) -> tuple[RowForm, ...]:
-        """The forms of the instruction, including those of plugins; the first access reads the instruction table."""
+        """The instruction's forms, one per table row, including plugins; the first access reads the table."""
         from pyptx_dsl.instructions.row_forms import forms_of
 
         return forms_of(self.head)
 
     def choices(self, keyword: str) -> tuple[str, ...]:
-        """Return the words that any form accepts for a keyword; empty for a flag."""
+        """Return the values that any form accepts for a keyword; empty for a flag."""
         return tuple(dict.fromkeys(word for form in self.forms for word in form.choices(keyword)))
 
     @until_plugins_change(maxsize=8192)  # one instance per name of `ptx`, kept until the process ends
@@ -93,7 +93,7 @@ class InstructionForms:
     def chosen(
         self, dtype: Types | str | None = None, /, **modifiers: str | bool | None
     ) -> tuple[tuple[str, ...], RowForm]:
-        """Return the result of `words`, and the form: the one with all requested modifiers and the fewest others."""
+        """Return the opcode, and the form with all requested modifiers and the fewest additional ones."""
         self._refuse_other_values(modifiers)
         types = None if dtype is None else types_of(dtype, self._what)
         names, asked = None if types is None else self._names(types), _asked(modifiers)
@@ -108,13 +108,13 @@ class InstructionForms:
         return closest[0].words(names, asked), closest[0]
 
     def _refuse_other_values(self, modifiers: Mapping[str, object]) -> None:
-        """Raise OperandError for a keyword's value that is neither a word nor a switch, such as a register."""
+        """Raise OperandError for a keyword's value that is not a string, bool or None, such as a register."""
         for keyword, value in modifiers.items():
             if not isinstance(value, str | bool | None):
                 choice(keyword, value, self.choices(keyword) or ("True", "False"))
 
     def _names(self, types: tuple[PtxType, ...]) -> tuple[str, ...]:
-        """Return the type modifiers for types; if the instruction has only untyped bits, `b` and the width."""
+        """Return the type modifiers for PtxTypes; `b32` for a 32-bit type if the instruction has only untyped bits."""
         from pyptx_dsl.instructions.row_forms import untyped
 
         if untyped(self.forms):
@@ -122,13 +122,13 @@ class InstructionForms:
         return tuple(dtype.name for dtype in types)
 
     def _known(self, names: tuple[str, ...], asked: Mapping[str, str | bool]) -> str:
-        """List an instruction's types, if possible of forms with as many types and with the requested keywords."""
+        """Return supported types as text: those of forms with as many types and the requested keywords, if any."""
         forms = [form for form in self.forms if len(form.types) == len(names)] or self.forms
         forms = [form for form in forms if form.takes(asked)] or forms
         return ", ".join(_types_in(forms))
 
     def _taking(self, what: str, forms: Sequence[RowForm], asked: Mapping[str, str | bool]) -> list[RowForm]:
-        """Return the forms that accept all keywords; raise OperandError if there is none."""
+        """Return the forms that accept all keywords of the call; raise OperandError if no form does."""
         having = [form for form in forms if asked.keys() <= set(form.keywords)]
         taking = [form for form in having if form.takes(asked)]
         if taking:
@@ -141,22 +141,22 @@ class InstructionForms:
             generic = ("generic",) if keyword == "space" else ()
             if words or isinstance(value, str):
                 choice(keyword, value, (*words, *generic) or ("True", "False"))
-        for keyword, value in reversed(list(asked.items())):  # a value that conflicts with the others
+        for keyword, value in reversed(list(asked.items())):  # find a keyword that conflicts with the others
             others = {name: word for name, word in asked.items() if name != keyword}
             words = dict.fromkeys(word for form in having if form.takes(others) for word in form.choices(keyword))
             if words:
                 choice(keyword, value, tuple(words))
         together = " and ".join(asked)
         raise OperandError(
-            f"{what} does not support the combination {together}", help="see the docstring for its forms"
+            f"{what} does not support the combination {together}", help="see the forms in the function's docstring"
         )
 
     def _having(self, keyword: str, known: tuple[str, ...]) -> str:
-        """Return a hint for an unsupported modifier: the types that have it, or else the nearest modifiers."""
+        """Return a hint for an unsupported modifier: the types that support it, or else similar modifiers."""
         types = _types_in(form for form in self.forms if keyword in form.keywords)
         if types and all(types):
-            return f"types that have it: {', '.join(types[:_SHOWN])}{', …' if len(types) > _SHOWN else ''}"
-        return close(keyword, known) if known else "it has no modifiers"
+            return f"types with this modifier: {', '.join(types[:_SHOWN])}{', …' if len(types) > _SHOWN else ''}"
+        return close(keyword, known) if known else "the instruction has no modifiers"
 
 
 def _types_in(forms: Iterable[RowForm]) -> list[str]:
@@ -164,7 +164,7 @@ def _types_in(forms: Iterable[RowForm]) -> list[str]:
 
 
 def _asked(modifiers: Mapping[str, str | bool | None]) -> dict[str, str | bool]:
-    """Return the keywords of a call that request a word; None, False and `space="generic"` request none."""
+    """Return the keywords of a call that request a modifier; None, False and `space="generic"` request none."""
     asked: dict[str, str | bool] = {
         name: value for name, value in modifiers.items() if value is not None and value is not False
     }
@@ -175,7 +175,7 @@ def _asked(modifiers: Mapping[str, str | bool | None]) -> dict[str, str | bool]:
 
 
 def _closest(forms: Sequence[RowForm], asked: Mapping[str, str | bool]) -> list[RowForm]:
-    """Return the forms with the fewest unrequested words; among these, prefer forms without an open word."""
+    """Return the forms that add the fewest modifiers to the requested ones, if possible none that must be requested."""
     least = min(form.surplus(asked) for form in forms)
     closest = [form for form in forms if form.surplus(asked) == least]
     return [form for form in closest if not any(part.open for part in form.unasked(asked))] or closest
@@ -184,7 +184,7 @@ def _closest(forms: Sequence[RowForm], asked: Mapping[str, str | bool]) -> list[
 def _refuse_incomplete(
     what: str, forms: Sequence[RowForm], names: tuple[str, ...] | None, asked: Mapping[str, str | bool]
 ) -> None:
-    """Raise OperandError if a required word is missing, or if equally close forms have different opcodes."""
+    """Raise OperandError if a required modifier is missing, or if equally close forms have different opcodes."""
     lacking = [{part.keyword: part.words for part in form.unasked(asked)} for form in forms]
     keyword = next((part.keyword for part in forms[0].unasked(asked) if part.open), None)
     if keyword is None:

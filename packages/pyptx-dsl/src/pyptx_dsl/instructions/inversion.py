@@ -1,9 +1,9 @@
-"""Inversion from an instruction to the call of `ptx` that emits it: `call_of`.
+"""`call_of`: the call of a function of `ptx` that emits a given instruction.
 
-The namespace supplies the candidate functions: for `fence.proxy.alias`, `ptx.fence.proxy.alias` and `ptx.fence`, where
-the longer name comes first. A function's signature gives its parameters, which have the names of slots and operands in
-the rows; `emits` declares exceptions (`emission.py`). The rows of the instruction supply the arguments. Each resulting
-call is tried in a dry run, and is accepted only if it emits the original instruction.
+Candidates are functions of `ptx` with a matching name, the longest first: for `fence.proxy.alias`,
+`ptx.fence.proxy.alias`, then `ptx.fence`. A function's parameters have the names of slots and operands in the
+instruction table; `emits` declares exceptions (`emission.py`). The arguments are the modifiers and operands that match
+these names in a table row. A call is accepted only if it emits the original instruction in a dry run.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = ["call_of"]
 
 
 def call_of(instruction: Instruction, declared: Callable[[str], str | None] | None = None) -> Call | None:
-    """Return the call of a function of `ptx` that emits `instruction`, or None if only `ptx.inst` can.
+    """Return the call of a function of `ptx` that emits `instruction`, or None if only `ptx.inst` can emit it.
 
     `declared` returns the type of a register by its name, `"u32"`, or None if unknown; functions that check the types
     of their registers then reject the call. The call has no redundant keywords; a guard is its `pred`.
@@ -56,7 +56,7 @@ def _unknown(_name: str) -> str | None:
 
 
 def _attempts(name: str, instruction: Instruction) -> Iterator[Call]:
-    """Yield candidate calls of a function: with None for the sink, and with Python numbers for literals."""
+    """Yield calls of a function that may emit an instruction: None for a sink `_`, Python numbers for literals."""
     function = Call(name, ()).function
     for reading in readings(instruction):
         for call in bound(name, function, reading, _guard(instruction)):
@@ -78,7 +78,7 @@ def _each(change: Callable[[Argument], Argument], call: Call) -> Call:
 
 
 def _nothing(argument: Argument) -> Argument:
-    """Return None for the sink `_`, and any other argument unchanged."""
+    """Return None for the sink operand `_`, and any other argument unchanged."""
     return None if isinstance(argument, tree.Sink) else argument
 
 
@@ -91,7 +91,7 @@ def _number(argument: Argument) -> Argument:
 
 
 def _confirmed(call: Call, instruction: Instruction, declared: Callable[[str], str | None]) -> Call | None:
-    """Return a call if it emits the instruction; `result` is set if the call declares its destination."""
+    """Return a call if it emits exactly the instruction, with `result` set if the call declares its destination."""
     first = next(iter(instruction.operands), None)
     found = rehearsed(call, declared, first.first if isinstance(first, tree.Pair) else first)
     if found is None:
@@ -106,7 +106,7 @@ def _confirmed(call: Call, instruction: Instruction, declared: Callable[[str], s
 
 
 def _shortest(call: Call, instruction: Instruction, declared: Callable[[str], str | None]) -> Call:
-    """Return the call without the keywords that do not change the emitted instruction."""
+    """Return the call without keywords that are unnecessary: without them the call emits the same instruction."""
     function = call.function
     for keyword in [each for each in call.keywords if may_lack(function, each[0])]:
         shorter = replace(call, keywords=tuple(each for each in call.keywords if each != keyword), result=None)
@@ -116,7 +116,7 @@ def _shortest(call: Call, instruction: Instruction, declared: Callable[[str], st
 
 @lru_cache(maxsize=4096)
 def _candidates(opcode: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the functions whose name segments are words of an opcode, sorted by covered words, most first."""
+    """Return the functions of `ptx` whose dotted name parts all occur in an opcode, longest match first."""
     lengths = _runs(opcode)
     said = {
         name: sum(lengths[segment] for segment in segments)
@@ -127,9 +127,9 @@ def _candidates(opcode: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _runs(opcode: tuple[str, ...]) -> dict[str, int]:
-    """Return possible name segments of a function, with the number of words that each covers: `arriveexpecttx` is 2.
+    """Return each name part that a function for an opcode may have -> covered modifiers: `arriveexpecttx` covers 2.
 
-    A segment may lack the part of a word from `::` on: `sp` in `mma.sp` stands for `sp::ordered_metadata`.
+    A name part may lack a modifier's text from `::` on: `sp` in `mma.sp` covers `sp::ordered_metadata`.
     """
     heads = tuple(word.partition("::")[0] for word in opcode)
     places = combinations(range(len(opcode) + 1), 2)
@@ -142,14 +142,14 @@ def _plain(word: str) -> str:
 
 @cache
 def _functions() -> dict[str, tuple[str, ...]]:
-    """Return the names of all functions of `ptx`, including plugins, with their segments."""
+    """Return the dotted name of each function of `ptx`, including plugins -> parts of its opcode prefix."""
     names = dict.fromkeys([*(name for line in MODULES.values() for name in line.split()), *provided()])
     found = (pair for name in names for pair in _below(name, load(name, {})))
     return {path: tuple(_plain(segment) for segment in _segments(path, function)) for path, function in found}
 
 
 def _segments(path: str, function: object) -> list[str]:
-    """Return the opcode words of a function: declared by `emits`, or else taken from its name."""
+    """Return the opcode prefix of a function in parts: declared by `emits`, or else the parts of its name."""
     return emission_of(function).head.split(".") if emission_of(function).head else list(map(to_ptx, path.split(".")))
 
 

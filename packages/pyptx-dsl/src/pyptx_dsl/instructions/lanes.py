@@ -3,8 +3,8 @@
 `ptx.shfl.sync.bfly`, `ptx.vote.sync.ballot`, `ptx.match.any.sync`, `ptx.redux.sync.add`, `ptx.activemask`.
 
 `membermask` contains the participating lanes, by default all; each of them must execute the instruction. The
-destination is the first argument and the source the second. A call without one of them, in the order of CUDA's
-functions (`__shfl_up_sync(mask, v, 1)`), raises an OperandError that shows both forms.
+destination is the first argument and the source the second. A call without destination, in the order of CUDA's
+functions (`__shfl_up_sync(mask, v, 1)`), raises an OperandError that shows the call of `ptx` and CUDA's call.
 
 Manual: "shfl.sync", and "Parallel Synchronization and Communication Instructions: vote.sync, match.sync, redux.sync,
 activemask".
@@ -31,38 +31,38 @@ if TYPE_CHECKING:
 __all__ = ["activemask", "match", "redux", "shfl", "vote"]
 
 ALL = -1
-"""The membermask of a whole warp."""
+"""The membermask of a whole warp: all 32 lanes."""
 
 
 Method = TypeVar("Method", bound=Callable[..., object])
 
 
 class LaneInstruction(InstructionForms):
-    """An instruction between lanes: its name, its operands, and the equivalent CUDA function."""
+    """An instruction between the lanes of a warp: its name, its operands, and the equivalent CUDA function."""
 
     def __init__(self, name: str, operands: str, cuda: str) -> None:
-        """Describe `ptx.name(operands…)`; `cuda` is the equivalent CUDA call."""
+        """Create the function `ptx.<name>(operands…)`; `cuda` is the equivalent CUDA call."""
         super().__init__(f"ptx.{name}", ".".join(map(to_ptx, name.split("."))))
         self._operands = operands
         self._cuda = cuda
 
     def misused(self, wrong: str) -> OperandError:
-        """Return the error for wrong operands; its hint has the call of `ptx` and the equivalent CUDA call."""
+        """Return an OperandError with a hint that contains the correct call of `ptx` and the equivalent CUDA call."""
         cuda = f" (CUDA: {self._cuda})" if self._cuda else ""
         return OperandError(f"{self._what}: {wrong}", help=f"write {self._what}({self._operands}){cuda}")
 
     def source(self, value: object, dst: object) -> object:
-        """Return the source `value`; raise OperandError unless it and `dst` are registers or register names."""
+        """Return the source `value`; raise OperandError unless `value` and `dst` are registers or register names."""
         for place, operand in (("destination", dst), ("source, after the destination,", value)):
             if isinstance(operand, PtxType):
-                raise self.misused(f"it has no type argument, got {operand} as the {place.rstrip(',')}")
+                raise self.misused(f"the function has no type argument, got {operand} as the {place.rstrip(',')}")
             if not isinstance(operand, Handle | str):
                 raise self.misused(f"the {place} must be a register, got {operand!r}")
         return value
 
 
 def _destination_first(method: Method) -> Method:
-    """Wrap a method: a call with too few operands raises the instruction's own error (no destination given)."""
+    """Wrap a method of a LaneInstruction: a call with too few operands raises the OperandError of `misused`."""
     code = method.__code__
     names = code.co_varnames[1 : code.co_argcount - len(method.__defaults__ or ())]
 
@@ -77,10 +77,10 @@ def _destination_first(method: Method) -> Method:
 
 
 class Shuffle(LaneInstruction):
-    """One mode of `shfl.sync`."""
+    """One mode of `shfl.sync`: `up`, `down`, `bfly` or `idx`."""
 
     def __init__(self, mode: str, clamp: int, cuda: str, lane: str) -> None:
-        """`clamp` is the operand `c` for which all lanes can be read; `lane` is CUDA's name of the last operand."""
+        """Set the default `clamp` for a segment of 32 lanes; `lane` is CUDA's name of the lane operand."""
         super().__init__(f"shfl.sync.{mode}", f"dst, v, {lane}", f"dst = {cuda}(mask, v, {lane})")
         self._clamp = clamp
 
@@ -109,7 +109,7 @@ class Shuffle(LaneInstruction):
 
 
 class ShuffleModes:
-    """The modes of `shfl.sync`: source lane below, above, across (xor), or by index."""
+    """The modes of `shfl.sync`: the source lane is lane - n, lane + n, lane ^ n, or n."""
 
     up = Shuffle("up", 0, "__shfl_up_sync", "delta")
     down = Shuffle("down", 31, "__shfl_down_sync", "delta")
@@ -118,16 +118,16 @@ class ShuffleModes:
 
 
 class Shfl:
-    """`ptx.shfl.sync.<mode>`."""
+    """`ptx.shfl`: shuffles `ptx.shfl.sync.<mode>`."""
 
     sync = ShuffleModes()
 
 
 class VoteMode(LaneInstruction):
-    """One mode of `vote.sync`."""
+    """One mode of `vote.sync`: `all`, `any`, `uni` or `ballot`."""
 
     def __init__(self, mode: str, cuda: str) -> None:
-        """Describe `vote.sync.mode`."""
+        """Create the function `ptx.vote.sync.<mode>`."""
         super().__init__(f"vote.sync.{mode}", "dst, p", cuda and f"dst = {cuda}(mask, p)")
 
     @_destination_first
@@ -138,7 +138,7 @@ class VoteMode(LaneInstruction):
 
 
 class VoteModes:
-    """The modes of `vote.sync`: `a` is true in all lanes, in any lane, equal in all; mask of lanes where it is true."""
+    """The modes of `vote.sync`: `a` is true in all lanes, in any, equal in all; mask of the lanes where `a` is true."""
 
     all = VoteMode("all", "__all_sync")
     any = VoteMode("any", "__any_sync")
@@ -147,23 +147,23 @@ class VoteModes:
 
 
 class Vote:
-    """`ptx.vote.sync.<mode>`."""
+    """`ptx.vote`: votes `ptx.vote.sync.<mode>`."""
 
     sync = VoteModes()
 
 
 class MatchAny(LaneInstruction):
-    """`ptx.match.any.sync`."""
+    """`ptx.match.any.sync`: for each lane, the mask of lanes with the same value."""
 
     @_destination_first
     def sync(self, dtype: PtxType, dst: Reg, a: object, membermask: object = ALL, *, pred: Reg | None = None) -> Reg:
-        """Emit `match.any.sync.bN d, a, membermask;` and return `d`: the lanes with the same value."""
+        """Emit `match.any.sync.bN d, a, membermask;` and return `d`: the mask of the lanes with the same `a`."""
         active(repr(self)).emit(self.words(dtype), (dst, self.source(a, dst), membermask), pred)
         return dst
 
 
 class MatchAll(LaneInstruction):
-    """`ptx.match.all.sync`."""
+    """`ptx.match.all.sync`: whether all lanes have the same value."""
 
     @emits(p="|")
     @_destination_first
@@ -177,24 +177,24 @@ class MatchAll(LaneInstruction):
         p: Reg | None = None,
         pred: Reg | None = None,
     ) -> Reg:
-        """Emit `match.all.sync.bN d{|p}, a, membermask;`; return `d`: the mask if all are equal (`p`), else 0."""
+        """Emit `match.all.sync.bN d{|p}, a, membermask;`; return `d`: membermask if all `a` are equal (`p`), else 0."""
         target = dst if p is None else PipeRef(dst, p)
         active(repr(self)).emit(self.words(dtype), (target, self.source(a, dst), membermask), pred)
         return dst
 
 
 class Match:
-    """`ptx.match.any.sync` and `ptx.match.all.sync`."""
+    """`ptx.match`: comparisons of lanes, `ptx.match.any.sync` and `ptx.match.all.sync`."""
 
     any = MatchAny("match.any.sync", "type, dst, v", "dst = __match_any_sync(mask, v)")
     all = MatchAll("match.all.sync", "type, dst, v, p=…", "dst = __match_all_sync(mask, v, &p)")
 
 
 class Reduction(LaneInstruction):
-    """One operation of `redux.sync`."""
+    """One reduction of `redux.sync`, such as `add`."""
 
     def __init__(self, name: str) -> None:
-        """Describe `redux.sync.name`; its rows define its types."""
+        """Create the function `ptx.redux.sync.<name>`; the instruction table defines its types."""
         super().__init__(f"redux.sync.{name}", "type, dst, v", f"dst = __reduce_{to_ptx(name)}_sync(mask, v)")
 
     @_destination_first
@@ -218,7 +218,7 @@ class Reduction(LaneInstruction):
 
 
 class Reductions:
-    """The operations of `redux.sync`."""
+    """The reductions of `redux.sync`: `add`, `min`, `max`, and the bitwise `and_`, `or_`, `xor_`."""
 
     add = Reduction("add")
     min = Reduction("min")
@@ -229,7 +229,7 @@ class Reductions:
 
 
 class Redux:
-    """`ptx.redux.sync.<operation>`."""
+    """`ptx.redux`: reductions `ptx.redux.sync.<operation>`."""
 
     sync = Reductions()
 

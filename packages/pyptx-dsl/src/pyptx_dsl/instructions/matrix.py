@@ -93,7 +93,7 @@ def movmatrix(dst: Reg, src: Reg, *, pred: Reg | None = None) -> Reg:
 
 
 def _layout(layout: str, shape: str) -> tuple[str, bool]:
-    """Return the number of matrices in `x4`, `m8n8.x4` or `x4.trans`, and whether they are transposed."""
+    """Return the number of matrices for `x4`, `m8n8.x4` or `x4.trans`, and whether `.trans` transposes them."""
     parts = [part for part in layout.split(".") if part != shape]
     count = ".".join(part for part in parts if part != "trans")
     return choice("layout", count, _COUNTS), "trans" in parts

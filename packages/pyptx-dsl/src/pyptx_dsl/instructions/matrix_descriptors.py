@@ -1,4 +1,4 @@
-"""Matrix descriptors of shared memory: the start address, the field that all architectures share.
+"""Matrix descriptors of shared memory: computation of the start address field, which all architectures share.
 
 A descriptor contains bits 4 to 17 of the start address in its lowest 14 bits. The other fields (strides, swizzle) are a
 constant that an architecture's package computes; `SharedTile` has the numbers. Manual: "Matrix Descriptor Format",
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 UNIT_BYTES = 16
-"""Unit of address and offset fields, in bytes."""
+"""Unit of the address and offset fields of a matrix descriptor, in bytes."""
 FIELD_BITS = 14
 _MOST = (1 << FIELD_BITS) - 1
 _UNIT_SHIFT = 4
@@ -49,11 +49,11 @@ STEPS: dict[str, tuple[str | int, ...]] = {
     "cvt": (),
     "or": ("const_bits",),
 }
-"""Operands of each step from an address to a descriptor, after the previous result; a string is a named number."""
+"""Opcode -> its operands after the previous result, in an address-to-descriptor computation; a string is a name."""
 
 
 def field_units(name: str, value: object) -> int:
-    """Return the field value for a number of bytes; raise OperandError if the field cannot represent it."""
+    """Return a number of bytes as a descriptor field, in 16-byte units; raise OperandError if it does not fit."""
     number = as_integer(value)
     if number is None or number % UNIT_BYTES or not 0 <= number // UNIT_BYTES <= _MOST:
         raise OperandError(
@@ -68,7 +68,7 @@ def emit_descriptor(what: str, base: object, constant: int, byte_offset: int = 0
     """Emit a descriptor for the address `base + byte_offset` and return its register (u64).
 
     Three instructions: `bfe.u32` extracts the address field, `cvt.u64.u32` widens it, `or.b64` adds the other fields.
-    One `mov` more for a symbol, one `add` more for a register with an offset, one fewer for a 64-bit register.
+    One `mov` more if `base` is a symbol, one `add` more for a register with an offset, no `cvt` for a 64-bit register.
     """
     trace = active(what)
     start = _start(trace, base, byte_offset)
@@ -88,8 +88,8 @@ def emit_steps(
 ) -> Reg:
     """Emit one instruction per opcode, each reading the result of the previous one, and return the last result.
 
-    `numbers` are the offset, the mask and the other fields of the descriptor. Step `n` writes `temps[n]`, or a new
-    register.
+    `numbers` are the byte offset, the address mask and the other fields of the descriptor. Instruction `n` writes
+    `temps[n]`, or a new register.
     """
     said: dict[str, Reg | int] = {}
     said |= zip(("byte_offset", "mask", "const_bits"), numbers, strict=True)
@@ -97,12 +97,12 @@ def emit_steps(
     if temps is not None and len(temps) != len(opcodes):
         raise OperandError(
             f"expected {len(opcodes)} registers for {len(opcodes)} steps, got {len(temps)}",
-            help="pass one register per step",
+            help="pass one register per opcode",
         )
     value = base
     for number, opcode in enumerate(opcodes):
         if opcode[0] not in STEPS or opcode[-1] not in BY_NAME:
-            help = f"use {', '.join(STEPS)}, each with its type"
+            help = f"use {', '.join(STEPS)}, each with its type, as in 'add.s32'"
             raise OperandError(f"{'.'.join(opcode)!r} does not occur in the computation of a descriptor", help=help)
         result = trace.fresh(result_type(opcode)) if temps is None else temps[number]
         more = [said[each] if isinstance(each, str) else each for each in STEPS[opcode[0]]]
@@ -118,7 +118,7 @@ def _start(trace: Trace, base: object, byte_offset: int) -> Reg:
     if isinstance(base, Reg):
         if not base.dtype.is_integer or base.dtype.bits < u32.bits:
             raise RegisterTypeError(
-                f"expected an address, got the {base.dtype} register {base.raw_name}", help="pass a u32"
+                f"expected an address, got the {base.dtype} register {base.raw_name}", help="pass a u32 register"
             )
         return base + byte_offset if byte_offset else base
     if isinstance(base, SharedAlloc):
@@ -132,11 +132,13 @@ def _start(trace: Trace, base: object, byte_offset: int) -> Reg:
 
 
 def _moved(trace: Trace, base: SharedAddress | AddressOperand | str, byte_offset: int) -> Reg:
-    """Emit `mov.u32` of a symbol and an offset."""
+    """Emit `mov.u32 d, symbol+offset;` and return `d`."""
     address = AddressOperand(base, byte_offset).__ptx_operand__(trace)
     assert isinstance(address, tree.Address)  # noqa: S101  an AddressOperand becomes an Address
     if isinstance(address.base, tree.Register):
-        raise OperandError("a descriptor needs an address register, not ptx.addr(register)", help="pass the register")
+        raise OperandError(
+            "a descriptor needs an address register, not ptx.addr(register)", help="pass the register itself"
+        )
     whole = address.base if address.offset is None else tree.Binary("+", address.base, address.offset)
     result = trace.fresh(u32)
     trace.emit(("mov", "u32"), (result, whole))
@@ -146,10 +148,11 @@ def _moved(trace: Trace, base: SharedAddress | AddressOperand | str, byte_offset
 def advance(what: str, descriptor: Reg, byte_offset: int, times: Reg | None = None) -> Reg:
     """Emit three instructions and return the descriptor for the address `byte_offset` bytes higher.
 
-    Only the lower half, with the address, changes. ptxas then treats the upper half as constant; a 64-bit addition
-    would make it compute both halves. With `times`, a 32-bit register, the distance is `times * byte_offset`.
+    Only the descriptor's lower half, with the address, changes. ptxas then treats the upper half as constant; a 64-bit
+    addition would make ptxas compute both halves. With `times`, a 32-bit register, the distance is `times *
+    byte_offset`.
 
-    The address must stay inside the 256 KiB that the address field spans; shared memory always does.
+    The address must be below 256 KiB, the range of the address field; shared memory addresses always are.
     """
     if descriptor.dtype.bits != u64.bits:
         raise RegisterTypeError(
@@ -173,19 +176,19 @@ def advance(what: str, descriptor: Reg, byte_offset: int, times: Reg | None = No
 
 
 def tile_of(value: object) -> SharedTile | None:
-    """Return the layout of an allocation made by `smem.tile`, or of a stage of one; None for anything else."""
+    """Return the SharedTile of an allocation by `smem.tile`, or of a stage of one; None for anything else."""
     owner = value.alloc if isinstance(value, SharedSlice) else value
     found = owner.gmma_layout if isinstance(owner, SharedAlloc) else None
     return found if isinstance(found, SharedTile) else None
 
 
 def check_start(what: str, part: SharedSlice, tile: SharedTile) -> None:
-    """Raise OperandError for a part that begins, or may begin, inside the 8 rows that the swizzle repeats."""
+    """Raise OperandError for a slice of a tile that begins, or may begin, inside an 8-row swizzle atom."""
     outer = len(part.alloc.shape) - 2
     if part.register is not None and len(part.indices) > outer:
         raise OperandError(
             f"{what}: the first row of {part!r} is not known while tracing",
-            help="make a descriptor of the stage, and advance it by tile.offset(…)",
+            help="make a descriptor of the stage, and advance the descriptor by tile.offset(…)",
         )
     if part.register is None and part.byte_offset % (CORE_ROWS * tile.box_row_bytes):
         raise OperandError(

@@ -21,7 +21,7 @@ __all__ = ["Waits"]
 
 
 class Waits:
-    """Waits for completion of an mbarrier phase."""
+    """Methods of `ptx.mbarrier` that test, or wait for, completion of an mbarrier phase."""
 
     @emits(phase="parity state", q="|", suspend_time_hint="time_hint")
     def test_wait(

@@ -96,7 +96,7 @@ class Mbarrier(Arrivals, Waits):
         """Return the mbarriers of a ring of stages, from `base + byte_offset` on, 8 bytes per stage; emit nothing.
 
         `address` lists the opcodes that compute the address for a stage: `"shl.b32 mov.u32 add.s32 add.s32"` shifts the
-        stage, moves the base to a register, adds it and then the offset. `options` are those of `wait`, and apply to
+        stage, moves the base to a register, adds the base and then the offset. `options` are keywords of `wait`, for
         each wait for one of these mbarriers.
         """
         return BarrierRing(base, byte_offset, steps_of(address), options)
@@ -123,8 +123,8 @@ class Mbarrier(Arrivals, Waits):
         """Return the next stage of a ring of `stages`, and its phase parity, which flips after the last stage.
 
         Emits five instructions, or three without a phase. `steps` are their opcodes, `"add.s32 setp.eq.s32 selp.b32
-        selp.u32 xor.b32"`, and `temps` the registers that they write, one each, instead of new ones. Raise OperandError
-        for steps in another order, and for another number of registers.
+        selp.u32 xor.b32"`, and `temps` the registers that they write, one per instruction, instead of new ones. Raise
+        OperandError for opcodes in another order, and for another number of registers in `temps`.
         """
         opcodes = advance_steps(steps)
         if (phase is None) != all(step[0] != "xor" for step in opcodes):
@@ -142,7 +142,7 @@ def _check_temps(temps: Sequence[Reg] | None, steps: Sequence[object]) -> None:
 
 
 def _unbracketed(address: AddressOperand, trace: Trace) -> tree.Operand:
-    """Return `symbol+offset` for `[symbol+offset]`."""
+    """Return the operand `symbol+offset` for the address `[symbol+offset]`."""
     operand = address.__ptx_operand__(trace)
     if not isinstance(operand, tree.Address) or operand.offset is None:
         return operand.base if isinstance(operand, tree.Address) else operand
@@ -150,22 +150,22 @@ def _unbracketed(address: AddressOperand, trace: Trace) -> tree.Operand:
 
 
 class BarrierSlot:
-    """One mbarrier of an array: its address, and the operations on it."""
+    """One mbarrier of a BarrierArray or BarrierRing: its address, and methods for operations on it."""
 
     __slots__ = ("_base", "_options", "byte_offset")
 
     def __init__(self, base: object, byte_offset: int, options: WaitOptions | None = None) -> None:
-        """Describe the mbarrier at `base + byte_offset`; `options` are the default keywords of `wait`."""
+        """Store the address `base + byte_offset`; `options` are the default keywords of `wait`."""
         self._base = base
         self._options: WaitOptions = {} if options is None else options
         self.byte_offset = byte_offset
 
     def address_operand(self) -> AddressOperand:
-        """Return the address operand; nothing is emitted."""
+        """Return the mbarrier's address operand `[base+offset]`; nothing is emitted."""
         return AddressOperand(self._base, self.byte_offset or None)
 
     def addr_reg(self) -> Reg:
-        """Return the address in a register: the base itself, or the result of one `mov` or `add`."""
+        """Return the mbarrier's address in a register: the base itself, or the result of one `mov` or `add`."""
         if isinstance(self._base, Reg):
             return self._base + self.byte_offset if self.byte_offset else self._base
         trace = active("addr_reg")
@@ -178,7 +178,7 @@ class BarrierSlot:
         return _unbracketed(self.address_operand(), trace)
 
     def init(self, count: object, *, pred: Reg | None = None) -> None:
-        """Emit `mbarrier.init`."""
+        """Emit `mbarrier.init` for this mbarrier."""
         mbarrier.init(self.address_operand(), count, pred=pred)
 
     def wait(self, phase: object, *, pred: Reg | None = None, **options: Unpack[WaitOptions]) -> None:
@@ -226,12 +226,12 @@ class BarrierSlot:
 
 
 class BarrierArray:
-    """`count` consecutive mbarriers; `[i]` is one of them, `.at(register)` selects one at run time."""
+    """`count` consecutive mbarriers; `[i]` is mbarrier i, `.at(register)` selects an mbarrier at run time."""
 
     __slots__ = ("_base", "_byte_offset", "_count")
 
     def __init__(self, base: object, byte_offset: int, count: int) -> None:
-        """Describe mbarriers from `base + byte_offset` on."""
+        """Store the address `base + byte_offset` of the first mbarrier, and the number of mbarriers."""
         self._base = base
         self._byte_offset = byte_offset
         self._count = count
@@ -246,13 +246,13 @@ class BarrierArray:
         number = as_integer(idx)
         if number is None or not 0 <= number < self._count:
             raise OperandError(
-                f"barrier index {idx!r} is out of range: there are {self._count}",
+                f"mbarrier index {idx!r} is out of range for an array of size {self._count}",
                 help="use .at(register) for a stage in a register",
             )
         return BarrierSlot(self._base, self._byte_offset + number * BYTES)
 
     def at(self, stage: Reg) -> BarrierSlot:
-        """Return the mbarrier of a stage in a register, by one `mad` (and one `mov` if the base is a symbol)."""
+        """Return the mbarrier for a stage index in a register, by one `mad` (and one `mov` if the base is a symbol)."""
         base = BarrierSlot(self._base, 0).addr_reg()
         trace = active("at")
         address = trace.fresh(u32)
@@ -260,7 +260,7 @@ class BarrierArray:
         return BarrierSlot(address, self._byte_offset)
 
     def init_all(self, count: object, *, pred: Reg | None = None) -> None:
-        """Emit one `mbarrier.init` per mbarrier."""
+        """Emit one `mbarrier.init` for each mbarrier of the array."""
         for slot in self:
             slot.init(count, pred=pred)
 
@@ -272,7 +272,7 @@ class BarrierArray:
 
 @dataclass(frozen=True, slots=True)
 class BarrierRing:
-    """The mbarriers of a ring of stages; `.at(register)` emits `steps` to compute the address for a stage."""
+    """The mbarriers of a ring of stages; `.at(register)` emits the opcodes `steps`, which compute a stage's address."""
 
     base: object
     byte_offset: int
@@ -280,23 +280,23 @@ class BarrierRing:
     options: WaitOptions
 
     def at(self, stage: Reg, base: object = None, temps: Sequence[Reg] | None = None) -> BarrierSlot:
-        """Return the mbarrier of a stage, by one instruction per step.
+        """Return the mbarrier of a stage; emit one instruction per opcode in `steps`.
 
-        `base` replaces the ring's base; `temps` are the registers that the steps write, one each, instead of new ones.
-        Raise OperandError for another number of registers, and without a base.
+        `base` replaces the ring's base; `temps` are the registers that the instructions write, instead of new ones.
+        Raise OperandError for another number of registers in `temps`, and without a base.
         """
         start = self.base if base is None else base
         if start is None:
-            raise OperandError("the ring has no base address", help="pass base= here or to ptx.mbarrier.ring")
+            raise OperandError("the mbarrier ring has no base address", help="pass base= to at() or ptx.mbarrier.ring")
         _check_temps(temps, self.steps)
         address = emit_address(active("at"), self.steps, start, stage, self.byte_offset, temps)
         return BarrierSlot(*address, self.options)
 
     def behind(self, place: Reg, temps: Sequence[Reg] | None = None) -> BarrierSlot:
-        """Return the mbarrier at `place + byte_offset`; `place` is the base plus the bytes of the stage.
+        """Return the mbarrier at `place + byte_offset`; `place` is the ring's base plus 8 bytes per preceding stage.
 
-        Emits one `add`, the last step of the ring, into the register in `temps` or a new one; no instruction if the
-        ring's steps do not add the offset. Raise OperandError for another number of registers.
+        Emits one `add`, the last of the ring's `steps`, into the register in `temps` or a new one; no instruction if
+        `steps` do not add the offset. Raise OperandError for another number of registers in `temps`.
         """
         steps = self.steps[-1:] if sum(step[0] == "add" for step in self.steps) > 1 else ()
         _check_temps(temps, steps)

@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 Registers: TypeAlias = Reg | RegArray | Sequence[Reg]
-"""One register, or several that are loaded or stored as a vector."""
+"""One register, or the registers of a vector that one instruction loads or stores."""
 
 _FORMATS = frozenset({"float", "packed"})
 _VECTORS = {2: "v2", 4: "v4", 8: "v8"}
@@ -165,7 +165,7 @@ def st(
 
 
 def _vector(value: object) -> tuple[str | None, object]:
-    """Return the vector modifier for a number of registers, and the operand."""
+    """Return the modifier `v2`, `v4` or `v8` (None for one register), and the operand."""
     if not isinstance(value, RegArray | list | tuple):
         return None, value
     items = list(cast("Sequence[object]", value))
@@ -177,7 +177,7 @@ def _vector(value: object) -> tuple[str | None, object]:
 
 
 def _check_formats(dtype: PtxType, operand: object, what: str) -> None:
-    """Raise RegisterTypeError for a register of another number format: loads and stores do not convert.
+    """Raise RegisterTypeError for a register whose number format is not `dtype`: `ld` and `st` do not convert.
 
     Registers of integers and of untyped bits may contain any format; tf32 is stored as f32.
     """
@@ -192,11 +192,12 @@ def _check_formats(dtype: PtxType, operand: object, what: str) -> None:
 
 
 def _in_memory(dtype: object, what: str) -> PtxType:
-    """Return the type with which `ld` and `st` access values of a type."""
+    """Return the PTX type in which `ld` and `st` access values of type `dtype`: `b16` for f16."""
     checked = ptx_type(dtype, what)
     if checked.memory is None:
         raise RegisterTypeError(
-            f"{checked} values cannot be in memory", help="load a u8 and compare it with 0, or store a u8 made by selp"
+            f"{checked} values cannot be loaded or stored",
+            help="load a u8 and compare the u8 with 0, or store a u8 from ptx.selp",
         )
     return from_name(checked.memory)
 

@@ -31,7 +31,7 @@ def namespace(name: str, known: Sequence[str]) -> object:
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:
-    """Return a help: the `ptx.inst` form of an instruction without a function, or the nearest known names."""
+    """Return the help for an unknown name: the `ptx.inst` call of an instruction, or similar names of `ptx`."""
     from pyptx_ir.plugins.manager import manager
 
     if manager().instructions_of(to_ptx(name)):
@@ -54,7 +54,7 @@ def extension(parent: str, name: str) -> object:
 
 
 def _provided(name: str) -> object | None:
-    """Return the object that an installed plugin provides under a name; None if there is none."""
+    """Return the object that an installed plugin provides under a name of `ptx`; None if no plugin does."""
     from pyptx_ir.plugins.errors import MissingPluginError
     from pyptx_ir.plugins.manager import manager
 
@@ -65,7 +65,7 @@ def _provided(name: str) -> object | None:
 
 
 def _refuse_missing(name: str) -> None:
-    """Raise MissingNamespaceError for a name of a package that is not installed."""
+    """Raise MissingNamespaceError for a name of `ptx` that a package defines which is not installed."""
     from pyptx_ir.plugins.homes import home_of_namespace, install_hint
 
     home = home_of_namespace(name)

@@ -44,7 +44,7 @@ def _held(
     values: tuple[Fragment, Fragment, Fragment, Fragment],
     layout: Callable[[Operand], Layout] | None,
 ) -> list[object]:
-    """Return the operands for the matrices d, a, b and c; raise OperandError for wrong registers."""
+    """Return the register lists of the matrices d, a, b and c; raise OperandError for a wrong number or type."""
     shares = shares_of(form, words)
     return [held(name, value, shares[name], layout) for name, value in zip(_MATRICES, values, strict=True)]
 
@@ -54,7 +54,7 @@ def _types(what: str, *dtypes: PtxType | None) -> tuple[PtxType, ...]:
 
 
 class SparseMma:
-    """MMA with sparse operand A, of which every second element is stored; each call emits one instruction."""
+    """MMA with a sparse operand A, of which only half of the elements are stored; each call emits one instruction."""
 
     @emits(metadata="e", selector="f", scale_a="scale_a,byte_a", scale_b="scale_b,byte_b")
     def sync(
@@ -113,11 +113,11 @@ class SparseMma:
         active("ptx.mma.sp.sync").emit(words, [*fragments, metadata, selector, *scales], pred)
 
     def fragment(self, *, shape: Sequence[int], dtype: PtxType) -> Layout:
-        """Return the layout of the stored elements of A, K / 2 in each row. Emits nothing."""
+        """Return the fragment layout of the stored elements of a sparse A, K / 2 per row. Emits nothing."""
         return fragment_of("mma.sp", shape_name(shape), "a", ptx_type(dtype, "ptx.mma.sp.fragment").name)
 
     def metadata(self, *, shape: Sequence[int], dtype: PtxType) -> Layout:
-        """Return the layout of the metadata fields, two bits each, for selector 0. Emits nothing."""
+        """Return the fragment layout of the two-bit sparsity metadata fields, for selector 0. Emits nothing."""
         return fragment_of("mma.sp", shape_name(shape), "e", ptx_type(dtype, "ptx.mma.sp.metadata").name)
 
 
@@ -198,12 +198,12 @@ class Mma:
 def _modifiers(
     shape: Sequence[int], kind: str | None, scale_vec: str | None, scale: Scale | None
 ) -> dict[str, str | bool | None]:
-    """Return the keywords common to dense and sparse MMA."""
+    """Return the keywords of the modifiers common to dense and sparse `mma`."""
     return {"shape": shape_name(shape), "kind": kind, "scale_vec": scale_vec, "block_scale": scale is not None}
 
 
 def _scaled(scale: Scale | None) -> tuple[object, ...]:
-    """Return the operands of scale factors: the register, and the selected byte and lane."""
+    """Return the operands for scale factors: the register, and the selectors of its byte and lane; () for None."""
     if scale is None:
         return ()
     register, selector = (scale, (0, 0)) if isinstance(scale, Reg) else scale
@@ -211,12 +211,12 @@ def _scaled(scale: Scale | None) -> tuple[object, ...]:
 
 
 def _dense_layout(shape: str, types: Sequence[PtxType], orders: Mapping[str, str], which: Operand) -> Layout:
-    """Return the layout of an operand; for a and b it depends on `orders`, if the form allows several."""
+    """Return the fragment layout of a dense MMA operand; `orders`: `row` or `col` of a and b, if the form has both."""
     return fragment_of("mma", shape, which, types[_MATRICES.index(which)].name, orders.get(which, ""))
 
 
 def _sparse_layout(shape: str, types: Sequence[PtxType], which: Operand) -> Layout:
-    """Return the layout of an operand of a sparse MMA; a has half of the elements."""
+    """Return the fragment layout of an operand of a sparse MMA; for a, that of the stored half of its elements."""
     return fragment_of("mma.sp", shape, which, types[_MATRICES.index(which)].name)
 
 

@@ -54,16 +54,16 @@ MODULES: dict[str, str] = {
     ),
     "instructions.variables": "declarator file_ loc pragma var",
 }
-"""Names of `ptx` by defining module."""
+"""Module -> names of `ptx` that it defines."""
 
 _BUILTINS = frozenset({"abs", "exit", "max", "min"})
-"""Names that have a trailing underscore in their modules, because they are Python builtins."""
+"""Names of `ptx` with a trailing underscore in their modules, because Python has builtins of these names."""
 
 _HOMES = {name: module for module, names in MODULES.items() for name in names.split()}
 
 
 def load(name: str, namespace: MutableMapping[str, object]) -> object:
-    """Return `ptx.<name>`, and store it in `namespace` if it is the DSL's own; plugins are queried each time."""
+    """Return `ptx.<name>`; store it in `namespace`, except a plugin's object, which is looked up at each access."""
     module = _HOMES.get(name)
     if module is None:
         from pyptx_dsl.instructions.missing import namespace as provided

@@ -1,4 +1,4 @@
-"""Kernel parameters: scalars, and the pointers of arrays."""
+"""Kernel parameters: `ptx.params` loads scalars, `ptx.global_ptrs` loads the pointers of arrays."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def global_ptrs(
 ) -> tuple[Reg, ...]:
     """Return a global pointer (u64) for each array, by two instructions each.
 
-    `ld.param.u64 p, [name];` and `cvta.to.global.u64 p, p;`. One array gives a tuple of one: `(px,) =
-    ptx.global_ptrs(X)`. A register is taken as the generic address, and needs only the `cvta`.
+    `ld.param.u64 p, [name];` and `cvta.to.global.u64 p, p;`. For one array, the result is a tuple of one pointer:
+    `(px,) = ptx.global_ptrs(X)`. For a register with a generic address instead of an array, only the `cvta` is emitted.
 
-    Pointers are fresh registers, or those of `into`. The loaded generic address is in the same register, or in that of
-    `generic`. With `bits`, it is loaded by `ld.param.b64`. Manual: "Data Movement and Conversion Instructions: ld,
-    cvta".
+    Pointers are fresh registers, or those of `into`. The loaded generic address is in the pointer's register, or in
+    that of `generic`. With `bits`, the address is loaded by `ld.param.b64`. Manual: "Data Movement and Conversion
+    Instructions: ld, cvta".
     """
     trace = active("ptx.global_ptrs")
     for tensor in tensors:
@@ -60,8 +60,8 @@ def params(
 ) -> tuple[Reg, ...]:
     """Return scalar parameters, by one instruction each: `n, alpha = ptx.params("n", "alpha")`.
 
-    `ld.param.type register, [name];`, into fresh registers or those of `into`. The type is the declared one, `dtype` if
-    given, or with `bits` the untyped one of the declared size, as LLVM emits it. Raise OperandError unless the name is
+    `ld.param.type register, [name];`, into fresh registers or those of `into`. `type` is the declared type, `dtype` if
+    given, or with `bits` the untyped type of the declared size, as LLVM emits it. Raise OperandError unless the name is
     a scalar parameter or `dtype` is given. Manual: "Kernel Function Parameters".
     """
     trace = active("ptx.params")
@@ -83,7 +83,9 @@ def param(dtype: PtxType, name: str, dst: Reg | None = None) -> Reg:
     trace = active("ptx.param")
     register = trace.fresh(dtype) if dst is None else dst
     if not trace.has_symbol(name):
-        raise OperandError(f"kernel {trace.name!r} has no parameter {name!r}", help="declare it in raw_params=[…]")
+        raise OperandError(
+            f"kernel {trace.name!r} has no parameter {name!r}", help="declare the parameter in raw_params=[…]"
+        )
     symbol = tree.Symbol(name)
     if trace.parameter_types.get(name, dtype) is None:
         trace.emit(("mov", dtype.move or dtype.name), (register, symbol))
@@ -93,14 +95,14 @@ def param(dtype: PtxType, name: str, dst: Reg | None = None) -> Reg:
 
 
 def _memory(dtype: PtxType) -> str:
-    """Return the type with which `ld` loads a value of a type."""
+    """Return the PTX type in which `ld.param` loads a value of type `dtype`; raise RegisterTypeError for none."""
     if dtype.memory is None:
-        raise RegisterTypeError(f"a parameter cannot be .{dtype}", help="declare it u8 or u32, and compare it with 0")
+        raise RegisterTypeError(f"a parameter cannot be .{dtype}", help="pass a u8 or u32, and compare it with 0")
     return dtype.memory
 
 
 def _declared(name: object, trace: Trace) -> PtxType:
-    """Return the type of a scalar parameter of the function; raise OperandError if there is none."""
+    """Return the type of the kernel's scalar parameter `name`; raise OperandError if the kernel does not have it."""
     found = trace.parameter_types.get(name) if isinstance(name, str) else None
     if found is None:
         known = ", ".join([each for each, dtype in trace.parameter_types.items() if dtype is not None])
@@ -112,7 +114,7 @@ def _declared(name: object, trace: Trace) -> PtxType:
 
 
 def _registers(keyword: str, given: Registers | None, types: Sequence[PtxType], trace: Trace) -> tuple[Reg, ...]:
-    """Return the registers passed for a keyword, or fresh ones of these types."""
+    """Return the registers passed for a keyword, or fresh registers of `types` if none were passed."""
     if given is None:
         return tuple([trace.fresh(dtype) for dtype in types])
     registers = as_items(given.regs() if isinstance(given, RegArray) else given)

@@ -1,4 +1,4 @@
-"""Stage and phase of a ring of buffers, carried through a loop in two registers."""
+"""`ptx.pipeline`: the current stage and phase of a ring of buffers, in two registers that a loop updates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PipelineState:
     __slots__ = ("cursor", "n_stages", "phase")
 
     def __init__(self, n_stages: int, *, cursor: Reg | None = None, phase: Reg | None = None) -> None:
-        """Use the given registers; for each that is not given, declare one and emit one `mov` of 0."""
+        """Use the registers `cursor` and `phase`; for each that is None, declare a register and emit a `mov` of 0."""
         stages = as_integer(n_stages)
         if stages is None or stages < 1:
             raise OperandError(f"a pipeline needs at least one stage, got {n_stages!r}")
@@ -58,5 +58,5 @@ def _state(given: Reg | None, what: str) -> Reg:
 
 
 def pipeline(n_stages: int, *, cursor: Reg | None = None, phase: Reg | None = None) -> PipelineState:
-    """Return the state of a ring of `n_stages` buffers; emits one `mov` for each register that is not given."""
+    """Return the state of a ring of `n_stages` buffers; emits a `mov` for each of `cursor`, `phase` that is None."""
     return PipelineState(n_stages, cursor=cursor, phase=phase)

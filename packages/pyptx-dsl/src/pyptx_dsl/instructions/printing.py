@@ -1,7 +1,8 @@
 """`ptx.printf`: formatted output of each thread, as CUDA's `printf` compiles.
 
-The format is in global memory. The values are in a buffer in local memory, each at a multiple of its size. `vprintf`,
-which the driver provides, receives both addresses. Programming guide: "Formatted Output".
+The format string is in global memory. The values are in a buffer in local memory, each at a multiple of its size.
+`vprintf`, which the driver provides, receives the addresses of format and buffer. Programming guide: "Formatted
+Output".
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _DIRECTIVE = re.compile(
     r"%(?P<flags>[-+ #0]*)(?P<width>\d*)(?:\.\d*)?(?P<length>hh|h|ll|l|j|z|t|L)?(?P<kind>.?)", re.DOTALL
 )
 _WIDE = frozenset({"l", "ll", "j", "z", "t"})
-_MOST_VALUES = 32  # Programming guide: "Limitations"
+_MOST_VALUES = 32  # maximum number of arguments of CUDA's printf. Programming guide: "Limitations"
 _STRINGS = "ptx.printing.strings"
 _CALLS = "ptx.printing.calls"
 _BITS = 64
@@ -39,7 +40,7 @@ _BITS = 64
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Values that a printf directive accepts: buffer type for 32-bit and for 64-bit values, and a description."""
+    """Values that a printf directive accepts: their buffer type without and with `ll`, and words for messages."""
 
     narrow: PtxType | None
     wide: PtxType | None
@@ -48,7 +49,7 @@ class Kind:
 
 _SIGNED, _UNSIGNED = Kind(s32, s64, "an integer"), Kind(u32, u64, "an integer")
 _FLOAT, _POINTER = Kind(f64, f64, "a float"), Kind(u64, u64, "a 64-bit address")
-_STRING = Kind(u64, u64, "a Python string, or the 64-bit address of one in memory")
+_STRING = Kind(u64, u64, "a Python string, or the 64-bit address of a string in memory")
 _KINDS: dict[str, Kind] = {
     **dict.fromkeys("di", _SIGNED),
     **dict.fromkeys("ouxX", _UNSIGNED),
@@ -91,7 +92,7 @@ def printf(format: str, *values: object) -> None:  # noqa: A002  C's name
 
 
 def _fields(format: str, values: Sequence[object]) -> list[tuple[PtxType, object]]:  # noqa: A002  as above
-    """Return each directive's buffer type and value; raise OperandError if format and values do not match."""
+    """Return the buffer type and value of each directive; raise OperandError if values do not match the format."""
     if not isinstance(cast("object", format), str):
         raise OperandError("ptx.printf needs a format string as first argument", help='write ptx.printf("%d\\n", x)')
     if "\0" in format:
@@ -115,7 +116,7 @@ def _fields(format: str, values: Sequence[object]) -> list[tuple[PtxType, object
 
 
 def _type_for(match: re.Match[str], value: object) -> PtxType:
-    """Return the buffer type of a directive; raise OperandError for a value that it does not take."""
+    """Return the type in which a directive's value is in the buffer; raise OperandError for an unsupported value."""
     kind = _KINDS[match["kind"]]
     dtype = kind.wide if match["length"] in _WIDE else kind.narrow
     if dtype is None or not _takes(kind, dtype, value):
@@ -139,7 +140,7 @@ def _shown(value: object) -> str:
 
 
 def _meant(value: object) -> str:
-    """Return a hint with the directive for a value."""
+    """Return a hint that names the printf directive for a value."""
     if not isinstance(value, Handle):
         return "use %s for strings, %f for floats, %d for integers"
     if value.dtype.kind == "pred":
@@ -147,13 +148,13 @@ def _meant(value: object) -> str:
     if value.dtype.is_float:
         return f"print {value.dtype} with %f, %e or %g"
     if not value.dtype.is_integer:
-        return "unpack it with ptx.mov, and print the elements"
+        return "unpack the register with ptx.mov, and print the elements"
     letter = "d" if value.dtype.kind == "signed" else "u"
     return f"print {value.dtype} with %{'ll' if value.dtype.bits == _BITS else ''}{letter}"
 
 
 def _places(types: Sequence[PtxType]) -> tuple[list[int], int]:
-    """Return the offset of each value in the buffer, and the buffer's size, in bytes."""
+    """Return the offset of each value in the argument buffer of `vprintf`, and the buffer's size, in bytes."""
     offsets, end = list[int](), 0
     for dtype in types:
         size = dtype.bits // 8
@@ -174,7 +175,7 @@ def _store(trace: Trace, place: AddressOperand, dtype: PtxType, value: object) -
 
 
 def _widened(trace: Trace, dtype: PtxType, value: Handle) -> Handle:
-    """Return a register of the buffer's width with the value, extended by its own signedness."""
+    """Return a register of type `dtype` with the value, which a `cvt` widens by its own signedness if narrower."""
     if value.dtype.bits == dtype.bits:
         return value
     if value.dtype.name in {"f16", "bf16"}:
@@ -201,7 +202,7 @@ def _generic(trace: Trace, space: str, name: str) -> Handle:
 
 
 def _string(trace: Trace, text: str) -> str:
-    """Return the variable with a text, declared once per text."""
+    """Return the name of the global variable that contains a text; declare one for each different text."""
     known = cast("dict[str, str]", trace.notes.setdefault(_STRINGS, dict[str, str]()))
     if text not in known:
         name = trace.fresh_symbol("printf_text", "global")

@@ -1,4 +1,4 @@
-"""PTX source text in a kernel."""
+"""`ptx.raw`: PTX source text in a kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An instruction matched to rows of the table: its types, its modifiers as keywords, its operands by name."""
+"""Match an instruction with rows of the instruction table: types, modifiers as keywords, operands by name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Reading", "readings"]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """An instruction as a form of one row; `operands` are in the order of the row's syntax line, by its names."""
+    """An instruction matched with a table row; `operands` have the names and the order of the row's syntax line."""
 
     types: tuple[str, ...]
     keywords: dict[str, str | bool]
@@ -29,7 +29,7 @@ class Reading:
 
 
 def readings(instruction: Instruction) -> Iterator[Reading]:
-    """Yield the distinct matches of an instruction to rows with its modifiers and number of operands."""
+    """Yield the different matches of an instruction with table rows that have its modifiers and number of operands."""
     words = instruction.opcode[1:]
     known: list[Reading] = []
     for pattern in patterns_of(instruction.opcode[0]):
@@ -43,7 +43,7 @@ def readings(instruction: Instruction) -> Iterator[Reading]:
 
 
 def _named(instruction: Instruction, pattern: Pattern) -> dict[str, Operand] | None:
-    """Return the operands by their names in a row; None if the row has another number of operands."""
+    """Return an instruction's operands by their names in a table row; None if the row has another number of them."""
     places = places_of(pattern, instruction.opcode[1:], len(instruction.operands))
     if places is None:
         return None

@@ -1,6 +1,6 @@
 """Warp reductions, and other frequent warp-level operations.
 
-Each is a helper of several instructions; the docstrings give their number.
+Each function emits several instructions; its docstring states how many.
 """
 
 from __future__ import annotations
@@ -97,12 +97,12 @@ def _check_bits(val: object, what: str) -> None:
         shown = f"{val.raw_name} is {val.dtype}" if isinstance(val, Reg) else f"got {val!r}"
         raise RegisterTypeError(
             f"{what} needs a writable register of 16, 32 or 64 bits; {shown}",
-            help="copy it to a register of such a type, or convert it",
+            help="copy or convert the value to such a register",
         )
 
 
 def _operation(val: Reg, operation: str, what: str) -> tuple[str, ...]:
-    """Return the opcode that combines the values of two lanes."""
+    """Return the opcode that combines the values of two lanes, such as `add.rn.f32`."""
     dtype = val.dtype
     if dtype.is_integer:
         letter = "s" if dtype.kind == "signed" else "u"
@@ -113,7 +113,7 @@ def _operation(val: Reg, operation: str, what: str) -> tuple[str, ...]:
 
 
 def _shuffle(trace: Trace, mode: str, dst: Reg, src: Reg, lane: object) -> None:
-    """Move a value of 16, 32 or 64 bits between lanes."""
+    """Emit the shuffles of a 16-, 32- or 64-bit register `src` into `dst`."""
     shuffle = ("shfl", "sync", mode, "b32")
     bits = src.dtype.bits
     if bits == b32.bits:

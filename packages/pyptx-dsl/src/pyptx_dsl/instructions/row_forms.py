@@ -1,8 +1,8 @@
-"""The forms of an instruction as calls select them: types in order, and modifiers as keywords.
+"""Rows of the instruction table as a call selects them: types in order, and modifiers as keywords.
 
-The rows of the instruction define the words. This module only lists keywords whose names differ from the rows' syntax
-lines: `.rnd` is `rounding="rz"`, `.NaN` is `nan=True`. Any other slot is a keyword that takes one of its words, and any
-other word a flag of the same name.
+The rows define the modifiers. This module only lists keywords whose names differ from those in the rows' syntax lines:
+`.rnd` is `rounding="rz"`, `.NaN` is `nan=True`. Any other slot is a keyword with one of the slot's modifiers as its
+value, and any other modifier a flag of the same name.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 WordChoice: TypeAlias = "Mapping[str, str | bool]"
-"""Keywords and their values: a word, or True for a flag."""
+"""Keyword -> its value in a call: a modifier, or True for a flag."""
 
 _NAMED = {
     "rounding": "rnd frnd irnd frnd2 frnd3 frnd4 rn rz rm rp rna rs",
@@ -71,9 +71,9 @@ _NAMED = {
     "a_layout": "row alayout",
     "b_layout": "col blayout",
 }
-"""Keywords that take a word, and the slots and words of syntax lines that they cover.
+"""Keyword with a modifier as its value -> the slots and modifiers of syntax lines that it stands for.
 
-A word needs no entry if an otherwise equal row of the instruction has a slot in its place.
+A modifier needs no entry if an otherwise equal row of the instruction has a slot at its position.
 """
 
 _CHOICES = {name: keyword for keyword, names in _NAMED.items() for name in names.split()}
@@ -85,7 +85,7 @@ _FLAGS = {
     "sp::ordered_metadata": "ordered",
     "force_unnormalized_coords": "force_unnormalized_coords",
 }
-"""Word -> flag keyword, if the names differ, or if the word is a flag although another row has a slot there."""
+"""Modifier -> keyword of a flag, if the names differ, or if another row has a slot at the modifier's position."""
 
 _PREFIXES = {
     "evict_l1": "L1::",
@@ -104,26 +104,26 @@ _PREFIXES = {
     "multicast": "multicast::",
     "scaled": "",
 }
-"""Keyword -> prefix of its PTX words that calls omit; a prefix equal to the keyword needs no entry."""
+"""Keyword -> prefix of its PTX modifiers that calls omit; a prefix equal to the keyword needs no entry."""
 
 _SECOND = {"space": "source_space"}
-"""Keyword -> name of its second occurrence in a syntax line."""
+"""Keyword -> keyword for its second occurrence in a syntax line."""
 
 _SHAPE = re.compile(r"m\d+n\d+(k\d+)?")
 
 _OWN = frozenset({"sem"})
-"""Keywords that a call must always specify, even if there is one word only: memory ordering is never implicit."""
+"""Keywords that a call must specify even if only one modifier is possible: memory ordering is never implicit."""
 
 _DEFAULTS = ("rn", "lo", "clamp")
-"""Words emitted by default if an instruction requires one of several words and a call specifies none."""
+"""Modifiers emitted by default if an instruction requires one of several modifiers and a call specifies none."""
 
 
 @dataclass(frozen=True, slots=True)
 class FormPart:
-    """One item of a syntax line: a type (`keyword` is empty), a word of several, or a flag.
+    """One item of a syntax line: a type (`keyword` is empty), one modifier of several, or a flag.
 
-    `words` are in the form that calls use, without the `prefix`. Parts of one optional `group` are present together or
-    absent together.
+    `words` are the permitted modifiers as in calls, without the `prefix`. Items of one optional `group` are present
+    together or absent together.
     """
 
     keyword: str
@@ -135,21 +135,21 @@ class FormPart:
 
     @property
     def default(self) -> str:
-        """The word that is emitted if a call specifies none."""
+        """The modifier that is emitted if a call specifies none."""
         return next((word for word in _DEFAULTS if word in self.words), self.words[0])
 
     @property
     def open(self) -> bool:
-        """Whether a call must specify the word: a memory order, or one of several words without a default."""
+        """Whether a call must specify the modifier: a memory order, or one of several modifiers without a default."""
         several = len(self.words) > 1 and self.default not in _DEFAULTS
         return self.keyword in _OWN or (bool(self.keyword) and several)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowForm:
-    """One table row as calls select it by keywords; `head` is the opcode prefix that the called function fixes.
+    """An instruction table row as calls select it by keywords; `head` is the opcode prefix of the called function.
 
-    There is one instance for each row and head. It is a cache key by identity, not by value.
+    There is one instance for each row and head, so caches compare instances by identity.
     """
 
     row: InstructionRow
@@ -158,44 +158,44 @@ class RowForm:
 
     @property
     def syntax(self) -> str:
-        """The row's syntax line."""
+        """The syntax line of the instruction table row."""
         return self.row.syntax
 
     @property
     def types(self) -> tuple[tuple[str, ...], ...]:
-        """The permitted words of each type in the syntax line, in order."""
+        """The permitted type modifiers at each type of the syntax line, in order."""
         return tuple(part.words for part in self.parts if not part.keyword)
 
     @property
     def keywords(self) -> tuple[str, ...]:
-        """The keywords that a call can specify."""
+        """The keywords that a call can specify for this row."""
         return tuple(dict.fromkeys(part.keyword for part in self.parts if part.keyword))
 
     def choices(self, keyword: str) -> tuple[str, ...]:
-        """Return the words that the row accepts for a keyword; empty for a flag."""
+        """Return the values that the row accepts for a keyword; empty for a flag."""
         return tuple(word for part in self.parts if part.keyword == keyword and not part.flag for word in part.words)
 
     def length(self, keyword: str, word: str) -> int:
-        """Return the number of registers that a word of a keyword selects, from the row's `lengths`: 4 for `x4`."""
+        """Return the number of registers for a keyword's value, from the row's `lengths`: 4 for `x4`."""
         lengths = next(each for name, each in self.row.lengths if _CHOICES.get(name, name) == keyword)
         return lengths[self.choices(keyword).index(word)]
 
     def has_types(self, types: tuple[str, ...] | None) -> bool:
-        """Return whether the form has these types, in order; for None, whether all its types are fixed."""
+        """Return whether the row permits these types, in order; for None, whether each of its types is fixed."""
         places = self.types
         if types is None:
             return all(len(words) == 1 for words in places)
         return len(types) == len(places) and all(word in words for word, words in zip(types, places, strict=True))
 
     def takes(self, given: WordChoice) -> bool:
-        """Return whether the row accepts the given value of each keyword."""
+        """Return whether the row accepts each keyword with its value in the call."""
         return all(
             value in choices if (choices := self.choices(keyword)) else not isinstance(value, str)
             for keyword, value in given.items()
         )
 
     def unasked(self, given: WordChoice) -> tuple[FormPart, ...]:
-        """Return the words of the syntax line that are emitted although no keyword requests them."""
+        """Return the items of the syntax line that are emitted although no keyword of the call requests them."""
         groups = self._groups(given)
         return tuple(
             part
@@ -204,17 +204,17 @@ class RowForm:
         )
 
     def _groups(self, given: WordChoice) -> set[int]:
-        """Return the optional groups with a requested keyword."""
+        """Return the numbers of the optional groups of which the call requests a keyword."""
         return {part.group for part in self.parts if part.optional and part.keyword in given}
 
     def surplus(self, given: WordChoice) -> tuple[int, int]:
-        """Return the number of unrequested words: those fixed by the form, and those with a default."""
+        """Return two numbers of emitted but unrequested modifiers: without a choice, and with a default choice."""
         unasked = self.unasked(given)
         usual = sum((not part.flag and part.default in _DEFAULTS) or len(part.words) > 1 for part in unasked)
         return len(unasked) - usual, usual
 
     def words(self, types: tuple[str, ...] | None, given: WordChoice) -> tuple[str, ...]:
-        """Return the opcode and modifiers, in the order of the syntax line."""
+        """Return the opcode with types and requested modifiers, in the order of the syntax line."""
         return (*self.head, *self._words(iter(types or [words[0] for words in self.types]), given))
 
     def _words(self, types: Iterator[str], given: WordChoice) -> Iterator[str]:
@@ -231,7 +231,7 @@ class RowForm:
 
 @until_plugins_change()
 def row_form(row: InstructionRow, head: tuple[str, ...] = ()) -> RowForm | None:
-    """Return the form of a row; `head` is its opcode prefix. None if the row does not begin with it."""
+    """Return the RowForm of a row with the opcode prefix `head`; None if the row does not begin with `head`."""
     items, fixed = compile_row(row).items, head[1:]
     begins = len(fixed) <= len(items) and all(word in item.words for word, item in zip(fixed, items, strict=False))
     return RowForm(row, head or (row.opcode,), _parts(row)[len(fixed) :]) if begins else None
@@ -239,7 +239,7 @@ def row_form(row: InstructionRow, head: tuple[str, ...] = ()) -> RowForm | None:
 
 @until_plugins_change()
 def forms_of(head: str) -> tuple[RowForm, ...]:
-    """Return the forms of an instruction: the rows that begin with these words, such as `"cp.async.bulk"`."""
+    """Return the RowForm of each row that begins with the opcode prefix `head`, such as `"cp.async.bulk"`."""
     words = tuple(head.split("."))
     forms = (row_form(pattern.row, words) for pattern in patterns_of(words[0]))
     return tuple(form for form in forms if form is not None)
@@ -252,14 +252,14 @@ def _parts(row: InstructionRow) -> tuple[FormPart, ...]:
 
 @until_plugins_change()
 def _lines(opcode: str) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Return the syntax lines of an instruction, and the slots in them that are keywords."""
+    """Return the syntax lines of an opcode's rows, and the slots in them that are keywords of the same name."""
     rows = [pattern.row for pattern in patterns_of(opcode)]
     slots = {name for row in rows for name, words in row.slots if name not in _CHOICES and not TYPES.issuperset(words)}
     return frozenset(row.syntax for row in rows), tuple(sorted(slots))
 
 
 def _slot_at(word: str, row: InstructionRow) -> str | None:
-    """Return the slot that an otherwise equal row has in place of a word; None if there is none."""
+    """Return the slot that an otherwise equal row has in place of a modifier; None if no row has one."""
     lines, slots = _lines(row.opcode)
     if word in _FLAGS or word in slots:
         return None
@@ -267,7 +267,7 @@ def _slot_at(word: str, row: InstructionRow) -> str | None:
 
 
 def _named(row: InstructionRow) -> Iterator[tuple[str, ModifierSlot]]:
-    """Yield the items of a syntax line and their keywords; the keyword of a type is empty."""
+    """Yield the keyword and the item of each modifier in a row's syntax line; the keyword of a type is empty."""
     before, known = "", set[str]()
     for item in compile_row(row).items:
         before = "" if item.words <= TYPES else _keyword(item.name, row, before)
@@ -296,19 +296,19 @@ def _part(keyword: str, item: ModifierSlot, row: InstructionRow) -> FormPart:
 
 
 def _prefix(keyword: str, words: tuple[str, ...]) -> str:
-    """Return the common prefix of a keyword's words that calls omit: a declared prefix, or the keyword's name."""
+    """Return the common prefix of a keyword's modifiers that calls omit: that of `_PREFIXES`, or the keyword."""
     known = _PREFIXES.get(keyword)
     found = (f"{keyword}::", f"{keyword.replace('_', '::')}::") if known is None else (known,)
     return next((prefix for prefix in found if keyword and all(each.startswith(prefix) for each in words)), "")
 
 
 def types_in(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the types among the words of an opcode, in order."""
+    """Return the types among the modifiers of an opcode, in order."""
     return tuple(word for word in words if word in TYPES)
 
 
 def keywords_in(row: InstructionRow, words: tuple[str, ...]) -> dict[str, str | bool] | None:
-    """Return the modifiers of an opcode, in any order, as keywords of a call; None if they do not match the row."""
+    """Return modifiers, in any order, as keywords of a call for a table row; None if they do not match the row."""
     pattern = compile_row(row)
     filled = match_modifiers(pattern, words)
     if filled is None:
@@ -322,7 +322,7 @@ def keywords_in(row: InstructionRow, words: tuple[str, ...]) -> dict[str, str | 
 
 @until_plugins_change(maxsize=4096)
 def in_order(opcode: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Return an opcode in the word order of the first row with these words; None if no row has all of them."""
+    """Return an opcode with its modifiers in the order of the first row that has them all; None if no row does."""
     for pattern in patterns_of(opcode[0]):
         taken = places_taken(pattern, opcode[1:])
         if taken is not None:
@@ -332,11 +332,11 @@ def in_order(opcode: tuple[str, ...]) -> tuple[str, ...] | None:
 
 @until_plugins_change()
 def choices_of(head: str, keyword: str) -> tuple[str, ...]:
-    """Return the words that any form of an instruction accepts for a keyword."""
+    """Return the values that any row with the opcode prefix `head` accepts for a keyword."""
     return tuple(dict.fromkeys(word for form in forms_of(head) for word in form.choices(keyword)))
 
 
 def untyped(forms: tuple[RowForm, ...]) -> bool:
-    """Return whether all types of an instruction are untyped bits or predicates."""
+    """Return whether the forms have types, and all of them are untyped bits or predicates."""
     words = {word for form in forms for words in form.types for word in words}
     return bool(words) and all(is_bits(word) or word == "pred" for word in words)

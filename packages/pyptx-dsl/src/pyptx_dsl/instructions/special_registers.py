@@ -1,7 +1,7 @@
 """Special registers: `ptx.special.tid.x()`, `ptx.sreg("%smid")`.
 
-They emit nothing. They are read-only operands of `mov` and `cvt`, and operators copy them first. Manual: chapter
-"Special Registers".
+These calls emit nothing. Special registers are read-only operands of `mov` and `cvt`; Python operators copy them first.
+Manual: chapter "Special Registers".
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["Dimensions", "Single", "ctaid_x", "ctaid_y", "ctaid_z", "global_id",
 
 @lru_cache(maxsize=1)
 def _types() -> dict[str, PtxType]:
-    """Return the type of every special register, without the fourth component of vectors, which is always 0."""
+    """Return special register -> type, without the `.w` components, which are always 0."""
     return {name: from_name(word) for name, word in special_registers().items() if not name.endswith(".w")}
 
 
@@ -40,19 +40,19 @@ class Dimensions:
     """A special register with components `x`, `y` and `z`, each a method."""
 
     def __init__(self, name: str) -> None:
-        """Store the name of the special register, without `%` and component: `tid`."""
+        """Store the name of the special register, without `%` and without component: `tid`."""
         self._name = name
 
     def x(self) -> Reg:
-        """Return the first component, u32."""
+        """Return the special register's component `.x`, u32."""
         return sreg(f"%{self._name}.x")
 
     def y(self) -> Reg:
-        """Return the second component, u32."""
+        """Return the special register's component `.y`, u32."""
         return sreg(f"%{self._name}.y")
 
     def z(self) -> Reg:
-        """Return the third component, u32."""
+        """Return the special register's component `.z`, u32."""
         return sreg(f"%{self._name}.z")
 
     def __repr__(self) -> str:
@@ -60,14 +60,14 @@ class Dimensions:
 
 
 class Single:
-    """A special register with one value; a call returns it."""
+    """A special register without components; a call returns the register."""
 
     def __init__(self, name: str) -> None:
         """Store the name of the special register, without `%`: `laneid`."""
         self._name = name
 
     def __call__(self) -> Reg:
-        """Return the register, in its own type."""
+        """Return the special register as an operand, in its own type."""
         return sreg(f"%{self._name}")
 
     def __repr__(self) -> str:
@@ -144,8 +144,8 @@ def ctaid_z() -> Reg:
 def global_id(axis: str = "x") -> Reg:
     """Return the thread's index in the grid along an axis, a fresh u32 register: `ctaid * ntid + tid`.
 
-    Emits four instructions, three `mov.u32` of the special registers and one `mad.lo.u32`. It wraps at 2^32. In pointer
-    arithmetic, `p + i * 4`, it is widened first.
+    Emits four instructions, three `mov.u32` of the special registers and one `mad.lo.u32`. The index wraps at 2^32. In
+    pointer arithmetic, `p + i * 4`, the index is widened first.
     """
     trace = active("ptx.global_id")
     if axis not in {"x", "y", "z"}:

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 __all__ = ["BYTES", "LOG2_BYTES", "SHIFTED", "emit_address", "result_type", "steps_of"]
 
-BYTES, LOG2_BYTES = 8, 3  # size of an mbarrier object
+BYTES, LOG2_BYTES = 8, 3  # size of one mbarrier object, which is the distance of two stages' mbarriers
 SHIFTED = "shl.b32 add.s32 add.s32"
-"""Steps that Triton and nvcc usually emit."""
+"""Opcodes of the address computation that Triton and nvcc usually emit."""
 _KINDS = ("shl", "mul", "cvt", "mov", "add")
 
 
 def steps_of(text: str) -> tuple[tuple[str, ...], ...]:
-    """Return the opcodes of space-separated steps; raise OperandError for an invalid step."""
+    """Return the opcodes in a space-separated text; raise OperandError for one that computes no stage address."""
     steps = tuple([tuple(each.split(".")) for each in text.split()])
     for step in steps:
         if step[0] not in _KINDS or step[-1] not in BY_NAME:
@@ -41,7 +41,7 @@ def steps_of(text: str) -> tuple[tuple[str, ...], ...]:
 
 
 def result_type(step: tuple[str, ...]) -> PtxType:
-    """Return the type of the register that a step writes."""
+    """Return the type of the register that an instruction with the opcode `step` writes."""
     if step[0] == "cvt":
         return BY_NAME[step[-2]]
     dtype = BY_NAME[step[-1]]
@@ -51,9 +51,9 @@ def result_type(step: tuple[str, ...]) -> PtxType:
 def emit_address(
     trace: Trace, steps: Sequence[tuple[str, ...]], base: object, stage: Reg, offset: int, temps: Sequence[Reg] | None
 ) -> tuple[Reg, int]:
-    """Emit the steps, one instruction each; return the register, and the part of the offset that no step added.
+    """Emit one instruction per opcode in `steps`; return the address register, and `offset`, or 0 if it was added.
 
-    Step `n` writes the register `temps[n]`, or a new one.
+    Instruction `n` writes the register `temps[n]`, or a new one.
     """
     value, source, left = stage, base, offset
     for number, step in enumerate(steps):

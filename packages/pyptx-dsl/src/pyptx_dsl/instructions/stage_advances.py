@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 __all__ = ["COMPARED", "ORDERS", "USUAL", "advance_steps", "emit_advance"]
 
 USUAL = "add.s32 setp.eq.s32 selp.b32 selp.b32 xor.b32"
-"""Steps that most compilers emit."""
+"""Opcodes with which most compilers advance a stage and its phase."""
 ORDERS = (
     ("add", "setp", "selp", "selp", "xor"),
     ("add", "setp", "selp", "xor", "selp"),
     ("add", "setp", "selp"),
 )
-"""Mnemonics of the steps in the supported orders; the last one has no phase."""
+"""Supported orders of the opcodes, without modifiers; the last order is for a stage without a phase."""
 COMPARED = {"eq": 0, "ge": 0, "gt": -1}
-"""Relation of the `setp` -> number to add to the number of stages, for the constant that `setp` compares with."""
+"""Relation of the `setp` -> number that is added to the number of stages for the constant operand of `setp`."""
 
 
 def advance_steps(text: str) -> tuple[tuple[str, ...], ...]:
-    """Return the opcodes of space-separated steps; raise OperandError if they do not advance a stage."""
+    """Return the opcodes in a space-separated text; raise OperandError unless their order is one of `ORDERS`."""
     steps = tuple([tuple(each.split(".")) for each in text.split()])
     known = all(step[-1] in BY_NAME and (step[0] != "setp" or step[1] in COMPARED) for step in steps)
     if tuple([step[0] for step in steps]) not in ORDERS or not known:
@@ -52,10 +52,10 @@ def emit_advance(
     ring: tuple[Reg, Reg | None, int],
     temps: Sequence[Reg] | None,
 ) -> tuple[Reg, Reg | None]:
-    """Emit the steps, one instruction each; return the registers of the next stage and of its phase.
+    """Emit one instruction per opcode in `steps`; return the registers of the next stage and of its phase.
 
-    `ring` contains the stage, its phase, and the number of stages. Step `n` writes the register `temps[n]`, or a new
-    one.
+    `ring` contains the stage, its phase, and the number of stages. Instruction `n` writes the register `temps[n]`, or a
+    new one.
     """
     stage, phase, stages = ring
     following = wraps = flips = stage

@@ -21,7 +21,7 @@ __all__ = ["istypep", "suld", "suq", "sured", "sust", "tex", "tld4", "txq"]
 
 
 class TextureModifiers(TypedDict, total=False):
-    """Keywords of textures and surfaces, for type checkers; the rows define the valid combinations."""
+    """Keywords of texture and surface functions, for type checkers; the table rows define the valid combinations."""
 
     geom: Literal["1d", "2d", "3d", "a1d", "a2d", "cube", "acube", "2dms", "a2dms"] | None
     vec: Literal["v2", "v4"] | None
@@ -49,16 +49,18 @@ class Texture(Wrapper):
         return operands[0] if operands else None
 
 
-tex = Texture("tex", "Look up a texture; `level` and `grad` choose the mipmap level, `base` the base level.")
+tex = Texture("tex", "Look up a texture; `level` and `grad` select the mipmap level, `base` uses the base level.")
 tld4 = Texture("tld4", "Gather the component `comp` of the four texels that a bilinear lookup reads.")
 txq = Texture("txq", "Query an attribute of a texture or a sampler; `query` names the attribute.")
 suld = Texture(
     "suld",
-    "Load from a surface; `clamp` selects the result for coordinates outside of it (default: the nearest element).",
+    "Load from a surface; `clamp` selects the result for coordinates outside the surface (default: nearest element).",
 )
-sust = Texture("sust", "Store into a surface: `b` as bytes, `p` formatted; `clamp` is as for `suld`.")
+sust = Texture(
+    "sust", "Store to a surface: `b` stores bytes, `p` converts to the surface's format; `clamp` is as for `suld`."
+)
 sured = Texture(
-    "sured", "Combine a value with an element of a surface: `b` at a byte, `p` at an element; `clamp` is as for `suld`."
+    "sured", "Reduce into a surface element: with `b`, x counts bytes, with `p` elements; `clamp` is as for `suld`."
 )
 suq = Texture("suq", "Query an attribute of a surface; `query` names the attribute.")
 

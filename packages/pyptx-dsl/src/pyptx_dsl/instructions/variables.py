@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["declarator", "file_", "loc", "pragma", "var"]
 
 Size: TypeAlias = "int | str | None"
-"""Number of elements of one dimension, or a constant expression for it; 0 is a dimension of unknown size."""
+"""Number of elements of one array dimension, or a constant expression for it; 0 is of unknown size."""
 Attributes: TypeAlias = "Sequence[str | tuple[int | str, ...]]"
 """Entries of a variable's `.attribute(…)`, such as `"managed"` and `("unified", 19, 95)`."""
 
@@ -51,10 +51,10 @@ def var(
 ) -> str:
     """Declare a variable and return its name: `ptx.addr(ptx.var("shared", b8, "tile", size=4096, align=128))`.
 
-    `size` counts elements; None is a single one, 0 an array of unknown size (`extern`), a tuple several dimensions.
+    `size` counts elements; None is a scalar, 0 an array of unknown size (`extern`), a tuple several dimensions.
     `linking` is `extern`, `visible`, `weak` or `common`. A kernel's variables with `linking`, and those in `global` and
     `const`, are declared before the entry. `init` is a number, a constant expression (a string such as
-    `"generic(other)+4"`), or a nested list of them; for an opaque type, a dictionary of its fields. `vector` is 2, 4 or
+    `"generic(other)+4"`), or nested lists of these; for an opaque type, a dictionary of its fields. `vector` is 2, 4 or
     8; `count` declares `name0 … name(n-1)`; `attributes` are `"managed"` and `("unified", a, b)`; `also` are further
     declarators, from `ptx.declarator`. No instruction is emitted. Raise DuplicateNameError for a name already in use.
     Manual: "Variables".
@@ -80,7 +80,7 @@ def var(
 
 
 def _check(trace: Trace, node: nodes.Variable) -> None:
-    """Raise DirectiveError for a variable that ptxas rejects; the frequent `.param` variables of calls are skipped."""
+    """Raise DirectiveError for a variable that ptxas rejects; `.param` variables of calls are not checked (cost)."""
     if trace.unchecked or (node.space == "param" and node.type != "pred"):
         return
     if trace.declarations is None:
@@ -99,7 +99,7 @@ def declarator(
     count: int | None = None,
     dtype: PtxType | str | None = None,
 ) -> nodes.Declarator:
-    """Return one more declarator, `name<count>[size] = init`; `dtype` is the type of the numbers in `init`."""
+    """Return a declarator `name<count>[size] = init` for `also=`; `dtype` is the type of the numbers in `init`."""
     identifier(name, "a variable")
     number = None if count is None else _positive("count", count)
     return nodes.Declarator(name, dimensions(name, size), _initializer(dtype, init), number)
@@ -115,7 +115,7 @@ def variable(
     vector: int | None = None,
     attributes: Attributes = (),
 ) -> nodes.Variable:
-    """Return the declaration of variables of type `word`; raise OperandError for an invalid option."""
+    """Return the tree node that declares variables of type `word`; raise OperandError for an invalid option."""
     space = to_ptx(state_space)
     if space not in _SPACES and not (space.startswith("const[") and space.endswith("]")):
         raise OperandError(f"invalid state space {state_space!r}", help=f"use one of {', '.join(_SPACES)}")
@@ -139,7 +139,7 @@ def variable(
 
 
 def memory_type(dtype: PtxType | str) -> str:
-    """Return the declared type of a kernel's variable: the type of its loads and stores, `b16` for f16."""
+    """Return the PTX type that declares a variable of type `dtype`, as in its loads and stores: `b16` for f16."""
     if isinstance(dtype, str):
         return written_type(dtype)
     word = as_type(dtype).memory
@@ -149,21 +149,21 @@ def memory_type(dtype: PtxType | str) -> str:
 
 
 def written_type(dtype: PtxType | str) -> str:
-    """Return a type's own name; opaque types (`"texref"`, …) are passed as strings."""
+    """Return the PTX name of a type; opaque types (`"texref"`, …) are passed as strings."""
     return dtype if isinstance(dtype, str) and dtype in _OPAQUE else as_type(dtype).name
 
 
 def vector_word(vector: int | None) -> str | None:
-    """Return the modifier `v2`, `v4` or `v8` for a number of elements; None for None."""
+    """Return the modifier `v2`, `v4` or `v8` for a number of vector elements; None for None."""
     if vector not in {None, 2, 4, 8}:
         raise OperandError(
-            f"vector must be 2, 4 or 8 elements, got {vector!r}", help="pass the size of an array as size="
+            f"vector must be 2, 4 or 8 elements, got {vector!r}", help="pass the length of an array as size="
         )
     return None if vector is None else f"v{vector}"
 
 
 def attribute_nodes(attributes: Attributes) -> tuple[nodes.Attribute, ...]:
-    """Return the entries of `.attribute(…)`. Manual: "Variable and Function Attribute Directive"."""
+    """Return the tree nodes in `.attribute(…)`. Manual: "Variable and Function Attribute Directive"."""
     if isinstance(attributes, str):
         raise OperandError(f"attributes must be a list, got {attributes!r}", help=f"write attributes=[{attributes!r}]")
     found = list[nodes.Attribute]()
@@ -188,7 +188,7 @@ def constant(value: object) -> tree.Operand:
 
 
 def dimensions(name: str, size: Size | tuple[Size, ...]) -> tuple[tree.Operand | None, ...]:
-    """Return the dimensions after a name; a size of 0 is an empty bracket."""
+    """Return the array dimensions `[size]` after a variable's name; a size of 0 is an empty bracket `[]`."""
     if size is None:
         return ()
     return tuple([_dimension(name, each) for each in (size if isinstance(size, tuple) else (size,))])
@@ -236,7 +236,7 @@ def pragma(*values: str) -> None:
 
 
 def pragma_node(values: tuple[object, ...]) -> nodes.Pragma:
-    """Return a `.pragma`; raise OperandError for one without strings."""
+    """Return the tree node of a `.pragma`; raise OperandError for a `.pragma` without strings."""
     if not values:
         raise OperandError("a pragma needs a text", help='write ptx.pragma("nounroll")')
     return nodes.Pragma(tuple([quotable(value) for value in values]))
@@ -261,7 +261,7 @@ def loc(
     node = nodes.Loc(*_place("ptx.loc", (file_idx, line, col)), tail, leading_trivia=trace.leading_trivia)
     if not trace.exact and node.file not in _files(trace):
         raise OperandError(
-            f"unknown file index {node.file}", help=f'declare it first: ptx.file_({node.file}, "kernel.cu")'
+            f"unknown file index {node.file}", help=f'declare the file first: ptx.file_({node.file}, "kernel.cu")'
         )
     trace.append(node)
 
@@ -321,20 +321,20 @@ def file_(file_idx: int, filename: str) -> None:
 
 
 def file_node(index: object, name: str, timestamp: int | None = None, size: int | None = None) -> nodes.File:
-    """Return a `.file`; raise OperandError for an invalid index, name, timestamp or size."""
+    """Return the tree node of a `.file`; raise OperandError for an invalid index, name, timestamp or size."""
     number = as_count(index)
     if number is None or number < 1:
         raise OperandError(f"invalid file index {index!r}", help="use indices from 1")
     if (timestamp is None and size is not None) or None in map(as_count, (timestamp or 0, size or 0)):
         raise OperandError(
             f".file needs a numeric timestamp before its size, got timestamp={timestamp!r}, size={size!r}",
-            help="leave both out",
+            help="omit timestamp and size",
         )
     return nodes.File(number, quotable(name), timestamp, size, leading_trivia="\n")
 
 
 def quotable(value: object) -> str:
-    """Return a text that is valid between quotes; raise OperandError for any other."""
+    """Return `value` if it is a string without quotes and newlines; else raise OperandError."""
     quoted = text("a quoted string", value)
     if '"' in quoted or "\n" in quoted:
         raise OperandError(
@@ -347,7 +347,7 @@ def quotable(value: object) -> str:
 def _positive(what: str, value: object) -> int:
     number = as_integer(value)
     if number is None or number < 1:
-        raise OperandError(f"{what} must be a positive int, got {value!r}", help="leave it out for one element")
+        raise OperandError(f"{what} must be a positive int, got {value!r}", help="omit the argument for one element")
     return number
 
 

@@ -43,7 +43,7 @@ __all__ = [
 
 
 class VideoModifiers(TypedDict, total=False):
-    """Keywords of video instructions, for type checkers; the rows define the valid combinations."""
+    """Keywords of video instructions, for type checkers; the table rows define the valid combinations."""
 
     sat: bool
     second: Literal["add", "min", "max"] | None
@@ -73,26 +73,30 @@ class Video(Wrapper):
         return dst
 
 
-vadd = Video("vadd", "Add parts of two registers.")
-vsub = Video("vsub", "Subtract parts of two registers.")
-vabsdiff = Video("vabsdiff", "Absolute difference of parts of two registers.")
-vmin = Video("vmin", "Minimum of parts of two registers.")
-vmax = Video("vmax", "Maximum of parts of two registers.")
-vshl = Video("vshl", "Shift a part left; `mode` selects the result for amounts beyond 31 (default: `clamp`).")
-vshr = Video("vshr", "Shift a part right; `mode` selects the result for amounts beyond 31 (default: `clamp`).")
-vmad = Video("vmad", "Multiply parts and add; `scale` shifts the result, `po` adds one.")
-vset = Video("vset", "Compare parts of two registers: 1 where `compare` holds, else 0.")
-vadd2 = Video("vadd2", 'Add pairs of halves; `op="add"` adds the results to `c`.')
-vsub2 = Video("vsub2", 'Subtract pairs of halves; `op="add"` adds the results to `c`.')
-vavrg2 = Video("vavrg2", 'Averages of pairs of halves; `op="add"` adds the results to `c`.')
-vabsdiff2 = Video("vabsdiff2", 'Absolute differences of pairs of halves; `op="add"` adds the results to `c`.')
-vmin2 = Video("vmin2", 'Minimum of pairs of halves; `op="add"` adds the results to `c`.')
-vmax2 = Video("vmax2", 'Maximum of pairs of halves; `op="add"` adds the results to `c`.')
-vset2 = Video("vset2", 'Compare pairs of halves: 1 where `compare` holds, else 0; `op="add"` adds the results to `c`.')
-vadd4 = Video("vadd4", 'Add quads of bytes; `op="add"` adds the results to `c`.')
-vsub4 = Video("vsub4", 'Subtract quads of bytes; `op="add"` adds the results to `c`.')
-vavrg4 = Video("vavrg4", 'Averages of quads of bytes; `op="add"` adds the results to `c`.')
-vabsdiff4 = Video("vabsdiff4", 'Absolute differences of quads of bytes; `op="add"` adds the results to `c`.')
-vmin4 = Video("vmin4", 'Minimum of quads of bytes; `op="add"` adds the results to `c`.')
-vmax4 = Video("vmax4", 'Maximum of quads of bytes; `op="add"` adds the results to `c`.')
-vset4 = Video("vset4", 'Compare quads of bytes: 1 where `compare` holds, else 0; `op="add"` adds the results to `c`.')
+vadd = Video("vadd", "Add two registers, or bytes or halves of registers.")
+vsub = Video("vsub", "Subtract two registers, or bytes or halves of registers.")
+vabsdiff = Video("vabsdiff", "Absolute difference of two registers, or of bytes or halves of registers.")
+vmin = Video("vmin", "Minimum of two registers, or of bytes or halves of registers.")
+vmax = Video("vmax", "Maximum of two registers, or of bytes or halves of registers.")
+vshl = Video("vshl", "Shift a register, byte or half left; `mode` is for amounts above 31 (default: `clamp`).")
+vshr = Video("vshr", "Shift a register, byte or half right; `mode` is for amounts above 31 (default: `clamp`).")
+vmad = Video("vmad", "Multiply registers, bytes or halves, and add `c`; `scale` shifts the result right, `po` adds 1.")
+vset = Video("vset", "Compare two registers, or bytes or halves of registers: 1 if `compare` is true, else 0.")
+vadd2 = Video("vadd2", 'Add the 16-bit halves of two registers; `op="add"` adds the results to `c`.')
+vsub2 = Video("vsub2", 'Subtract the 16-bit halves of two registers; `op="add"` adds the results to `c`.')
+vavrg2 = Video("vavrg2", 'Average the 16-bit halves of two registers; `op="add"` adds the results to `c`.')
+vabsdiff2 = Video(
+    "vabsdiff2", 'Absolute differences of the 16-bit halves of two registers; `op="add"` adds the results to `c`.'
+)
+vmin2 = Video("vmin2", 'Minimum of the 16-bit halves of two registers; `op="add"` adds the results to `c`.')
+vmax2 = Video("vmax2", 'Maximum of the 16-bit halves of two registers; `op="add"` adds the results to `c`.')
+vset2 = Video("vset2", 'Compare the 16-bit halves of two registers, to 1 or 0; `op="add"` adds the results to `c`.')
+vadd4 = Video("vadd4", 'Add the bytes of two registers; `op="add"` adds the results to `c`.')
+vsub4 = Video("vsub4", 'Subtract the bytes of two registers; `op="add"` adds the results to `c`.')
+vavrg4 = Video("vavrg4", 'Average the bytes of two registers; `op="add"` adds the results to `c`.')
+vabsdiff4 = Video(
+    "vabsdiff4", 'Absolute differences of the bytes of two registers; `op="add"` adds the results to `c`.'
+)
+vmin4 = Video("vmin4", 'Minimum of the bytes of two registers; `op="add"` adds the results to `c`.')
+vmax4 = Video("vmax4", 'Maximum of the bytes of two registers; `op="add"` adds the results to `c`.')
+vset4 = Video("vset4", 'Compare the bytes of two registers, to 1 or 0; `op="add"` adds the results to `c`.')

@@ -1,7 +1,7 @@
-"""Forms of the wait for an mbarrier phase, as libraries and compilers emit it; one row per form.
+"""Instruction sequences that libraries and compilers emit to wait for an mbarrier phase: one `WaitForm` each.
 
-A row lists steps, most of them instructions, by their effect: `again` and `past` are the labels before the poll and
-after the wait, `done` is the predicate that the poll writes. The computation of the mbarrier or the phase in each
+A `WaitForm` lists steps, most of them instructions, by their effect: `again` and `past` are the labels before the poll
+and after the wait, `done` is the predicate that the poll writes. The computation of the mbarrier or the phase in each
 iteration follows `again`. Manual: "mbarrier.test_wait/mbarrier.try_wait".
 """
 
@@ -40,7 +40,7 @@ FormName: TypeAlias = Literal["retry", "done", "scoped", "scoped_done", "backoff
 
 @dataclass(frozen=True, slots=True)
 class WaitForm:
-    """The steps of a wait: before its `{`, between its braces, and after its `}`."""
+    """The steps of a wait for an mbarrier phase: before its `{`, between its braces, and after its `}`."""
 
     before: tuple[str, ...] = ()
     scoped: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ class WaitForm:
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """All steps in the order of emission."""
+        """All steps of the wait in the order of emission."""
         return self.before + self.scoped + self.behind
 
 
@@ -66,17 +66,17 @@ FORMS: dict[str, WaitForm] = {
     "poll": WaitForm(scoped=_SELECT),
     "poll_retry": WaitForm(("again:",), _SELECT, ("setp", "@failed bra again")),
 }
-"""The forms without `pred`, except `skip`."""
+"""Name of a form -> steps of the wait; all but `skip` are for calls without `pred`."""
 
 GUARDED = {"retry": WaitForm(("@!pred bra past", *_RETRY, "past:")), "skip": FORMS["skip"]}
-"""The forms with `pred`."""
+"""Name of a form -> steps of the wait in a call with `pred`."""
 
 
 _POLLS = {kind: InstructionForms(f"ptx.mbarrier.{kind}", f"mbarrier.{kind}") for kind in ("try_wait", "test_wait")}
 
 
 class WaitOptions(TypedDict, total=False):
-    """Keywords of `wait` besides `pred`; `ptx.mbarrier.wait` describes them."""
+    """Keywords of `ptx.mbarrier.wait` except `pred`; its docstring describes them."""
 
     form: FormName
     poll: Literal["try_wait", "test_wait"]
@@ -98,23 +98,23 @@ class WaitOptions(TypedDict, total=False):
 
 
 def spelled(opcode: str, text: str) -> tuple[str, ...]:
-    """Return the words of an opcode; raise OperandError if its first word is not `opcode`."""
+    """Return an opcode and its modifiers as a tuple; raise OperandError unless `text` is `opcode.type`."""
     words = tuple(text_of(f"{opcode}=", text).split("."))
     if words[0] != opcode or len(words) < 2:
         raise OperandError(
-            f"{opcode} must be an opcode {opcode}.type, got {text!r}", help=f'write it with its type: "{opcode}.b32"'
+            f"{opcode}= must be an opcode {opcode}.type, got {text!r}", help=f'append the type: "{opcode}.b32"'
         )
     return words
 
 
 def poll_words(kind: str, **modifiers: str | bool | None) -> tuple[str, ...]:
-    """Return the opcode of a poll, `try_wait` or `test_wait`; `space` is None for generic addresses."""
+    """Return the opcode of an mbarrier poll, `try_wait` or `test_wait`; `space` is None for generic addresses."""
     return _POLLS[choice("poll", kind, tuple(_POLLS))].words(**modifiers)
 
 
 @dataclass(slots=True)
 class Waiting:
-    """One wait being emitted: the opcode of its poll, and labels and registers, generated unless given."""
+    """One mbarrier wait being emitted: the opcode of its poll, and its labels and registers, generated unless given."""
 
     trace: Trace
     words: tuple[str, ...]
@@ -132,7 +132,7 @@ class Waiting:
     loc: Place | None
 
     def write(self, form: str) -> None:
-        """Emit the steps of the form named `form`; raise OperandError for options that the form lacks."""
+        """Emit the steps of the form named `form`; raise OperandError for labels or registers that it does not use."""
         row = self._row(form)
         self._name(row)
         if "again:" not in row.steps:
@@ -172,7 +172,7 @@ class Waiting:
         return row
 
     def _name(self, row: WaitForm) -> None:
-        """Raise OperandError for a given label or register without a step in the form; generate those not given."""
+        """Generate labels and registers that are None; raise OperandError for one that the form does not use."""
         trace, steps = self.trace, row.steps
         for keyword, value, step in (
             ("result", self.result, "selp"),
@@ -182,7 +182,7 @@ class Waiting:
         ):
             if value is not None and step not in steps:
                 raise OperandError(
-                    f"this form of wait has no {keyword}=", help=f"use a form that has it: {_with(step)}"
+                    f"this form of wait has no {keyword}=", help=f"use a form with {keyword}=: {_with(step)}"
                 )
         if "selp" in steps and self.result is None:
             raise OperandError("this form of wait needs result=", help="pass a register: result=…")
@@ -198,12 +198,12 @@ class Waiting:
     # --- steps --------------------------------------------------------------------------------------
 
     def compute(self) -> None:
-        """Emit the computation of the mbarrier and the phase, if they are functions."""
+        """Call the functions that compute the mbarrier and the phase, if functions were passed for them."""
         mbar, *phase = [each() if callable(each) else each for each in self.operands]
         self.operands = (as_address(mbar), *phase)
 
     def begin(self) -> None:
-        """Define the loop label before the poll and emit the per-iteration computation."""
+        """Define the loop label before the poll, and emit the computation of mbarrier and phase."""
         self.define(self.label)
         self.compute()
 
@@ -223,11 +223,11 @@ class Waiting:
         jump(self.trace, label or "", guard, uniform=self.uniform)
 
     def define(self, label: str | None) -> None:
-        """Define a label of the wait at this position."""
+        """Emit the definition of a label of the wait."""
         self.trace.append(nodes.Label(name=label or ""))
 
     def predicate(self) -> Reg:
-        """Return the predicate that the poll writes."""
+        """Return the predicate register that the poll writes."""
         if not isinstance(self.done, Reg):
             raise TypeError(f"{self.done!r} is declared by no step")
         return self.done
@@ -238,7 +238,7 @@ class Waiting:
         self.trace.emit(self.setp, (self.failed, self.result, 0))
 
     def go_back(self) -> None:
-        """Branch back if `result` is 0, for either relation of `setp`."""
+        """Emit the branch back to the poll if `result` is 0, whether the `setp` has `eq` or `ne`."""
         failed = self.failed
         self.branch(self.label, failed if failed is None or self.setp[1] != "ne" else ~failed)
 

@@ -127,7 +127,7 @@ class Wmma:
         active("ptx.wmma.mma").emit(words, registers, pred)
 
     def fragment(self, *, shape: Sequence[int], operand: Which, dtype: PtxType) -> Layout:
-        """Return the simulator's layout of an operand; the hardware's is not documented. Emits nothing."""
+        """Return the simulator's fragment layout of a matrix; the manual documents none. Emits nothing."""
         return fragment_of("wmma", shape_name(shape), operand, ptx_type(dtype, "ptx.wmma.fragment").name)
 
 
@@ -139,7 +139,7 @@ def _moved(
     value: Fragment,
     **modifiers: str | bool | None,
 ) -> tuple[tuple[str, ...], list[object]]:
-    """Return the opcode of a load or store, and the registers; raise OperandError for an unsupported matrix."""
+    """Return the opcode of a `wmma` load or store, and the registers; raise OperandError for an unsupported matrix."""
     modifiers |= {"which": which, "shape": shape_name(shape)}
     words, form = instruction.chosen(dtype, **modifiers)
     _refuse_unaligned(words, aligned=bool(modifiers["aligned"]))

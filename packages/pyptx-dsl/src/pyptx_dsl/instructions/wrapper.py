@@ -1,4 +1,4 @@
-"""Functions that correspond to rows: `ptx.add(f32, d, a, b, rounding="rz")` emits `add.rz.f32 d, a, b;`.
+"""Functions for table rows: `ptx.add(f32, d, a, b, rounding="rz")` emits `add.rz.f32 d, a, b;`.
 
 A wrapper has its own name and docstring. Its types, keywords, valid combinations and the order of modifiers come from
 the rows of the instruction table. The table is read on first use.
@@ -33,7 +33,7 @@ __all__ = [
 
 
 class Flags(TypedDict, total=False):
-    """Keywords of all wrappers except `mode`, for type checkers; the rows define the valid combinations."""
+    """Keywords of all `Wrapper` calls except `mode`, for type checkers; the table rows define valid combinations."""
 
     rounding: Literal["rn", "rz", "rm", "rp"] | None
     abs: bool
@@ -51,20 +51,20 @@ class Flags(TypedDict, total=False):
 
 
 class Modifiers(Flags, total=False):
-    """Keywords of all wrappers, for type checkers."""
+    """Keywords of all `Wrapper` calls, for type checkers."""
 
     mode: str | None
 
 
 class _Documentation:
-    """Descriptor of a wrapper's docstring, which lists the forms of its rows; for the class, its own docstring."""
+    """Descriptor for `__doc__`: an instance's docstring lists its forms; the class has its own docstring."""
 
     def __init__(self, own: str) -> None:
-        """Store the class's own docstring."""
+        """Store the docstring of the Wrapper subclass."""
         self._own = own
 
     def __get__(self, wrapper: Wrapper | None, owner: type) -> str:
-        """Compose a docstring: the summary, the one emitted instruction, its forms, the manual's sections."""
+        """Return an instance's docstring: its summary, its forms, and the sections of the manual."""
         if wrapper is None:
             return self._own
         lines = [wrapper.summary, "", "Emits one instruction:", "", *map(_line, wrapper.forms), ""]
@@ -78,7 +78,7 @@ def _line(form: RowForm) -> str:
 
 
 class Wrapper(InstructionForms):
-    """An instruction as a function; base class of instructions with one to four sources.
+    """A PTX instruction as a function of `ptx`; base class of those with one to four sources.
 
     Keywords are the modifiers of the form for the type. `pred` guards the instruction. If the manual has several types,
     as in `add.f32.f16`, they are a tuple: `ptx.add((f32, f16), d, a, c)`. An instruction of untyped bits takes any type
@@ -89,11 +89,11 @@ class Wrapper(InstructionForms):
     """
 
     def __init_subclass__(cls) -> None:
-        """Replace the subclass's docstring by a descriptor, with which each instance composes its own."""
+        """Replace the subclass's docstring by a descriptor that returns a separate docstring for each instance."""
         cls.__doc__ = cast("str", _Documentation(cls.__doc__ or ""))
 
     def __init__(self, name: str, summary: str) -> None:
-        """Describe `ptx.<name>`."""
+        """Create the function `ptx.<name>`; `summary` is the first line of its docstring."""
         super().__init__(f"ptx.{name}", to_ptx(name))
         self.__name__ = name
         self.summary = summary
@@ -103,7 +103,7 @@ class Wrapper(InstructionForms):
     ) -> None:
         what = f"ptx.{self.__name__}"
         checked = dtype if type(dtype) is PtxType else types_of(dtype, what)
-        asked = cast("Mapping[str, str | bool | None]", modifiers)  # by the TypedDict of the keywords
+        asked = cast("Mapping[str, str | bool | None]", modifiers)  # `Modifiers` has only values of these types
         active(what).emit(self.words(checked, **asked), operands, pred)
 
 
@@ -188,7 +188,7 @@ class Quaternary(Wrapper):
 
 
 def keywords_of(wrapper: Wrapper, words: tuple[str, ...]) -> dict[str, str | bool] | None:
-    """Return PTX modifiers, with types, as keywords: `("rz", "f32")` is `rounding="rz"`; None if no row has them."""
+    """Return modifiers and types as keywords: `("rz", "f32")` is `rounding="rz"`; None if no table row has them."""
     from pyptx_dsl.instructions.row_forms import keywords_in
 
     found = (keywords_in(form.row, words) for form in wrapper.forms)

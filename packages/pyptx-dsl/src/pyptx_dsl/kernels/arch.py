@@ -1,4 +1,4 @@
-"""Target of the machine's first GPU."""
+"""Detection of the target of the machine's first GPU."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 
 from pyptx_dsl.errors import ArchError
 
-# Compute capabilities whose tensor cores need the architecture-specific target.
+# Compute capabilities whose tensor core instructions need the architecture-specific target (suffix a).
 _SUFFIXED = frozenset({90, 100, 101, 103, 110})
 _NAME_IT = '@kernel(arch="sm_90a")'
 
@@ -39,13 +39,13 @@ def detect_arch() -> str:
 
 
 def target_of(major: int, minor: int) -> str:
-    """Return the target for a compute capability."""
+    """Return the PTX target for a compute capability, with suffix `a` where tensor cores need it."""
     number = major * 10 + minor
     return f"sm_{number}{'a' if number in _SUFFIXED else ''}"
 
 
 def product_hint(name: str) -> str | None:
-    """Return a hint that names the target of a product or architecture (`"H100"`, `"hopper"`, `"9.0"`), or None."""
+    """Return a help text with the target of a product or architecture (`"H100"`, `"hopper"`, `"9.0"`), or None."""
     from pyptx_dsl.python_habits import ARCHES
     from pyptx_ir.isa.target_rows import TARGETS
 

@@ -1,4 +1,4 @@
-"""Interpretation of a call's keywords: template values, sizes of dimensions, raw parameters."""
+"""Binding of a call's keywords to template parameters, dimensions and raw parameters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Keywords:
-    """Keywords of a call by kind; one name may be of several kinds. `templates` includes the defaults."""
+    """Keywords of a call by kind; one keyword may be of several kinds. `templates` includes default values."""
 
     templates: Mapping[str, object]
     sizes: Mapping[str, int]
@@ -28,7 +28,7 @@ class Keywords:
 
 
 def sort_keywords(declaration: Declaration, keywords: Mapping[str, object]) -> Keywords:
-    """Divide keywords by kind; raise KeywordError for an unknown name, an invalid size, or a missing template value."""
+    """Sort keywords by kind; raise KeywordError for an unknown name, an invalid size, or a missing template value."""
     kernel = declaration.name
     raw_names = {parameter.name for parameter in declaration.raw}
     known = (*declaration.dimensions, *declaration.templates, *raw_names)
@@ -53,16 +53,18 @@ def _size(kernel: str, name: str, value: object) -> int:
 
 
 def merge_sizes(kernel: str, given: Mapping[str, int], found: Mapping[str, int]) -> Mapping[str, int]:
-    """Return the sizes from the arrays and from keywords; raise ShapeError if they disagree."""
+    """Return the sizes of dimensions from a call's arrays and keywords; raise ShapeError if these disagree."""
     merged = dict(found)
     for dimension, size in given.items():
         if merged.setdefault(dimension, size) != size:
-            raise ShapeError(f"{kernel}: {dimension}={size} contradicts the arrays, where it is {merged[dimension]}")
+            raise ShapeError(
+                f"{kernel}: {dimension}={size} contradicts the arrays, where {dimension} is {merged[dimension]}"
+            )
     return merged
 
 
 def bind(declaration: Declaration, sizes: Mapping[str, int], templates: Mapping[str, object]) -> dict[str, int]:
-    """Return a size for every dimension; a template parameter of the same name may provide it."""
+    """Return a size for every dimension; a template parameter of the dimension's name may provide the size."""
     bound = dict(sizes)
     for name in declaration.dimensions:
         size = as_count(templates.get(name)) if name in templates else None
@@ -73,7 +75,7 @@ def bind(declaration: Declaration, sizes: Mapping[str, int], templates: Mapping[
         shown = ", ".join(f"{name}={bound.get(name, '…')}" for name in declaration.dimensions)
         error = UnboundDimensionsError(
             f"{declaration.name}: no size for {', '.join(missing)}",
-            help=f"pass the sizes that no input has: {shown}",
+            help=f"pass the sizes of the dimensions that no input has: {shown}",
         )
         error.sizes = shown
         raise error
@@ -83,7 +85,7 @@ def bind(declaration: Declaration, sizes: Mapping[str, int], templates: Mapping[
 def grid_of(
     declaration: Declaration, bound: Mapping[str, int], templates: Mapping[str, object], *, empty: bool = False
 ) -> Dims:
-    """Return the grid for these sizes and template values, checked against the cluster.
+    """Return the grid for these sizes and template values, checked against the cluster dimensions.
 
     If an array is `empty`, the grid may have no CTAs; the launch then does nothing.
     """
@@ -98,7 +100,7 @@ def grid_of(
 
 
 def block_of(declaration: Declaration, bound: Mapping[str, int], templates: Mapping[str, object]) -> Dims:
-    """Return the threads of a CTA for these sizes and template values, checked against the target."""
+    """Return the CTA dimensions for these sizes and template values, checked against the target's limits."""
     block = declaration.block
     if not callable(block):
         return block

@@ -20,7 +20,7 @@ R = TypeVar("R")
 
 
 def by_name(function: Callable[P, R]) -> Callable[P, R]:
-    """Wrap a method of a kernel without positional arguments: raise CallError for arrays, with the correct call."""
+    """Wrap a kernel method without positional arguments: passed arrays raise CallError with the correct call."""
 
     @entry
     @functools.wraps(function)

@@ -1,4 +1,4 @@
-"""Arguments of `@kernel(…)`, checked once, when the decorator runs."""
+"""Validation of the arguments of `@kernel(…)`, once, when the decorator runs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _UNSET_BLOCK = (1, 1, 1)
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Unchecked arguments of the decorator; documented at `pyptx_dsl.kernels.decorator.kernel`."""
+    """Unchecked arguments of `@kernel`; documented at `pyptx_dsl.kernels.decorator.kernel`."""
 
     arch: str
     version: object
@@ -88,7 +88,7 @@ class Declaration:
 
     @cached_property
     def tiles(self) -> tuple[Tile, ...]:
-        """Tiles of the inputs, then of the outputs."""
+        """Tiles of the input arrays, then of the output arrays."""
         return (*self.in_specs, *self.out_specs)
 
     @cached_property
@@ -98,12 +98,12 @@ class Declaration:
 
     @cached_property
     def grid_arguments(self) -> tuple[int, tuple[str, ...]]:
-        """Number of positional dimensions of the grid function, and names of its keywords; none for a fixed grid."""
+        """Number of dimensions passed to the grid function by position, and its keywords; none for a fixed grid."""
         return self._arguments_of("grid", self.grid)
 
     @cached_property
     def block_arguments(self) -> tuple[int, tuple[str, ...]]:
-        """Number of positional dimensions of the block function, and names of its keywords; none for a fixed block."""
+        """Number of dimensions passed to the block function by position, and its keywords; none for a fixed block."""
         return self._arguments_of("block", self.block)
 
     def _arguments_of(self, what: str, sizes: Dims | Callable[..., object]) -> tuple[int, tuple[str, ...]]:
@@ -121,7 +121,7 @@ def _dimensions(tiles: Sequence[Tile]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Parameters of a kernel: arrays (inputs first) and template parameters; `required` ones have no default."""
+    """Parameters of a kernel's function: arrays (inputs first) and template parameters; `required` lack a default."""
 
     name: str
     tensors: tuple[str, ...]
@@ -190,7 +190,7 @@ def _check_count(signature: Signature, inputs: int, outputs: int) -> None:
 
 
 def _mutated(kernel: str, inputs: Sequence[str], mutates: object, *, writes: bool) -> tuple[int, ...]:
-    """Return the indices of the written inputs: those named, or all of a kernel without outputs."""
+    """Return the indices of the inputs that the kernel writes: those in `mutates`, or all if it has no outputs."""
     named = [mutates] if isinstance(mutates, str) else as_items(mutates)
     if named is None:
         raise SpecError(f"mutates must be a list of names, got {mutates!r}", help='write mutates=("X",)')
@@ -203,7 +203,7 @@ def _mutated(kernel: str, inputs: Sequence[str], mutates: object, *, writes: boo
 
 
 def _check_switches(options: Options) -> None:
-    """Raise SpecError for an invalid value of `lineinfo` or `tma_slots`."""
+    """Raise SpecError unless `lineinfo` is a bool and `tma_slots` a known value."""
     if not isinstance(cast("object", options.lineinfo), bool):
         raise SpecError(f"lineinfo={options.lineinfo!r}", help="pass True to emit .file and .loc, False to omit them")
     if options.tma_slots not in {"value", "pointer"}:
@@ -256,7 +256,7 @@ def signature_of(function: Callable[..., object]) -> Signature:
         if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}:
             raise SignatureError(
                 f"kernel {name!r} has a variadic parameter {parameter}",
-                help="name each array and each template parameter",
+                help="name each array and each template parameter in the function's signature",
             )
         if parameter.kind is parameter.KEYWORD_ONLY:
             templates[parameter.name] = None if parameter.default is parameter.empty else parameter.default
@@ -291,7 +291,7 @@ def _inputs(specs: object) -> tuple[Tile | Scalar, ...]:
 
 
 def _parameters(inputs: Sequence[Tile | Scalar], names: Sequence[str], options: Options) -> tuple[RawParameter, ...]:
-    """Return the non-array parameters: the numbers among the inputs, then the raw parameters."""
+    """Return the kernel's non-array parameters: the Scalars of `in_specs`, then the raw parameters."""
     pairs = zip(names, inputs, strict=False)
     numbers = [RawParameter(name, each.dtype) for name, each in pairs if isinstance(each, Scalar)]
     return (*numbers, *parse_raw_parameters(options.raw_params or ()))
@@ -366,7 +366,7 @@ def _extern_symbol(extern: bool | str) -> str | None:  # noqa: FBT001  the decor
 
 
 def _directives(options: Options) -> tuple[HeaderDirective, ...]:
-    """Return the performance directives of the header; `raw_directives` overrides `reqntid`."""
+    """Return the performance directives of the entry header; `raw_directives` overrides `reqntid`."""
     if options.raw_directives is not None:
         pairs = as_items(options.raw_directives)
         return tuple(_raw_directive(pair) for pair in ([None] if pairs is None else pairs))

@@ -1,6 +1,6 @@
-"""`differentiable_kernel`: a kernel and the kernel of its gradients as one differentiable function.
+"""`differentiable_kernel`: a forward kernel and its backward kernel as one differentiable function.
 
-If gradients take more than one kernel, the backward is a function of arrays that calls them.
+If the gradients need several kernels, the backward is a Python function that calls them on arrays.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 
 
 class DifferentiableKernel(Generic[OutSpecs_co]):
-    """A kernel and the kernel of its gradients; call it like the forward kernel."""
+    """A forward kernel and its backward kernel or function; called like the forward kernel."""
 
     def __init__(
         self, forward_kernel: Kernel[OutSpecs_co], backward_kernel: Backward, keywords: Mapping[str, object]
     ) -> None:
-        """Store both kernels; tracing is deferred until a call."""
+        """Store the forward and the backward kernel; both are traced at the first call."""
         self.forward_kernel = forward_kernel
         self.backward_kernel = backward_kernel
         self._keywords = dict(keywords)
         self._functions: dict[str, Callable[..., object]] = {}
-        self._compiled: Callable[..., object]  # set when torch.compile first needs it
+        self._compiled: Callable[..., object]  # set when torch.compile first traces a call
 
     def __repr__(self) -> str:
-        """Return the names of both kernels."""
+        """Return a text with the names of the forward and the backward kernel."""
         return f"differentiable_kernel({self.forward_kernel.name}, {name_of(self.backward_kernel)})"
 
     @overload
@@ -84,14 +84,14 @@ class DifferentiableKernel(Generic[OutSpecs_co]):
 
     @runtimes.called_while_compiling
     def _ready_to_compile(self) -> bool:
-        """Create the function that torch.compile traces; called during tracing for its side effect."""
+        """Store the function that torch.compile traces in `_compiled`; called while torch.compile traces."""
         if not hasattr(self, "_compiled"):
             self._compiled = self._function(runtimes.compilable_runtime(repr(self)))
         return True
 
 
 def name_of(backward: Backward) -> str:
-    """Return the name of a backward kernel or function, for messages."""
+    """Return the name of a backward kernel or function, for error messages."""
     return str(getattr(backward, "__name__", backward))
 
 

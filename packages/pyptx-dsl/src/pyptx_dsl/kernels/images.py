@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def image_of(specialization: Specialization, device: str | None = None) -> bytes:
-    """Return the cubin, cached on disk; if no compiler is installed, the PTX text, which the driver compiles.
+    """Return the specialization's cubin, cached on disk; without a compiler, its PTX text, which the driver compiles.
 
     `device` is the base target of the device that is to run it, such as `sm_90`. PTX for a base target runs on all
     later devices, but machine code only within its generation. So the cubin is compiled for the device, if that is of a
@@ -30,7 +30,7 @@ def image_of(specialization: Specialization, device: str | None = None) -> bytes
 
 
 def _compiled_for(target: str, device: str | None) -> str:
-    """Return the target to compile for. CUDA programming guide, "Binary Compatibility", "PTX Compatibility"."""
+    """Return the target to compile a cubin for. CUDA programming guide, "Binary Compatibility", "PTX Compatibility"."""
     from pyptx_ir.plugins.manager import manager
 
     if device is None or device == target:

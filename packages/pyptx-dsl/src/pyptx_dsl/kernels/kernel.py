@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyptx_ir.toolchain import Assembly, Resources
 
 
-MYPY = False  # set by type checkers
+MYPY = False  # type checkers evaluate this constant as True
 _TRACES = 1024  # maximum number of cached traces per kernel
 
 
@@ -67,7 +67,7 @@ class Kernel(Generic[OutSpecs_co]):
         launch: Mapping[str, object] | None = None,
         persistent: int = 0,
     ) -> None:
-        """Check the declaration; raise a KernelError for its first error."""
+        """Check the decorator's arguments and set up the kernel; raise a KernelError for the first error."""
         # Imported at first use, here and below, to keep `import pyptx` fast.
         from pyptx_dsl.kernels.declaration import Options, declare
 
@@ -89,30 +89,30 @@ class Kernel(Generic[OutSpecs_co]):
         self._lock = threading.RLock()
         self._is_compiling = runtimes.compiling_check()
         self._launcher: Callable[..., object] | None = None
-        self._launched_by: set[str] = set()  # names of runtimes
-        self._operator: Callable[..., object]  # set when torch.compile first needs it
+        self._launched_by: set[str] = set()  # names of the runtimes that have launched the kernel
+        self._operator: Callable[..., object]  # set when torch.compile first traces a call
         functools.update_wrapper(self, declaration.function)
 
     # --- declaration ------------------------------------------------------------------------------
 
     @property
     def declaration(self) -> Declaration:
-        """Checked arguments of the decorator, for runtimes."""
+        """Checked arguments of the kernel's decorator, which runtimes read."""
         return self._declaration
 
     @property
     def name(self) -> str:
-        """Name of the entry."""
+        """Name of the kernel's PTX entry."""
         return self._declaration.name
 
     @property
     def in_specs(self) -> tuple[Tile, ...]:
-        """Tiles of the inputs."""
+        """Tiles of the input arrays."""
         return self._declaration.in_specs
 
     @property
     def out_specs(self) -> tuple[Tile, ...]:
-        """Tiles of the outputs."""
+        """Tiles of the output arrays."""
         return self._declaration.out_specs
 
     @property
@@ -137,34 +137,34 @@ class Kernel(Generic[OutSpecs_co]):
 
     @property
     def smem(self) -> int:
-        """Declared dynamic shared memory in bytes."""
+        """Bytes of dynamic shared memory that the decorator declares."""
         return self._declaration.shared_bytes
 
     @property
     def template_params(self) -> dict[str, object]:
-        """Keyword-only parameters of the function and their defaults."""
+        """Template parameters (keyword-only parameters of the function) and their defaults."""
         return dict(self._declaration.templates)
 
     @property
     def arch(self) -> str:
-        """Target, such as `sm_90a`."""
+        """PTX target of the kernel, such as `sm_90a`."""
         return self._declaration.target.name
 
     @property
     def version(self) -> tuple[int, int]:
-        """PTX version."""
+        """PTX version of the kernel, a (major, minor) pair."""
         return self._declaration.version
 
     def __repr__(self) -> str:
-        """Return the name and the target."""
+        """Return a text with the kernel's name and target."""
         return f"Kernel({self.name}, arch={self.arch!r})"
 
     def __deepcopy__(self, _memo: object) -> Kernel[OutSpecs_co]:
-        """Return the kernel itself: kernels are immutable, and a copy would be traced again."""
+        """Return the kernel itself as its copy: kernels are immutable, and a second kernel would be traced again."""
         return self
 
     def __copy__(self) -> Kernel[OutSpecs_co]:
-        """Return the kernel itself."""
+        """Return the kernel itself as its deep copy."""
         return self
 
     def __reduce__(self) -> str:
@@ -175,8 +175,8 @@ class Kernel(Generic[OutSpecs_co]):
 
         @entry
         def __getattr__(self, name: str) -> object:
-            """Raise UnknownNameError (an AttributeError) with the correct name."""
-            if name == "_operator":  # torch.compile reuses its code for one kernel with another
+            """Raise UnknownNameError (an AttributeError) with the attribute names nearest to `name`."""
+            if name == "_operator":  # code that torch.compile made for another kernel may read it
                 self._ready_to_compile()
                 return vars(self)[name]
             from pyptx_dsl.mistakes.unknown_attributes import unknown_of_kernel
@@ -206,12 +206,12 @@ class Kernel(Generic[OutSpecs_co]):
 
     @by_name
     def module(self, **kwargs: object) -> Module:
-        """Return the syntax tree of the PTX; keywords as for `ptx`."""
+        """Return the syntax tree of the kernel's PTX; keywords as for `ptx`."""
         return self._trace(kwargs).module
 
     @by_name
     def cubin(self, **kwargs: object) -> bytes:
-        """Return the cubin from ptxas; cached on disk.
+        """Return the kernel's cubin from ptxas; cached on disk.
 
         Advisories of ptxas become PtxasAdvisory warnings at the Python line that they refer to. Raises AssemblyFailed
         at the line that ptxas rejects, and ToolchainError without ptxas.
@@ -220,7 +220,7 @@ class Kernel(Generic[OutSpecs_co]):
 
     @by_name
     def sass(self, **kwargs: object) -> str:
-        """Return the SASS of the cubin."""
+        """Return the SASS of the kernel's cubin, from nvdisasm."""
         from pyptx_dsl.inspect import answers as inspection
 
         return inspection.disassembled(self.cubin(**kwargs))
@@ -294,7 +294,7 @@ class Kernel(Generic[OutSpecs_co]):
             raise
 
     def _run(self, /, *arrays: object, **kwargs: object) -> object:
-        """Run the kernel on the slow path: find the runtime, check everything, and install the runtime's launcher."""
+        """Run a call without a launcher: find the arrays' runtime, check the arguments, and install its launcher."""
         if self._scalars:
             arrays, kwargs = apart(self._declaration, arrays, kwargs)
         runtime, result = runtimes.call(self, arrays, kwargs)
@@ -306,7 +306,7 @@ class Kernel(Generic[OutSpecs_co]):
 
     @runtimes.called_while_compiling
     def _ready_to_compile(self) -> bool:
-        """Create the function that torch.compile traces instead of `_run`; called while tracing, for the effect."""
+        """Store the function that torch.compile traces instead of `_run` in `_operator`; called while it traces."""
         if "_operator" not in vars(self):
             # Without an operator, the graph breaks here; else torch.compile would trace the tracing of the kernel.
             self._operator = runtimes.operator(self) or sys.modules["torch"].compiler.disable(self._run)
@@ -360,7 +360,7 @@ class Kernel(Generic[OutSpecs_co]):
         return self._traced_for(bind(self._declaration, given.sizes, given.templates), given.templates)
 
     def _traced_for(self, env: Mapping[str, int], templates: Mapping[str, object]) -> Traced:
-        """Return the cached trace for these sizes and template values; values without a key are traced each time."""
+        """Return the cached trace for these sizes and template values; trace anew if the values have no cache key."""
         from pyptx_dsl.kernels.keys import freeze
 
         frozen = freeze(templates)
@@ -373,7 +373,7 @@ class Kernel(Generic[OutSpecs_co]):
                 return self._traced[key]
             traced = self._traced_anew(env, templates)
             if key is not None:
-                if len(self._traced) >= _TRACES:  # the oldest is dropped; its launches keep a reference
+                if len(self._traced) >= _TRACES:  # drop the oldest trace; cached launches keep a reference to it
                     del self._traced[next(iter(self._traced))]
                 self._traced[key] = traced
             return traced

@@ -15,11 +15,11 @@ from pyptx_dsl.types import PtxType
 
 _SCALARS = (bool, int, str, bytes, type(None))
 _IMMUTABLE = frozenset({*_SCALARS, float, PtxType})
-_LIBRARIES = frozenset({*sys.stdlib_module_names, "pyptx", "jaxlib"})  # immutable objects that are compared by identity
+_LIBRARIES = frozenset({*sys.stdlib_module_names, "pyptx", "jaxlib"})  # objects compared by identity are immutable
 
 
 def freeze(value: object, name: str = "") -> Hashable | None:
-    """Return a hashable key of a value; None if no key is safe.
+    """Return a hashable cache key of a template value; None for a value that may change.
 
     Keys include types, because `1`, `1.0` and `True` are equal in Python and different in PTX. Floats are compared by
     repr, because `-0.0 == 0.0` and NaN differs from itself. Raises KeywordError for a mutable object that is compared
@@ -63,7 +63,7 @@ def _freeze_bound(value: partial[object] | MethodType, name: str) -> Hashable | 
 
 
 def _refuse_identity(value: object, name: str) -> None:
-    """Raise KeywordError for an iterator, and for an instance of a user's class without its own equality."""
+    """Raise KeywordError for an iterator, and for an instance of a user's class that does not define `__eq__`."""
     kind = type(value)
     by_identity = kind.__eq__ is object.__eq__ and kind.__hash__ is object.__hash__
     library = _root(value) in _LIBRARIES or _root(value).startswith("pyptx_")

@@ -1,4 +1,4 @@
-"""A kernel and the kernel of its gradients, checked for compatibility; used by runtimes that differentiate."""
+"""Checked pair of a forward kernel and its backward kernel, for runtimes that support differentiation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WORDS: Final = frozenset({"save_for_backward", "save_outputs", "num_grad_inputs
 
 @dataclass(frozen=True, slots=True)
 class KernelPair:
-    """A kernel and its backward: a kernel, or a function that calls several.
+    """A forward kernel and its backward, which is a kernel, or a function that calls several kernels.
 
     `inputs` and `outputs` are the indices of the arrays that are saved for the backward, which returns the gradients of
     the first `gradients` inputs. `keywords` are the keywords of a call that the backward accepts.
@@ -37,7 +37,7 @@ class KernelPair:
     keywords: frozenset[str]
 
     def saved(self, inputs: Sequence[ArrayT], outputs: Sequence[ArrayT]) -> list[ArrayT]:
-        """Return the inputs and outputs of a forward call to save, in the order of the backward kernel's parameters."""
+        """Return the arrays of a forward call that the backward kernel needs, in the order of its parameters."""
         return [*(inputs[at] for at in self.inputs), *(outputs[at] for at in self.outputs)]
 
     def run_backward(self, arrays: Sequence[object], keywords: Mapping[str, object]) -> object:
@@ -56,7 +56,7 @@ class KernelPair:
 
 
 def pair_of(forward: Kernel, backward: Backward, keywords: Mapping[str, object], arrays: str) -> KernelPair:
-    """Return the checked pair for keywords of `differentiable_kernel`; `arrays` is the messages' word for arrays.
+    """Return the checked pair for keywords of `differentiable_kernel`; messages call arrays by the word `arrays`.
 
     `save_for_backward` are the indices of the inputs to save, all by default; `save_outputs` those of the outputs, none
     by default; `num_grad_inputs` is the number of inputs with gradients, all by default. Raises KeywordError for

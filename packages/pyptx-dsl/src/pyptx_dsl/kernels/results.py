@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import TypeAlias
 
-    from typing_extensions import TypeVar  # checkers bring its stub; only theirs knows defaults before Python 3.13
+    from typing_extensions import TypeVar  # bundled with type checkers; has defaults before Python 3.13
 
     from pyptx_dsl.contract.specs import Tile
 
@@ -44,5 +44,5 @@ class Array(Protocol[Kind_co]):
     """
 
     def cumsum(self, axis: int, /) -> Kind_co:
-        """Return running sums along an axis; never called here."""
+        """Return cumulative sums along an axis; only the signature is used."""
         ...

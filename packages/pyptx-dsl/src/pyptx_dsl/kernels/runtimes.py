@@ -1,4 +1,4 @@
-"""Runtime selection: the installed runtime of highest priority that claims the arrays of a call."""
+"""Selection of the installed runtime of highest priority that accepts the arrays of a call."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class Specialized:
     __slots__ = ("_special",)
 
     def __init__(self, special: Specialization) -> None:
-        """Wrap a specialization."""
+        """Store the specialization to run."""
         self._special = special
 
     @property
     def name(self) -> str:
-        """Name of the entry."""
+        """Name of the specialization's PTX entry."""
         return self._special.entry
 
     @property
     def declaration(self) -> None:
-        """None: the specialization contains all launch data."""
+        """None, not a kernel declaration: the specialization contains all launch data."""
 
     def specialize(self, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:
         """Return the stored specialization, for any arguments."""
@@ -77,7 +77,7 @@ def _simulated(
     arrays: Sequence[object],
     keywords: Mapping[str, object],
 ) -> ResultT:
-    """Run a kernel by a function of the simulator; check tensors, and increment versions of written tensors."""
+    """Run a kernel with the simulator's `run`; check torch tensors, and increment versions of written tensors."""
     if "torch" not in sys.modules:
         return function(kernel, arrays, keywords)
     from pyptx_dsl.contract.gradients import check_tensors, count_versions
@@ -121,7 +121,7 @@ def called_while_compiling(method: Method) -> Method:
 
 
 def compiling_check() -> Callable[[], bool]:
-    """Return the function that checks whether torch.compile is tracing the caller: torch's own, if torch is loaded.
+    """Return a function that checks whether torch.compile is tracing the caller; torch's own if torch is loaded.
 
     torch's function is cheapest. If torch is imported later, each call also checks whether it is loaded.
     """
@@ -135,12 +135,12 @@ def _is_compiling() -> bool:
 
 
 def operator(kernel: Kernel) -> Callable[..., object] | None:
-    """Return the function that torch.compile traces instead of a call, if an installed runtime has one."""
+    """Return the function that torch.compile traces instead of a kernel call, if an installed runtime provides it."""
     return next((runtime.operator(kernel) for runtime in _runtimes() if runtime.operator is not None), None)
 
 
 def simulator(kernel: str) -> Runtime:
-    """Return the simulator's runtime; raise RuntimeMissingError, which names its package."""
+    """Return the simulator's runtime; raise RuntimeMissingError, with an install command, if it is not installed."""
     for runtime in _runtimes():
         if runtime.name == SIMULATOR:
             return runtime
@@ -153,7 +153,7 @@ def simulator(kernel: str) -> Runtime:
 
 
 def _runtime_of(kernel: Kernel, arrays: Sequence[object], keywords: Mapping[str, object]) -> Runtime:
-    """Return the runtime of highest priority that claims the arrays of a call.
+    """Return the runtime of highest priority that accepts the arrays of a call.
 
     Raises ForeignArrayError for arrays of several frameworks, and RuntimeMissingError, with an install command.
     """
@@ -178,12 +178,12 @@ def _check(kernel: Kernel, arrays: Sequence[object], out: object) -> None:
     declaration = kernel.declaration
     given = _given(out)
     if "out" in {*declaration.templates, *declaration.dimensions} or len(given) != len(declaration.out_specs):
-        given = ()  # `out` is another keyword, or has a wrong number of arrays, reported elsewhere
+        given = ()  # `out` is a kernel's own keyword, or its wrong number of arrays is reported elsewhere
     check_arrays(kernel.name, named_arguments(declaration.tensors, arrays, given))
 
 
 def simulator_for(kernel: Kernel, arrays: Sequence[object], out: object = None) -> Simulate:
-    """Return the `simulate` of the first runtime that has one and claims these arrays."""
+    """Return the `simulate` function of the first runtime that accepts these arrays and has one."""
     row = next((row for row in _runtimes() if row.simulate is not None and row.claims(arrays)), None)
     if row is None or _takes_one_framework(row):
         _check(kernel, arrays, out)
@@ -195,7 +195,7 @@ def simulator_for(kernel: Kernel, arrays: Sequence[object], out: object = None) 
 def differentiable_runtime(name: str, kernel: Kernel, arrays: Sequence[object]) -> Runtime:
     """Return the runtime that differentiates a kernel on these arrays; `name` is used in messages.
 
-    Raises ForeignArrayError for arrays of several frameworks, and RuntimeMissingError if there is none.
+    Raises ForeignArrayError for arrays of several frameworks, and RuntimeMissingError if no runtime does.
     """
     for runtime in _runtimes():
         if runtime.differentiable is not None and runtime.claims(arrays):
@@ -223,7 +223,7 @@ def _runtimes() -> Sequence[Runtime]:
 
 
 def _missing(kernel: str, arrays: Sequence[object], verb: str, names: Sequence[str]) -> RuntimeMissingError:
-    """Return the error for arrays that no installed runtime claims; `names` are those of the leading arrays."""
+    """Return the error for arrays that no installed runtime accepts; `names` are the names of the first arrays."""
     types = dict.fromkeys(type(array).__name__ for array in arrays)
     if verb == "differentiates" and list(types) == ["ndarray"]:
         return RuntimeMissingError(
@@ -232,7 +232,7 @@ def _missing(kernel: str, arrays: Sequence[object], verb: str, names: Sequence[s
         )
     from pyptx_dsl.contract.tensors import TensorSpec
 
-    if any(isinstance(array, TensorSpec) for array in arrays):  # a kernel is called in the body of another one
+    if any(isinstance(array, TensorSpec) for array in arrays):  # a kernel is called in the body of another kernel
         return RuntimeMissingError(
             f"{kernel}: a kernel cannot be called while another kernel is traced",
             help="move the shared code to a plain Python function that emits it, or launch the kernels one after "
@@ -247,7 +247,7 @@ def _missing(kernel: str, arrays: Sequence[object], verb: str, names: Sequence[s
 
 
 def _remedy(arrays: Sequence[object]) -> str:
-    """Return the package to install, if that helps, or the types to pass instead."""
+    """Return the help for unsupported arrays: the package to install, or the array types to pass instead."""
     from pyptx_ir.plugins.homes import remedy
 
     if any(type(array).__module__ == "torch.fx.proxy" for array in arrays):

@@ -39,7 +39,7 @@ _OUTER = "specialize.outer"
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """One trace of a kernel, shared by all calls with the same dimensions and template values."""
+    """Traced PTX of a kernel, shared by all calls with the same dimensions and template values."""
 
     module: nodes.Module
     text: str
@@ -88,7 +88,7 @@ def _refuse_self(declaration: Declaration) -> None:
     while trace is not None:
         if trace.notes.get(_DECLARATION) is declaration:
             raise SelfTraceError(
-                f"the body of kernel {declaration.name!r} uses the PTX of {declaration.name!r} itself",
+                f"the body of kernel {declaration.name!r} requests the PTX of {declaration.name!r} itself",
                 help="request the PTX outside the body",
             )
         outer = trace.notes.get(_OUTER)
@@ -96,7 +96,7 @@ def _refuse_self(declaration: Declaration) -> None:
 
 
 def _returned(declaration: Declaration, value: object) -> ReturnedValueError:
-    """Return the error for a kernel function that returns a value, at its last `return`."""
+    """Return the error for a kernel function that returns a value, located at the function's last `return`."""
     return ReturnedValueError(
         f"kernel {declaration.name!r} returns {value!r}, but a kernel has no return value",
         where=last_return(declaration.function.__code__),
@@ -107,7 +107,7 @@ def _returned(declaration: Declaration, value: object) -> ReturnedValueError:
 def specialization(
     declaration: Declaration, traced: Traced, grid: Dims, block: Dims, scalars: Mapping[str, int | float]
 ) -> Specialization:
-    """Combine a trace with the data of one call: grid, block, and values of raw parameters."""
+    """Return the specialization of a trace for one call: its grid, CTA size, and values of raw parameters."""
     return Specialization(
         entry=declaration.name,
         text=traced.text,
@@ -158,7 +158,7 @@ def _tensors(declaration: Declaration, env: Mapping[str, int]) -> list[TensorSpe
 
 
 def _arguments(declaration: Declaration, env: Mapping[str, int]) -> list[object]:
-    """Return the positional arguments of the function: array placeholders, and registers with the scalar parameters."""
+    """Return the positional arguments of the kernel's function: array placeholders, and registers for Scalars."""
     arguments: list[object] = [*_tensors(declaration, env)]
     types = {parameter.name: parameter.type for parameter in declaration.raw}
     for place, name in declaration.scalars:
@@ -202,7 +202,7 @@ def _assembled(declaration: Declaration, trace: Trace, env: Mapping[str, int]) -
 
 
 def _head(declaration: Declaration, finished: Finished, table: LineTable | None) -> Sequence[nodes.Statement]:
-    """Return the statements before the entry: head, `.file` directives, and variables outside the body."""
+    """Return the module statements before the entry: version, target, `.file` directives, and module variables."""
     head: list[nodes.Statement] = [
         nodes.Version(major=declaration.version[0], minor=declaration.version[1], leading_trivia=""),
         nodes.Target(names=(declaration.target.name,), leading_trivia="\n"),
@@ -217,14 +217,14 @@ def _head(declaration: Declaration, finished: Finished, table: LineTable | None)
 
 
 def _line_sites(text: str, finished: Finished, tail: Sequence[nodes.Statement]) -> dict[int, Site]:
-    """Return the site of each line of the body, counted from the end of the text: the header's length varies."""
+    """Return the Python line of each body line, keyed from the end of the text because the header's length varies."""
     lines = lines_inside(finished.body, finished.sites)
     behind = emit(nodes.Module(body=tuple(tail))).count("\n") if tail else 1
     return line_sites(text.count("\n") + 1 - behind - height(lines), lines)
 
 
 def inputs_of(declaration: Declaration, env: Mapping[str, int]) -> tuple[Input, ...]:
-    """Return shape, strides and alignment that the contract requires of each input for these sizes."""
+    """Return the shape, strides and alignment that the Tile of each input requires for these sizes."""
     shapes = [tile.resolve_shape(env) for tile in declaration.in_specs]
     return tuple(
         Input(name, shape, tile.dtype.name, dense_strides(shape, tile.layout), alignment_of(tile))

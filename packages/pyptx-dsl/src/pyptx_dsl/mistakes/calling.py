@@ -33,7 +33,7 @@ _TYPE_FIRST = frozenset({"dtype", "dst_type", "atype", "convert_type"})
 
 
 def mismatched_call(call: ast.Call, place: ExpressionContext, where: str | None) -> CallError | None:
-    """Return the error for a call whose arguments a function of this package does not accept; else None."""
+    """Return the error for a call whose arguments do not match the signature of this package's function; else None."""
     function = place.value(call.func)
     if not callable(function) or not _is_ours(function):
         return None
@@ -99,7 +99,7 @@ def _type_first(words: str, call: ast.Call) -> list[str]:
 
 
 def _respelt(call: ast.Call, place: ExpressionContext, signature: inspect.Signature) -> str:
-    """Return a hint with the corrected call, if it was written in the syntax of another function; else ""."""
+    """Return a help text with the corrected call, if the call has another function's syntax; else ""."""
     text = ast.unparse(call.func)
     if text.startswith("ptx.inst."):
         ways = _type_first(text.removeprefix("ptx.inst.").partition(".")[0], _typed(call, text))
@@ -113,7 +113,7 @@ def _respelt(call: ast.Call, place: ExpressionContext, signature: inspect.Signat
 
 
 def _typed(call: ast.Call, text: str) -> ast.Call:
-    """Return a call with the type of its opcode as the first argument."""
+    """Return the call of a `ptx.inst` opcode with the opcode's type as the first argument."""
     word = next((each for each in text.split(".")[:1:-1] if each in BY_NAME), None)
     return call if word is None else ast.Call(call.func, [ast.Name(word), *call.args], call.keywords)
 
@@ -130,7 +130,7 @@ def _inst(call: ast.Call, text: str) -> str:
 
 
 def _stray(call: ast.Call, signature: inspect.Signature) -> str:
-    """Return a hint with the nearest valid keywords for the first unknown one; else ""."""
+    """Return a help text with the valid keywords nearest to the first unknown keyword; "" if all are known."""
     for key in call.keywords:
         if key.arg is not None and key.arg not in signature.parameters:
             return close(key.arg, tuple(signature.parameters))
@@ -154,7 +154,7 @@ def _ways(text: str, call: ast.Call, function: object) -> list[str]:
 
 
 def _as_keywords(function: object, modifiers: list[str]) -> dict[str, str | bool] | None:
-    """Return the modifiers before a type as keywords of a function; None if it has no keyword for one of them."""
+    """Return the modifiers before an opcode's type as keywords of a function; None if it lacks a keyword for one."""
     if isinstance(function, Wrapper):
         return keywords_of(function, tuple(map(to_ptx, modifiers)))
     first = next(iter(inspect.signature(cast("Callable[..., object]", function)).parameters), "")
@@ -162,7 +162,7 @@ def _as_keywords(function: object, modifiers: list[str]) -> dict[str, str | bool
 
 
 def _plain(signature: inspect.Signature) -> str:
-    """Return a signature without annotations."""
+    """Return the text of a function's signature without annotations."""
     bare = [each.replace(annotation=inspect.Parameter.empty) for each in signature.parameters.values()]
     return str(signature.replace(parameters=bare, return_annotation=inspect.Signature.empty))
 

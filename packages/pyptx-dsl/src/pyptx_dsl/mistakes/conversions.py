@@ -1,4 +1,4 @@
-"""Conversion of registers: the call of `ptx.cvt` for two types."""
+"""Help texts for type conversion: the `ptx.cvt` call that converts a register between two types."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _MODULES: Final = frozenset({"tl", "triton", "libdevice", "cuda", "cute", "cutla
 
 
 def foreign_name(error: NameError, place: ExpressionContext | None, where: str | None) -> UndefinedNameError | None:
-    """Return the error for a name of another language; None for an unknown name of the user's own."""
+    """Return the error for a name of CUDA, Triton or C; None for any other undefined name."""
     name = str(error.name)
     text, meant = name, meaning_of(name)
     if name in _MODULES and place is not None:

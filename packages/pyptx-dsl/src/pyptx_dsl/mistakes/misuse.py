@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["worded"]
 
 _MARGIN = 100
-"""Frames below the recursion limit at which a stack counts as endless recursion, and minimum calls of one function."""
+"""Minimum calls of one function in a stack of endless recursion, and the stack's distance from the recursion limit."""
 _OURS = (
     "PtxType|SpecialReg|RegArray|NegPred|Reg|TensorSpec|SharedAlloc|SharedSlice|Dimensions|Single|method|function|Inst"
 )
@@ -65,14 +65,14 @@ def worded() -> Generator[None]:
 
 
 def _without_type(error: TypeOperandError) -> DslError:
-    """Return the error for a type passed as an operand, with the corrected call of the user's source in its hint."""
+    """Return the error for a type passed as an operand, with the user's call corrected in its help."""
     from pyptx_dsl.mistakes.calling import type_as_operand
 
     return type_as_operand(error, _users_place(error))
 
 
 def _of_call(error: TruthValueError) -> TruthValueError:
-    """Return the error for a function such as `max` that tests a register in Python, with a hint for that function."""
+    """Return the error for a Python function such as `max` that tests a register's truth value, with a remedy."""
     place = _users_place(error)
     called = place.node if place is not None else None
     help = CALLS.get(ast.unparse(called.func)) if isinstance(called, ast.Call) else None
@@ -80,7 +80,7 @@ def _of_call(error: TruthValueError) -> TruthValueError:
 
 
 def _users_place(error: BaseException) -> ExpressionContext | None:
-    """Return the expression in the innermost user frame of an error's traceback; None without source."""
+    """Return the expression that raised in the innermost user frame of an error's traceback; None without source."""
     from pyptx_dsl.mistakes.source_expressions import place_of
 
     users = [step for step in _steps(error) if not is_machinery(step.tb_frame)]
@@ -98,7 +98,7 @@ def _steps(error: BaseException) -> list[TracebackType]:
 
 
 def _told(error: TypeError | AttributeError | NameError | RecursionError) -> DslError | None:
-    """Return the error to raise instead, or None for an error in the user's own code."""
+    """Return the error that replaces Python's error; None if the mistake does not concern this package."""
     steps = _steps(error)
     step = steps[-1]
     if isinstance(error, RecursionError) or len(steps) > sys.getrecursionlimit() - _MARGIN:
@@ -121,7 +121,7 @@ def _told(error: TypeError | AttributeError | NameError | RecursionError) -> Dsl
 
 
 def _endless(steps: Sequence[TracebackType]) -> DslError | None:
-    """Return the error for endless recursion; None if it is not in the user's code."""
+    """Return the error for endless recursion of a user's function; None for recursion elsewhere."""
     users = Counter(step.tb_frame.f_code for step in steps if not is_machinery(step.tb_frame))
     code, count = next(iter(users.most_common(1)), (None, 0))
     if code is None or count < _MARGIN:
@@ -135,7 +135,7 @@ def _endless(steps: Sequence[TracebackType]) -> DslError | None:
 
 
 def _of_type(text: str, place: ExpressionContext | None, where: str | None) -> DslError | None:
-    """Return the error for a TypeError: of an operator, a `with`, a call, or a function that requires a number."""
+    """Return the error that explains a TypeError of an operator, a `with`, a call, or a function of numbers."""
     operation = _OPERATION.search(text)
     if operation is not None:
         return _operation(operation, place, where)
@@ -155,7 +155,7 @@ def _of_type(text: str, place: ExpressionContext | None, where: str | None) -> D
 
 
 def _called_type(dtype: PtxType, call: ast.Call, place: ExpressionContext, where: str | None) -> DslError:
-    """Return the error for the call of a type, such as `f32(i)`."""
+    """Return the error for a call of a PTX type, such as `f32(i)`."""
     value = place.value(call.args[0]) if call.args else None
     help = f"create a register with a number with reg.scalar({dtype}, init=…)"
     if isinstance(value, Handle):
@@ -192,7 +192,7 @@ def _tensor_hint(kinds: list[str], place: ExpressionContext | None) -> str:
 
 
 def _is_uncalled(value: object) -> bool:
-    """Return whether a value is a special register without its parentheses."""
+    """Return whether a value is a special register's function, written without parentheses: `ptx.special.laneid`."""
     from pyptx_dsl.instructions.special_registers import Dimensions, Single
 
     return isinstance(getattr(value, "__self__", value), Dimensions | Single)
@@ -213,7 +213,7 @@ def _block(place: ExpressionContext | None, where: str | None) -> DslError | Non
     """Return the error for `with` on a value without a context manager: `with ptx.if_:`, `with ptx.range_(8):`."""
     if place is None:
         return None
-    # Up to Python 3.12 the error is located at the whole statement, in later versions at the expression.
+    # Up to Python 3.12 the location of the error is the whole `with` statement, in later versions the expression.
     items = place.node.items if isinstance(place.node, ast.With) else ()
     for node in (place.node, *(item.context_expr for item in items)):
         called = isinstance(node, ast.Call)
@@ -237,7 +237,7 @@ def _wants_number(text: str, place: ExpressionContext | None, where: str | None)
         help = CALLS.get(name.rpartition(".")[2], CALLS[""])
         return OperandError(f"{name} needs a Python number, got a register", where=where, help=help)
     if "iterable" in text:
-        return OperandError(text, where=where, help="write a loop on the GPU as `for i in ptx.range_(n):`")
+        return OperandError(text, where=where, help="write a loop over a register as `for i in ptx.range_(n):`")
     return OperandError(text, where=where, help=CALLS[""])
 
 

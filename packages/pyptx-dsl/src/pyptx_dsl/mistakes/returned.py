@@ -1,4 +1,4 @@
-"""Location of the last `return` in a function that must not return a value."""
+"""Location of the last `return` of a kernel or body function, which must not return a value."""
 
 from __future__ import annotations
 

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 __all__ = ["UNKNOWN", "ExpressionContext", "place_of"]
 
 UNKNOWN = object()
-"""Value returned for an expression that is not a name, attribute or constant, or whose name is unbound."""
+"""Value of an expression that is not a name, attribute or constant, or whose name is unbound."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpressionContext:
-    """An expression, the enclosing nodes (innermost first), and the frame with its names."""
+    """A Python expression, its enclosing AST nodes (innermost first), and the frame that evaluates it."""
 
     node: ast.AST
     around: tuple[ast.AST, ...]
@@ -44,7 +44,7 @@ class ExpressionContext:
                 return UNKNOWN
 
     def call(self) -> ast.Call | None:
-        """Return the call of the expression or of an attribute chain that starts with it; None if it is not called."""
+        """Return the call of the expression, or of an attribute chain on it; None if neither is called."""
         inner = self.node
         for outer in (self.node, *self.around):
             if isinstance(outer, ast.Call):
@@ -56,7 +56,7 @@ class ExpressionContext:
 
 
 def place_of(frame: FrameType, instruction: int) -> ExpressionContext | None:
-    """Return the expression at an instruction of a frame, or None without source."""
+    """Return the source expression of a frame's bytecode instruction; None without source."""
     position = next(islice(frame.f_code.co_positions(), instruction // 2, None), (None,) * 4)
     line, end_line, column, end_column = position
     if line is None or end_line is None or column is None or end_column is None:
@@ -68,7 +68,7 @@ def place_of(frame: FrameType, instruction: int) -> ExpressionContext | None:
 
 
 def _parsed(frame: FrameType) -> ast.AST | None:
-    """Return the syntax tree of a frame's file; if the file does not parse, of the frame's function only."""
+    """Return the Python AST of a frame's file; of the frame's function only, if the file does not parse."""
     lines = linecache.getlines(frame.f_code.co_filename, frame.f_globals)
     try:
         return ast.parse("".join(lines))
@@ -84,7 +84,7 @@ def _parsed(frame: FrameType) -> ast.AST | None:
 
 
 def _found(module: ast.AST, start: tuple[int, int], end: tuple[int, int], frame: FrameType) -> ExpressionContext | None:
-    """Return the innermost expression that contains a source range."""
+    """Return the innermost AST node that contains a range of (line, column) positions."""
     path: list[ast.AST] = []
     here: ast.AST | None = module
     while here is not None:

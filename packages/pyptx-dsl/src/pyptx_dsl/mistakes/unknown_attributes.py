@@ -20,7 +20,7 @@ __all__ = ["unknown_attribute", "unknown_of_kernel"]
 
 
 def unknown_attribute(error: AttributeError, place: ExpressionContext | None, where: str | None) -> DslError | None:
-    """Return the error for an unknown attribute; None if the object is not of this package."""
+    """Return the error that explains an AttributeError; None if the object does not belong to this package."""
     owner, name = error.obj, error.name
     if not isinstance(name, str) or not _is_ours(owner):
         return None
@@ -53,14 +53,14 @@ def unknown_of_kernel(kernel: object, name: str) -> AttributeError:
     """Return the error for an unknown attribute of a kernel."""
     from pyptx_dsl.errors import UnknownNameError
 
-    if name.startswith("_"):  # names that Python and frameworks look up
+    if name.startswith("_"):  # private names are looked up by Python and frameworks
         return AttributeError(f"{type(kernel).__name__!r} object has no attribute {name!r}", name=name, obj=kernel)
     known = tuple(each for each in dir(type(kernel)) if not each.startswith("_"))
     return UnknownNameError(f"a kernel has no {name!r}", help=KERNEL_NAMES.get(name) or close(name, known))
 
 
 def _converted(register: Handle, text: str, place: ExpressionContext | None) -> str:
-    """Return a hint with the `ptx.cvt` call that converts a register to the type in the user's call."""
+    """Return a help text with the `ptx.cvt` call that does what `register.to(type)` would."""
     call = None if place is None else place.call()
     given = place.value(call.args[0]) if place is not None and call is not None and call.args else None
     wanted = given if isinstance(given, PtxType) else u32 if register.dtype.is_float else f32
@@ -72,7 +72,7 @@ def _named(owner: object) -> str:
 
 
 def _is_ours(owner: object) -> bool:
-    """Return whether an object is a module of this project, or created by one."""
+    """Return whether an object is a Python module of this project, or its class or function is defined in one."""
     if isinstance(owner, ModuleType):
         return owner.__name__.startswith("pyptx")
     module = getattr(owner, "__module__", None) or type(owner).__module__

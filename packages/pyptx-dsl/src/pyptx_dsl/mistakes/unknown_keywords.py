@@ -28,7 +28,7 @@ def refuse_unknown(keywords: Iterable[str]) -> None:
 
 
 def unknown_name(kernel: str, name: str, known: Sequence[str]) -> KeywordError:
-    """Return the error for an unknown keyword of a kernel's call; `known` are the valid ones."""
+    """Return the error for an unknown keyword of a kernel's call; `known` are the valid keywords."""
     from pyptx_dsl.python_habits import CALL_KEYWORDS
 
     help = CALL_KEYWORDS.get(name) or close(name, known, ("seed", "checks", "trace", "delay_async", "out"))

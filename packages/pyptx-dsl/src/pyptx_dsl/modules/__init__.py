@@ -1,1 +1,1 @@
-"""PTX modules, statement by statement: several entries, device functions, variables, debugging sections."""
+"""Builder of PTX modules, statement by statement: entries, device functions, variables, debugging sections."""

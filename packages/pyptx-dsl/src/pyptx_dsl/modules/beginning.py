@@ -1,4 +1,4 @@
-"""`module(…)`: start of a PTX module."""
+"""`module(…)`: creation of a builder of a PTX module."""
 
 from __future__ import annotations
 

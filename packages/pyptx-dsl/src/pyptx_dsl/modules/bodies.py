@@ -35,7 +35,7 @@ def _no_forms() -> Forms:
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """Target and version of a module, and the instruction forms already accepted for them."""
+    """Target and PTX version of a module head, and the instruction forms that its checker has already accepted."""
 
     target: str = ""
     version: tuple[int, int] = (0, 0)
@@ -52,7 +52,7 @@ def traced(
     unchecked: bool,
     labels: LabelNames | None = None,
 ) -> Finished:
-    """Run `function` and return the body of a function of the module `around`; `checker` belongs to the module's head.
+    """Run `function` and return the PTX body that it emits; `around` is the module, `checker` checks for its head.
 
     `labels` is the pattern for unnamed labels.
     """
@@ -78,7 +78,7 @@ def traced(
 
 
 def _arguments(function: Callable[..., object], header: nodes.Function) -> tuple[str, ...]:
-    """Return the arguments for a body: names of return values and parameters; none if the body has no parameters."""
+    """Return the arguments of a body function: names of PTX return values and parameters, or none."""
     wanted = required_arguments(function)
     names = tuple([each.name for each in (*header.returns, *(header.parameters or ()))])
     if takes_any(function) and wanted <= len(names):

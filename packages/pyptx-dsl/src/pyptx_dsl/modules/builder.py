@@ -1,4 +1,4 @@
-"""PTX written statement by statement, in the order of the calls."""
+"""Builder of a PTX module: each method call appends one statement."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class ModuleBuilder:
         style: Style | str | None = None,
         labels: str | None = None,
     ) -> None:
-        """Start an empty module; see `beginning.module`."""
+        """Create a module without statements; see `beginning.module`."""
         self._statements = Statements(unchecked=unchecked)
         self._tail = None if tail is None else trivia("tail", tail)
         self._style = chosen_style(style)
@@ -79,14 +79,14 @@ class ModuleBuilder:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:
-            """Raise UnknownNameError for an unknown attribute, with the nearest names."""
+            """Raise UnknownNameError for an unknown attribute, with the nearest method names."""
             known = [each for each in dir(type(self)) if not each.startswith("_")]
             raise UnknownNameError(f"a module has no {name!r}", help=close(name, known))
 
     # --- results ------------------------------------------------------------------------------------------
 
     def module(self) -> nodes.Module:
-        """Return the tree of the statements so far.
+        """Return the syntax tree of the statements appended so far.
 
         Raises ControlFlowError for a function without a body, and for a section that is not closed.
         """
@@ -94,10 +94,10 @@ class ModuleBuilder:
         return nodes.Module(tuple(self._statements.body), tail=self._statements.tail(self._tail))
 
     def ptx(self, *, style: Style | str | None = None) -> str:
-        """Return the text of the statements so far.
+        """Return the PTX text of the statements appended so far.
 
         `style` formats every statement without explicit formatting: a style derived from a text
-        (`pyptx_ir.syntax.style.learn`), or the name of a known one, such as `"nvcc"`. Explicit formatting is kept: of
+        (`pyptx_ir.syntax.style.learn`), or a style's name, such as `"nvcc"`. Explicit formatting is kept: of
         `formatted` and `comment`, `tail=` and `brace=`, and the text of `ptx.raw`. Raises OperandError for an invalid
         style.
         """
@@ -109,7 +109,7 @@ class ModuleBuilder:
 
     @tracebacks.entry
     def cubin(self) -> bytes:
-        """Return the cubin from ptxas; cached on disk.
+        """Return the module's cubin from ptxas; cached on disk.
 
         Advisories of ptxas become PtxasAdvisory warnings at the Python line that they refer to. Raises AssemblyFailed
         at the line that ptxas rejects, ArchError for a module without a target, and ToolchainError without ptxas.
@@ -118,7 +118,7 @@ class ModuleBuilder:
 
     @tracebacks.entry
     def sass(self) -> str:
-        """Return the SASS of the cubin."""
+        """Return the SASS of the module's cubin, from nvdisasm."""
         from pyptx_dsl.inspect.answers import disassembled
 
         return disassembled(self._assembled().cubin)
@@ -134,7 +134,7 @@ class ModuleBuilder:
     # --- the head -------------------------------------------------------------------------------------
 
     def version(self, major: int, minor: int) -> None:
-        """Emit `.version major.minor`, which starts a module: names of a preceding one in the text become free.
+        """Emit `.version major.minor`, which starts a module: names of a preceding module in the text become free.
 
         Raises DirectiveError for a version that does not exist, unless the module is unchecked.
         """
@@ -171,13 +171,13 @@ class ModuleBuilder:
         self._begin(nodes.AddressSize(bits))
 
     def _begin(self, node: nodes.Statement) -> None:
-        """Append a statement of the head; raise DirectiveError if ptxas rejects it, unless the module is unchecked."""
+        """Append a head statement; raise DirectiveError if ptxas would reject it, unless the module is unchecked."""
         if not self._statements.unchecked:
             self._checker = self._checker.below(node)
         self._statements.append(node)
 
     def _append(self, node: nodes.Statement) -> None:
-        """Append a statement; raise DirectiveError if ptxas rejects it, unless the module is unchecked."""
+        """Append a module statement; raise DirectiveError if ptxas would reject it, unless the module is unchecked."""
         self._check(node)
         self._statements.append(node)
 
@@ -211,9 +211,9 @@ class ModuleBuilder:
     ) -> str:
         """Declare a variable of a state space and return its name: `m.var("global", "lut", u32, 4, init=[1, 2, 3, 4])`.
 
-        `size` counts elements; None is a single one, 0 an array of unknown size, a tuple several dimensions. Types
-        without a name in `pyptx.types` are strings, `"texref"`. Raises DuplicateNameError for a name that the module
-        has. Manual: "Variables".
+        `size` counts elements; None declares a single element, 0 an array of unknown size, a tuple several dimensions.
+        Types without a name in `pyptx.types` are strings, `"texref"`. Raises DuplicateNameError for a name that the
+        module has. Manual: "Variables".
         """
         node = variable_node(space, name, dtype, size, options)
         self._check(node)
@@ -238,7 +238,7 @@ class ModuleBuilder:
         size: Size | tuple[Size, ...] = None,
         **options: Unpack[VariableOptions],
     ) -> str:
-        """Declare a `.const` variable, like `var`."""
+        """Declare a `.const` variable, with the arguments of `var`."""
         return self.var("const", name, dtype, size, **options)
 
     def shared(
@@ -304,7 +304,7 @@ class ModuleBuilder:
     def _definition(self, head: nodes.Function, brace: str | None) -> Callable[[Callable[..., object]], FunctionName]:
         if not self._statements.unchecked and not (self._platform.target and self._platform.version[0]):
             raise ArchError(
-                f"the module needs .version and .target before {head.name!r}, which is checked for them",
+                f"the module needs .version and .target before {head.name!r}, whose instructions are checked for them",
                 help='pass module(version=(8, 7), target="sm_90a"), or disable the checks: module(unchecked=True)',
             )
         if brace is not None:
@@ -322,7 +322,7 @@ class ModuleBuilder:
         def define(body: Callable[..., object]) -> FunctionName:
             if not self._unfinished.end(begun):
                 raise DuplicateNameError(
-                    f"{head.name!r} already has a body", help="use another m.entry for another function"
+                    f"{head.name!r} already has a body", help="use a second m.entry or m.func for a second function"
                 )
             at = self._statements
             labels = label_names(self._label_scheme, self._bodies)
@@ -360,11 +360,11 @@ class ModuleBuilder:
         self._append(pragma_node(values))
 
     def directive(self, name: str, *arguments: object, terminated: bool = True) -> None:
-        """Emit a directive without a method of its own, like `ptx.directive`."""
+        """Emit a directive for which the builder has no method, like `ptx.directive`."""
         self._statements.append(directive_node(name, arguments, terminated=terminated))
 
     def empty(self) -> None:
-        """Emit a `;`."""
+        """Emit an empty statement, `;`."""
         self._statements.append(nodes.Empty())
 
     # --- debugging sections -----------------------------------------------------------------------------
@@ -377,7 +377,7 @@ class ModuleBuilder:
         return SectionBlock(name, self._statements, self._unfinished)
 
     def data(self, dtype: PtxType | str, *values: int | str) -> None:
-        """Emit a line of a section, `.b8 1, 2`: numbers, labels (`".debug_str+4"`), differences of labels.
+        """Emit a data line of a section, `.b8 1, 2`: numbers, labels (`".debug_str+4"`), differences of labels.
 
         `dtype` is b8, b16, b32, b64, or one of the strings "byte", "4byte" and "quad", which mean b8, b32 and b64.
         Raises DirectiveError for a value out of the type's range.
@@ -385,7 +385,7 @@ class ModuleBuilder:
         self._statements.append_data(data_line(dtype, values, unchecked=self._statements.next_unchecked))
 
     def lines(self, dtype: PtxType, *values: PtxType | int | str | bytes | list[int | str]) -> None:
-        r"""Emit lines of a section, one for each value: `m.lines(b32, ".debug_abbrev", b8, 8, 1, b"main.cu\0")`.
+        r"""Emit data lines of a section, one for each value: `m.lines(b32, ".debug_abbrev", b8, 8, 1, b"main.cu\0")`.
 
         A type applies to the values after it. Each byte of a bytes object is a line; a list is one line of several
         values. Raises like `data`, and OperandError for a type without values.
@@ -393,7 +393,7 @@ class ModuleBuilder:
         self._statements.append_data(*data_lines(dtype, values, unchecked=self._statements.next_unchecked))
 
     def label(self, name: str) -> None:
-        """Emit a label of a section, `name:`; raise DuplicateNameError for a label that a section has."""
+        """Emit a label of a section, `name:`; raise DuplicateNameError if a section already has the label."""
         if identifier(name, "a label") in self._labels and not self._statements.next_unchecked:
             raise DuplicateNameError(f"a section already has the label {name!r}", help="choose another name")
         self._labels.add(name)

@@ -1,4 +1,4 @@
-"""Long PTX texts as short literals: initializers of thousands of elements, which would be unreadable as lists."""
+"""Compression of long PTX texts, such as initializers of thousands of elements, to short string literals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def compress(text: str) -> str:
 
 
 def decompress(text: str) -> str:
-    """Return the text from which `compress` made this one; raise OperandError for any other text."""
+    """Return the text that `compress` compressed; raise OperandError for text that `compress` does not produce."""
     try:
         return zlib.decompress(base64.b85decode(text)).decode("utf-8", "surrogateescape")
     except (ValueError, binascii.Error, zlib.error) as error:

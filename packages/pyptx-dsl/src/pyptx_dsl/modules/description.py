@@ -1,4 +1,4 @@
-"""Description of a module: its target, its kernels and their parameters, and how to run them."""
+"""Text description of a module: its target, its kernels with their parameters, and how to run the kernels."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
 
 _ALIGNMENT = 1024
-"""Alignment of dynamic shared memory with swizzled tiles, in bytes."""
+"""Alignment in bytes that a kernel may require of dynamic shared memory with swizzled tiles."""
 
 
 def described(module: nodes.Module, entries: Mapping[str, Entry]) -> str:
-    """Return a line with the module's target, a paragraph for each kernel, and how to run them.
+    """Return the module's target, a paragraph for each kernel, and instructions to run the kernels.
 
-    `entries` are the functions with bodies, by their names in PTX.
+    `entries` are the functions with bodies, by PTX name.
     """
     return "\n".join(_lines(module, entries))
 

@@ -1,4 +1,4 @@
-"""Dynamic shared memory that a kernel accesses at constant offsets: the minimum size for a launch."""
+"""Minimum size of a kernel's dynamic shared memory, from the constant offsets that its instructions access."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["bytes_reached"]
 
 _MOVES, _SUMS = frozenset({"mov", "cvta"}), frozenset({"add", "or"})
 _ROUNDS = 2  # passes over the body: the second one sees offsets that a loop's later instructions set
-_WIDEST = 16  # bytes assumed for the access at the highest offset
+_WIDEST = 16  # bytes of the widest access, assumed at the highest offset
 
 
 def bytes_reached(kernel: nodes.Function, symbols: Iterable[str]) -> int:
-    """Return the bytes up to the highest constant offset from one of these variables; 0 if there is none.
+    """Return the bytes accessed from these variables, up to the highest constant offset; 0 without an offset.
 
     Indices are not known, so this is a lower bound.
     """
@@ -45,7 +45,7 @@ def _given(offset: tree.Operand | None) -> list[tree.Operand]:
 
 
 def _sum(operands: Iterable[tree.Operand], offsets: dict[tree.Operand, int]) -> int | None:
-    """Return the constant offset of a sum of operands, one of them with a known offset; None if none has."""
+    """Return the sum of a known operand's offset and the constants; None if no operand has a known offset."""
     total, found = 0, False
     for operand in operands:
         match operand:

@@ -1,4 +1,4 @@
-"""Kernels of a module called with arrays: the caller specifies the properties that the header lacks."""
+"""Kernels of a built module that are called with arrays; the caller specifies Tiles, grid and CTA size."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Sizes: TypeAlias = "Sequence[int] | int"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A function of a module: its header, the Python function of its body, and the origins of the module's lines."""
+    """A PTX function of a module: its header, the Python function of its body, and the module's line origins."""
 
     head: nodes.Function
     function: Callable[..., object]
@@ -43,7 +43,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """Launch options of a kernel, as for `@kernel`; None if the header may specify the value."""
+    """Launch options of a module's kernel, as for `@kernel`; None leaves the value to the PTX header."""
 
     grid: Callable[..., object] | Sizes | None
     block: Sizes | None
@@ -55,7 +55,7 @@ class Launch:
 
 
 class EntryKernel(Kernel):
-    """A kernel of a module: called, compiled and simulated like any other; its PTX is the same for all sizes."""
+    """A kernel of a module: called, compiled and simulated like a decorated kernel; all sizes share one PTX text."""
 
     def __init__(
         self,
@@ -85,12 +85,12 @@ class EntryKernel(Kernel):
         self._begin(declaration_of(entry.function, Signature(entry.head.name, arrays, {}, ()), options))
 
     def __repr__(self) -> str:
-        """Return the name and the target."""
+        """Return a text with the kernel's name and target."""
         return f"EntryKernel({self.name}, arch={self.arch!r})"
 
     @property
     def source_text(self) -> str:
-        """PTX of the module, which does not depend on a call."""
+        """Traced PTX of the whole module, the same for all calls."""
         return emit(self._module())
 
     def _traced_anew(self, env: Mapping[str, int], templates: Mapping[str, object]) -> Traced:  # noqa: ARG002  it has none
@@ -107,7 +107,7 @@ class EntryKernel(Kernel):
         )
 
     def _described(self, row: EntryParameter, env: Mapping[str, int]) -> EntryParameter:
-        """Return a parameter; for a descriptor, with the description of its array for these sizes."""
+        """Return an entry parameter; a descriptor parameter with the description of its array for these sizes."""
         kind = self._kinds[row.name]
         if row.kind != "descriptor" or row.index is None or kind is None:
             return row
@@ -115,23 +115,23 @@ class EntryKernel(Kernel):
 
 
 def _row(name: str, arrays: Sequence[str], each: nodes.Parameter, kernel: str) -> EntryParameter:
-    """Return a parameter as array, scalar or descriptor; raise SignatureError if a call cannot pass it."""
+    """Return a PTX parameter as array, scalar or descriptor; raise SignatureError if a call cannot pass it."""
     dtype = parameter_types((each,)).get(each.name)
     index = arrays.index(name) if name in arrays else None
     if dtype is None and index is not None and kind_of_size(each) is not None:
         return EntryParameter(name, "descriptor", "b8", index)
     if dtype is None:
         help = (
-            "name its array in in_specs to pass a descriptor; otherwise launch the module's cubin with the driver API"
+            "name the array in in_specs to pass its descriptor; otherwise launch the module's cubin with the driver API"
         )
         raise SignatureError(
             f"parameter {name!r} of {kernel!r} is a structure in memory, which a call cannot pass",
             help=help
             if index is None
-            else f"no installed plugin provides descriptors of its size: {descriptor_remedy()}",
+            else f"no installed plugin provides descriptors of that parameter's size: {descriptor_remedy()}",
         )
     if index is None:
-        bits = dtype.kind == "unsigned"  # compilers declare signed integers as unsigned, too
+        bits = dtype.kind == "unsigned"  # compilers declare signed integers as .u32 or .u64, too
         return EntryParameter(name, "scalar", f"b{dtype.bits}" if bits else dtype.name)
     if dtype.bits != u64.bits or dtype.is_float:
         raise SignatureError(f"parameter {name!r} of {kernel!r} is a {dtype}, not a pointer to an array")
@@ -146,7 +146,7 @@ def entry_kernel(
     outputs: Mapping[str, Tile] | None,
     launch: Launch,
 ) -> EntryKernel:
-    """Return a kernel of a module that is called with arrays; `module` builds the tree at first use."""
+    """Return a kernel of a module that is called with arrays; `module` builds the syntax tree at first use."""
     head = entry.head
     if head.kind != "entry":
         raise CallError(
@@ -157,13 +157,14 @@ def entry_kernel(
     if given is None or len(given) != len(wanted):
         raise SignatureError(
             f"{head.name!r} has {len(wanted)} parameters, got names={names!r}",
-            help=f"its parameters are {', '.join(wanted)}",
+            help=f"name its {len(wanted)} parameters: {', '.join(wanted)}",
         )
     called = tuple(map(str, given))
     for name in (*(inputs or {}), *(outputs or {})):
         if name not in called:
             raise SignatureError(
-                f"{head.name!r} has no parameter {name!r}", help=f"its parameters are {', '.join(called)}"
+                f"{head.name!r} has no parameter {name!r}",
+                help=f"use a parameter name of the kernel: {', '.join(called)}",
             )
     return EntryKernel(entry, module, called, inputs or {}, outputs or {}, launch)
 
@@ -180,14 +181,14 @@ def _block(head: nodes.Function, given: Sizes | None) -> Sizes:
     if directive_sizes(head, "reqntid") is None:
         most = directive_sizes(head, "maxntid")
         raise LaunchError(
-            f"the CTA size of {head.name!r} is not fixed{f', at most {most}' if most else ''}",
+            f"{head.name!r} declares no .reqntid CTA size{f', only .maxntid {most}' if most else ''}",
             help="pass block=128",
         )
     return (1, 1, 1)
 
 
 def directive_sizes(head: nodes.Function, name: str) -> tuple[int, ...] | None:
-    """Return the integer arguments of a header's directive; None if it has none."""
+    """Return the integer arguments of the directive `name` in a function header; None without the directive."""
     found = next((each.arguments for each in head.directives if each.name == name), ())
     numbers = [int(each.text, 0) for each in found if isinstance(each, tree.Immediate)]
     return tuple(numbers) or None

@@ -34,7 +34,7 @@ class FunctionName(str):
         return self
 
     def ptx(self) -> str:
-        """Return the text of the function's module, like the module's `ptx()`."""
+        """Return the PTX text of the function's module, like the module's `ptx()`."""
         return self._module.ptx()
 
     @entry

@@ -31,9 +31,9 @@ _ARRAYS = {
     "f64": "float64",
 }
 _ELEMENTS = 1 << 22  # elements of each example array
-_NUMBER = 16  # value of each integer argument: a size that most kernels handle without a remainder
-_THREADS = 128  # threads per CTA, if the header has no limit
-_SHARED = 49152  # bytes of shared memory per CTA on every GPU
+_NUMBER = 16  # value of each integer argument: most kernels handle a size of 16 without a remainder
+_THREADS = 128  # threads per CTA, if the kernel header has no .maxntid
+_SHARED = 49152  # bytes of dynamic shared memory that every GPU grants a CTA
 _KIB = 1024
 _WIDTH = 100  # columns of a printed line
 _WIDE = 64  # bits of an element for which jax needs jax_enable_x64
@@ -49,14 +49,14 @@ class _Array:
     arguments: str = ""
 
     def tile(self, number: str) -> str:
-        """Return the source of the array's Tile; the names of its dimensions end in `number`."""
+        """Return the Python source of the array's Tile; its dimension names end in `number`."""
         letters = {1: "N", 2: "MN"}.get(len(self.sizes), "BCDMN")
         names = [f"{letter}{number}" for letter in letters[-len(self.sizes) :]]
         return f"Tile({', '.join(map(repr, names))}, {self.dtype}{self.arguments})".replace("'", '"')
 
     @property
     def shape(self) -> str:
-        """Source of the array's shape as an argument of `torch.zeros` and `jnp.zeros`."""
+        """Python source of the array's shape as an argument of `torch.zeros` and `jnp.zeros`."""
         return str(self.sizes[0]) if len(self.sizes) == 1 else str(self.sizes)
 
 
@@ -69,7 +69,7 @@ def launch_lines(
     dynamic: Sequence[str],
     most_shared: int = _SHARED,
 ) -> Iterator[str]:
-    """Yield the lines for a kernel that a file defines under a name; `dynamic` are its dynamic shared variables.
+    """Yield the Python lines that launch a kernel of a file; `dynamic` are its dynamic shared memory variables.
 
     A kernel with descriptors gets `most_shared` bytes of dynamic shared memory, because it computes the offsets of
     buffers.
@@ -89,7 +89,7 @@ def launch_lines(
         yield f'    in_specs={{"{names[0]}": {described[structures[0]].example}, …}}'
         return
     if structures != list(described) or not arrays:
-        why = f"{short[structures[0]]} is a structure" if structures else "it takes no arrays"
+        why = f"{short[structures[0]]} is a structure" if structures else "the kernel takes no arrays"
         yield f"Launch {name} with the driver API, from module.cubin(): {why}."
         return
     unused = {each.name for each in parameters if each.pointer is not None} - set(pointers)
@@ -105,7 +105,7 @@ def _lines(
 ) -> Iterator[str]:
     """Yield the Python lines that describe a kernel's arrays and launch it, starting with the imports."""
     layout = "Layout, " if any("Layout." in each.arguments for each in arrays.values()) else ""
-    yield f"To launch {name} on arrays, describe them; torch and jax arrays run on their GPU or the simulator:"
+    yield f"To launch {name}, describe its arrays; torch and jax arrays run on their GPU or the simulator:"
     yield f"    from pyptx import {layout}Tile"
     yield f"    from pyptx.types import {', '.join(sorted({each.dtype for each in arrays.values()}))}"
     yield f"    from {file} import {name}"
@@ -122,7 +122,7 @@ def _fitting(kind: DescriptorKind, kernel: nodes.Function, parameter: str) -> _A
 
 
 def _call(opening: str, arguments: list[str]) -> Iterator[str]:
-    """Yield the lines of a call; a call of more than 100 columns has one argument per line."""
+    """Yield the Python lines of a call; a call of more than 100 columns has one argument per line."""
     whole = f"{opening}{', '.join(arguments)})"
     if len(whole) <= _WIDTH:
         yield whole

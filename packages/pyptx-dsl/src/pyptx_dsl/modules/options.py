@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Parameters: TypeAlias = Sequence[nodes.Parameter | PtxType]
-"""Parameters of a function; a type alone is a parameter with a compiler-style name: `scale_param_0`."""
+"""Parameters of a PTX function; a type alone is a parameter with a compiler-style name: `scale_param_0`."""
 
 _FUNCTION_LINKING = ("visible", "extern", "weak")
 
 
 class VariableOptions(TypedDict, total=False):
-    """Keywords of a variable.
+    """Keywords of a variable declaration.
 
     `init` is a number, a constant expression (a string, such as `"generic(lut)+4"`), or a nested list of them; for an
     opaque type, a dictionary of its fields (`{"filter_mode": "nearest"}`). `linking` is `extern`, `visible`, `weak` or
@@ -50,10 +50,11 @@ class VariableOptions(TypedDict, total=False):
 
 
 class FunctionOptions(HeaderDirectives, total=False):
-    """Keywords of a function: its performance directives, which are emitted in the order given, and the following.
+    """Keywords of a PTX function: performance directives, emitted in the order given, and the keywords below.
 
-    `linking` is `visible`, `extern` or `weak`; `visible=True` is the first. `directives` are pairs before the keywords,
-    for directives that occur twice: `("pragma", "nounroll")`. `brace` is the whitespace before the `{`.
+    `linking` is `visible`, `extern` or `weak`; `visible=True` means `linking="visible"`. `directives` are (name,
+    values) pairs emitted before the keywords, for directives that occur twice: `("pragma", "nounroll")`. `brace` is the
+    whitespace before the `{`.
     """
 
     linking: str | None
@@ -84,7 +85,7 @@ def variable_node(
 
 
 _OWN = FunctionOptions.__annotations__.keys() - HeaderDirectives.__annotations__.keys()
-"""Function options that are not performance directives."""
+"""Keywords of `FunctionOptions` that are not performance directives."""
 
 
 def header(
@@ -95,7 +96,7 @@ def header(
     options: FunctionOptions,
     body: nodes.Block | None = None,
 ) -> nodes.Function:
-    """Return a function with this header, and with `body` as its body if given.
+    """Return the syntax node of a function with this header, and with `body` if given.
 
     Raises KeywordError or OperandError for invalid options.
     """
@@ -123,7 +124,7 @@ def header(
 
 
 def _named(what: str, given: object, stem: str) -> tuple[nodes.Parameter, ...]:
-    """Return a list of parameters; unnamed ones get compiler-style names with their number."""
+    """Return the parameter nodes of a function; unnamed parameters get compiler-style names with their index."""
     items = as_items(given)
     if items is not None:
         given = [parameter(..., each) if isinstance(each, PtxType) else each for each in items]

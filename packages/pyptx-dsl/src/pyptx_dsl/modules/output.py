@@ -1,4 +1,4 @@
-"""Outputs of a module: its text, and its machine code from ptxas."""
+"""Outputs of a module: its PTX text, and its cubin from ptxas."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def text_of(module: Module, style: Style | None) -> str:
-    """Return the text of a module; `style` formats the statements without explicit formatting."""
+    """Return the PTX text of a module; `style` formats the statements without explicit formatting."""
     from pyptx_ir.syntax import emit
 
     return emit(module) if style is None else emit(left_open(module), style)
 
 
 def assembly_of(text: str, target: str, statements: Statements) -> Assembly:
-    """Run ptxas on a module's text; report its messages at the Python lines that emitted the statements."""
+    """Return ptxas's assembly of a module; report its messages at the Python lines that emitted the statements."""
     from pyptx_dsl.inspect.answers import Listing, assembled
 
     if not target:

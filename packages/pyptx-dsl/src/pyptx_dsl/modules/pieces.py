@@ -1,4 +1,4 @@
-"""Bodies of long functions as text, which is compiled in pieces.
+"""Long function bodies as Python text, which is compiled and executed in pieces of many lines.
 
 CPython needs about 170 bytes of memory per byte of Python that it compiles: 500 MB for 3 MB of calls, in one function
 or many. Text in a string literal needs one byte per byte. A body can be cut between any two statements at its top
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["text_body"]
 
 _LINES = 2_000
-"""Minimum lines per piece; a piece ends only at a top-level statement."""
+"""Minimum Python lines per compiled piece; a piece ends only before a top-level statement."""
 
 _STATEMENT = re.compile(r"    (?!(?:else|elif|except|finally)\b)[^\s)\]}]")
 _OPENING = "if True:"
@@ -62,13 +62,13 @@ def _pieces(text: object, code: CodeType) -> Iterator[CodeType]:
             f"{code.co_qualname!r} must return a body text whose lines start below the quotes, indented by four spaces",
             help=f'def {code.co_name}(…):\n    return r"""\n    ptx.inst.ret()\n    """',
         )
-    begin = max(line for _, _, line in code.co_lines() if line is not None) + 1  # the line after `return r"""`
+    begin = max(line for _, _, line in code.co_lines() if line is not None) + 1  # first line below `return r"""`
     for start, end in pairwise(_cuts(lines)):
         yield _compiled(lines[start:end], begin + start, code.co_filename)
 
 
 def _cuts(lines: Sequence[str]) -> list[int]:
-    """Return the indices of the pieces' first lines, and the end of the last piece."""
+    """Return the line index at which each piece starts, and the end of the last piece."""
     cuts = [0]
     for at, line in enumerate(lines):
         if at >= cuts[-1] + _LINES and _STATEMENT.match(line):
@@ -87,6 +87,6 @@ def _compiled(lines: Sequence[str], begin: int, file: str) -> CodeType:
 
 
 def _moved(code: CodeType, lines: int) -> CodeType:
-    """Return code with all its line numbers increased by `lines`."""
+    """Return a code object with all its line numbers increased by `lines`."""
     constants = tuple([_moved(each, lines) if isinstance(each, CodeType) else each for each in code.co_consts])
     return code.replace(co_firstlineno=code.co_firstlineno + lines, co_consts=constants)

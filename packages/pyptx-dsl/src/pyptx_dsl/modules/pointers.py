@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Pointer", "instructions", "pointers"]
 
-_CARRY = frozenset({"mov", "cvta", "add", "sub", "mad", "selp"})  # propagate a pointer from an operand to the result
+_CARRY = frozenset({"mov", "cvta", "add", "sub", "mad", "selp"})  # results are pointers if an operand is
 _ELSEWHERE = frozenset({"param", "shared", "local", "const"})
 _WRITE = frozenset({"st", "red", "atom"})
 _ROUNDS = 2  # passes over the body: the second one sees pointers that a loop's later instructions set
@@ -23,7 +23,7 @@ _ROUNDS = 2  # passes over the body: the second one sees pointers that a loop's 
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """A parameter that points to global memory: element type (`b8` if unknown), and whether the kernel writes it."""
+    """A pointer parameter: element type in global memory (`b8` if unknown), and whether the kernel writes elements."""
 
     name: str
     element: str
@@ -31,7 +31,7 @@ class Pointer:
 
 
 class _Accesses:
-    """Tracks the parameters of a kernel through its registers, in the order of the text."""
+    """Dataflow of pointer parameters through the registers of a kernel, in text order."""
 
     def __init__(self, kernel: nodes.Function) -> None:
         self._names = {each.name for each in kernel.parameters or ()}
@@ -40,7 +40,7 @@ class _Accesses:
         self.written: set[str] = set()
 
     def take(self, node: nodes.Instruction) -> None:
-        """Record a register that an instruction sets to a pointer parameter, or accesses through such registers."""
+        """Record that an instruction copies a pointer parameter to a register, or accesses memory through a copy."""
         match node:
             case nodes.Instruction(("ld", "param", "u64" | "b64"), (result, tree.Address(tree.Symbol(name)))):
                 if name in self._names:
@@ -76,7 +76,7 @@ def pointers(kernel: nodes.Function) -> dict[str, Pointer]:
 
 
 def instructions(block: nodes.Block | None) -> Iterator[nodes.Instruction]:
-    """Yield the instructions of a body, including inner blocks."""
+    """Yield the instructions of a function body, including those in nested `{ }` scopes."""
     for node in () if block is None else block.body:
         if isinstance(node, nodes.Instruction):
             yield node
@@ -85,7 +85,7 @@ def instructions(block: nodes.Block | None) -> Iterator[nodes.Instruction]:
 
 
 def _element(types: Counter[str]) -> str:
-    """Return the type of most accesses; an integer type becomes untyped bits, because its signedness is unknown."""
+    """Return the type of most memory accesses; an integer type becomes `.b`, because its signedness is unknown."""
     known = [name for name, _ in types.most_common() if name in BY_NAME]
     if not known:
         return "b8"

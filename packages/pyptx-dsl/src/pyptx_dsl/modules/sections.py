@@ -1,4 +1,4 @@
-"""Debugging sections: the context manager of `m.section`, and the lines of a section."""
+"""Debugging sections of a module: the context manager of `m.section`, and the data lines of a section."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 _TYPES = ("b8", "b16", "b32", "b64")
 _DWARF_TYPES = ("byte", "4byte", "quad")
-_ANYWHERE = 1 << 7  # numbers from 0 to below this fit every type
+_ANYWHERE = 1 << 7  # a number from 0 to below this fits every data type of a section
 
 
 class SectionBlock:
-    """Context manager of `m.section`."""
+    """Context manager of `m.section`, which collects the data lines of a debugging section."""
 
     __slots__ = ("_begun", "_name", "_opening", "_statements", "_unfinished")
 
@@ -42,17 +42,17 @@ class SectionBlock:
         self._unfinished = unfinished
         self._begun = unfinished.begin(
             f"section {name!r} is never opened: m.section(…) needs a `with` statement",
-            f'write `with m.section("{name}"):` around its lines, and use the module after it',
+            f'write `with m.section("{name}"):` around the section\'s lines, and use the module after the block',
             statements.site(sys._getframe(1)),  # noqa: SLF001  documented way to get the caller
         )
         self._opening: Opening | None = None
 
     def __enter__(self) -> None:
-        """Open the section for lines of data."""
+        """Open the section for `m.data`, `m.lines` and `m.label`."""
         self._opening = self._statements.open_section()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Append the section, unless an exception is propagating."""
+        """Append the section to the module, unless an exception is propagating."""
         self._unfinished.end(self._begun)
         if self._opening is None:
             return
@@ -63,7 +63,7 @@ class SectionBlock:
 
 
 def data_lines(dtype: PtxType, values: Iterable[object], *, unchecked: bool) -> list[nodes.SectionData]:
-    """Return a line for each value; a bytes object is a line per byte, a list one line; a type applies to later values.
+    """Return a data line for each value, each byte of a bytes object, or each list; a type applies to later values.
 
     Raises like `data_line`, and OperandError for a type without values after it.
     """
@@ -72,7 +72,7 @@ def data_lines(dtype: PtxType, values: Iterable[object], *, unchecked: bool) -> 
     for value in (*values, dtype):
         if isinstance(value, PtxType):
             if behind == len(lines):
-                raise OperandError(f"no value follows {kind}", help="write m.lines(b8, 1, 2, b32, 3)")
+                raise OperandError(f"no value follows type {kind} in m.lines", help="write m.lines(b8, 1, 2, b32, 3)")
             kind, behind = value, len(lines)
         elif isinstance(value, bytes):
             lines += [data_line(kind, (byte,), unchecked=unchecked) for byte in value]
@@ -83,18 +83,18 @@ def data_lines(dtype: PtxType, values: Iterable[object], *, unchecked: bool) -> 
 
 @cache
 def _small(kind: str, value: int) -> nodes.SectionData:
-    """Return a line with one small number, cached because most lines are of this kind."""
+    """Return a data line with one small number, cached because most data lines have one."""
     return nodes.SectionData(kind, (whole_number(value),), leading_trivia=usual_trivia(1))
 
 
 def data_line(dtype: PtxType | str, values: tuple[object, ...], *, unchecked: bool) -> nodes.SectionData:
-    """Return a line of data; raise OperandError for no values or an invalid type, DirectiveError for a bad value."""
+    """Return a data line; raise OperandError without values or for an invalid type, DirectiveError for a bad value."""
     kind = str(dtype) if dtype in _DWARF_TYPES else as_type(dtype).name
     if kind not in (*_TYPES, *_DWARF_TYPES):
         choices = ", ".join((*_TYPES, *map(repr, _DWARF_TYPES)))
         raise OperandError(f"a section cannot have data of type {kind}", help=f"use one of {choices}")
     if not values:
-        raise OperandError("a line of a section needs at least one value", help="write m.data(b8, 1, 2)")
+        raise OperandError("a data line of a section needs at least one value", help="write m.data(b8, 1, 2)")
     if len(values) == 1 and type(values[0]) is int and 0 <= values[0] < _ANYWHERE:
         return _small(kind, values[0])
     row = tuple([word(each) if isinstance(each, str) else constant(each) for each in values])

@@ -1,4 +1,4 @@
-"""Statements of a module under construction: their order, their whitespace, the names that they declare."""
+"""Statements of a module under construction: order, leading trivia, declared names, Python locations."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _HEAD = (nodes.Version, nodes.Target, nodes.AddressSize)
 
 
 class Statements:
-    """Statements of a module so far. `declared` has the kinds of its names, for the instruction checker.
+    """Statements appended to a module so far. `declared` has the kind of each name, for the instruction checker.
 
     `recorder` stores the Python location of each statement, for `line_origins`; `place` is the file and line at which
     the module was created.
@@ -68,7 +68,7 @@ class Statements:
         self._inside: dict[int, Sequence[Site | None]] = {}
 
     def append(self, node: nodes.Statement) -> None:
-        """Append a statement with its usual or explicit leading whitespace."""
+        """Append a statement with the usual whitespace before it, or the explicit one of `formatted`."""
         self.refuse_section()
         comment, said = self.take_deviation()
         raw = None if said.spelling is None else spelled(node, said.spelling)
@@ -85,40 +85,40 @@ class Statements:
     def append_definition(
         self, header: nodes.Function, body: nodes.Block, opening: Opening, sites: Sequence[Site | None]
     ) -> None:
-        """Append a function; an explicit text is that of its header, `sites` are those of its body."""
+        """Append a function; explicit source text replaces its header, `sites` locate the statements of its body."""
         comment, said, site = opening
         raw = None if said.spelling is None else spelled(header, said.spelling, "{}")
         leading_trivia = _leading_trivia(comment, said, self._usual(header))
         self._put(replace(header, body=body, leading_trivia=leading_trivia, raw=raw), site, sites)
 
     def open_section(self) -> Opening:
-        """Open a section for lines of data; return its comments and formatting."""
+        """Open a section for data lines; return the comments and formatting before the section."""
         if self.section is not None:
             raise ControlFlowError("sections cannot be nested", help="end the `with` of the previous section")
         self.section, self._section_sites = [], []
         return self.opening(sys._getframe(1))  # noqa: SLF001  as above
 
     def opening(self, frame: FrameType) -> Opening:
-        """Return the comments, formatting and site of a statement that starts in the call of `frame`."""
+        """Return the comments, formatting and Python location of a statement that the call in `frame` starts."""
         return (*self._next.take(), self.site(frame))
 
     def site(self, frame: FrameType) -> Site:
-        """Return the Python location from which a method was called."""
+        """Return the innermost user location at or outside `frame`."""
         return self.recorder.innermost(frame)
 
     def _put(self, node: nodes.Statement, site: Site, inside: Sequence[Site | None] = ()) -> None:
-        """Append a finished statement, with the sites of the statements between its braces."""
+        """Append a finished statement, with the Python locations of the statements between its braces."""
         if inside:
             self._inside[len(self.body)] = inside
         self.body.append(node)
         self._sites.append(site)
 
     def sites_of_bodies(self) -> list[Sequence[Site | None]]:
-        """Return the sites of the statements between the braces of each function, in the order of the text."""
+        """Return the Python locations of the statements in each function body, in text order."""
         return [sites for index, sites in self._inside.items() if isinstance(self.body[index], nodes.Function)]
 
     def line_origins(self) -> Origins:
-        """Return the Python origins of the lines of the current text."""
+        """Return the Python origins of the lines of the module's text."""
         return Origins(self._line_sites, self.recorder)
 
     def _line_sites(self) -> dict[int, Site]:
@@ -134,7 +134,7 @@ class Statements:
         return sites
 
     def close_section(self) -> list[Data]:
-        """Close the section and return its lines."""
+        """Close the section and return its data lines and labels."""
         lines, self.section = self.section or [], None
         return lines
 
@@ -144,14 +144,14 @@ class Statements:
         return _leading_trivia(comment, said, usual_trivia(0))
 
     def append_section(self, node: nodes.Section, opening: Opening) -> None:
-        """Append a section; an explicit text is everything before its `{`."""
+        """Append a section; explicit source text replaces everything before its `{`."""
         comment, said, site = opening
         head = None if said.spelling is None else _section_head(node, said.spelling)
         whole = replace(node, leading_trivia=_leading_trivia(comment, said, self._usual(node)), head=head)
         self._put(whole, site, (*self._section_sites, site))
 
     def append_data(self, node: Data, *more: Data) -> None:
-        """Append lines to the open section; comments and formatting apply to the first."""
+        """Append data lines to the open section; pending comments and formatting apply to the first line."""
         if self.section is None:
             raise ControlFlowError("no section is open", help='write it inside `with m.section(".debug_str"):`')
         if self._next.waiting:
@@ -164,7 +164,7 @@ class Statements:
         self._section_sites += [site] * (1 + len(more))
 
     def _usual(self, node: nodes.Statement) -> UsualLead:
-        """Return the usual whitespace before a statement at this position: a blank line between groups."""
+        """Return the usual whitespace before the next statement: a blank line between groups of statements."""
         if not self.body:
             return UsualLead()
         before = self.body[-1]
@@ -174,7 +174,7 @@ class Statements:
     # --- formatting of the next statement -------------------------------------------------------------
 
     def comment(self, text: str) -> None:
-        """Add lines of comment before the next statement."""
+        """Add comment lines before the next statement."""
         self._next.comment("".join([f"// {line}".rstrip() + "\n" for line in text.splitlines() or [""]]))
 
     def deviate(self, deviation: Deviation) -> None:
@@ -182,13 +182,13 @@ class Statements:
         self._next.deviate(deviation)
 
     def tail(self, said: str | None) -> str | None:
-        """Return the text after the last statement: `said`, or the comments that no statement follows."""
+        """Return the text after the module's last statement: `said`, or the pending comments."""
         comment = self._next.end()
         return f"\n{comment}" if comment else said
 
     @property
     def next_unchecked(self) -> bool:
-        """Whether the next statement is unchecked."""
+        """Whether `formatted(unchecked=True)` disables the checks of the next statement."""
         return self.unchecked or self._next.unchecked
 
     def take_deviation(self) -> tuple[str, Deviation]:
@@ -198,12 +198,12 @@ class Statements:
     # --- names --------------------------------------------------------------------------------------
 
     def declare_variable(self, node: nodes.Variable) -> None:
-        """Record a variable's names; raise DuplicateNameError for one that is defined, or has another kind."""
+        """Record a variable's names; raise DuplicateNameError for a name that is defined or has another kind."""
         for name in (name for names in declared_names(node.declarators) for name in names):
             self._declare(name, variable_kind(node), node.linking != "extern")
 
     def append_globals(self, written: Iterable[nodes.Statement]) -> None:
-        """Append the variables that a body needs outside of it, before its function: printf formats, dynamic memory."""
+        """Append the declarations that a body needs before its function: printf formats, dynamic shared memory."""
         for node in written:
             match node:
                 case nodes.Variable():
@@ -215,7 +215,7 @@ class Statements:
             self.append(node)
 
     def declare_function(self, name: str, kind: str, *, defined: bool) -> None:
-        """Record a function; it may be declared repeatedly, and defined once."""
+        """Record a function; raise DuplicateNameError for a second definition, or a name of another kind."""
         self._declare(name, f".{kind}", defined)
 
     def forget_names(self) -> None:
@@ -234,14 +234,14 @@ class Statements:
 
 
 def _leading_trivia(comment: str, said: Deviation, usual: UsualLead) -> str:
-    """Return the text before a statement: comments, and the explicit or usual whitespace."""
+    """Return the leading trivia of a statement: comments, and the explicit or usual whitespace."""
     if said.leading_trivia is not None:
         return comment + said.leading_trivia
     return usual + comment if comment else usual
 
 
 def _inside(node: nodes.Statement, sites: Sequence[Site | None]) -> list[Line]:
-    """Return the lines of the statements between the braces of a statement."""
+    """Return the text heights and Python locations of the statements between the braces of a function or section."""
     match node:
         case nodes.Function(body=nodes.Block() as block):
             return lines_inside(block, sites)
@@ -256,12 +256,12 @@ def _section_head(node: nodes.Section, spelling: str) -> str:
 
 
 def parameter_kinds(parameters: Iterable[nodes.Parameter]) -> list[tuple[str, str]]:
-    """Return name and checker kind of each parameter of a function: `.param`, or the type of a register."""
+    """Return name and checker kind of each parameter of a PTX function: `.param`, or the type of a register."""
     return [(each.name, ".param" if each.space == "param" else each.type) for each in parameters]
 
 
 def parameter_types(parameters: Iterable[nodes.Parameter]) -> dict[str, PtxType | None]:
-    """Return the types of the parameters in the .param state space, for `Trace.parameter_types`."""
+    """Return the types of a function's parameters in the .param state space, for `Trace.parameter_types`."""
     return {
         each.name: None if each.dimensions else BY_NAME[each.type]
         for each in parameters

@@ -1,4 +1,4 @@
-"""Validation of the style of a module's text."""
+"""Validation of the `style` argument of `m.ptx`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["chosen_style"]
 
 
 def chosen_style(style: object) -> Style | None:
-    """Return a style, or the known one of a name; raise OperandError for any other value."""
+    """Return a `Style`, or the known style with this name; raise OperandError for any other value."""
     if style is None:
         return None
     from pyptx_ir.syntax.style import KNOWN, Style

@@ -1,4 +1,4 @@
-"""Unfinished constructs: a header without its body, a section that no `with` enters."""
+"""Unfinished constructs of a module: a function header without a body, a section that no `with` enters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Begun:
-    """An unfinished construct: its error message and hint, and the site at which it was started."""
+    """An unfinished construct: its error message and help, and the Python location at which it was started."""
 
     message: str
     help: str
@@ -26,7 +26,7 @@ def _nothing() -> list[Begun]:
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """Unfinished constructs of one module; the recorder maps their sites to lines."""
+    """Unfinished constructs of one module; `recorder` maps their sites to Python lines."""
 
     recorder: Recorder
     begun: list[Begun] = field(default_factory=_nothing)
@@ -38,7 +38,7 @@ class Unfinished:
         return begun
 
     def end(self, begun: Begun) -> bool:
-        """Record the end of a construct; return whether it was open."""
+        """Remove a finished construct; return whether it was still unfinished."""
         if begun not in self.begun:
             return False
         self.begun.remove(begun)

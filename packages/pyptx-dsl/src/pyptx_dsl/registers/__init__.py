@@ -1,1 +1,1 @@
-"""Registers: handles, the PTX that their operators emit, and conversion of values to operands."""
+"""Registers: Python handles, the PTX that their operators emit, and conversion of Python values to operands."""

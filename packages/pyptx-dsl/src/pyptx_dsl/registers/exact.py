@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.types import PtxType
 
 EXACT = "ptx.expr.exact"
-"""Key in `trace.notes` of the `Exact` of the innermost open `ptx.expr(temps=…)`."""
+"""Key in `Trace.notes` under which the `Exact` of the innermost open `ptx.expr(temps=…)` is stored."""
 
 _UNPLACED = "%_"
 _OPERATIONS = frozenset(
@@ -43,11 +43,11 @@ _RELATIONS = {
     "hi": "gt",
     "hs": "ge",
 }
-"""Python comparison for each relation of `setp`: ordered, unordered and unsigned."""
+"""Relation of `setp` (ordered, unordered or unsigned) -> name of the Python comparison."""
 
 
 class Pending(NamedTuple):
-    """Source text for an operator's instruction whose destination a later assignment may still change."""
+    """Source text to apply to an operator's instruction after a possible assignment changes its destination."""
 
     spelling: str
     scope: Scope
@@ -56,7 +56,7 @@ class Pending(NamedTuple):
 
 
 class Exact:
-    """State of one `ptx.expr(temps=…)`: the used temporaries and the last emitted instruction."""
+    """State of one `ptx.expr(temps=…)`: the number of used temporaries and the last emitted instruction."""
 
     __slots__ = (
         *("_check", "_last", "_make_unplaced", "_pending", "_result", "_spelling", "_taken", "_temps", "_trace"),
@@ -70,7 +70,7 @@ class Exact:
         spelling: Mapping[PtxType, str],
         unplaced: Callable[[str, PtxType, Trace], Reg],
     ) -> None:
-        """Use the temporaries in order and parse the opcodes; `unplaced` makes results that can only be assigned."""
+        """Store the temporaries, parse the opcodes; `unplaced` creates a result that must be assigned to a register."""
         self._trace = trace
         self._make_unplaced = unplaced
         self._temps = tuple(temps)
@@ -83,14 +83,14 @@ class Exact:
         self._pending: Pending | None = None
 
     def spelled(self, operation: str, dtype: PtxType) -> tuple[str, ...] | None:
-        """Return the opcode given in `spelling` for an operation on registers of a type; None if there is none."""
+        """Return the opcode in `spelling` for an operation on registers of type `dtype`; None for the default."""
         of_type = self._spelling.get(dtype)
         if of_type is None:
             return None
         return of_type.get("div" if operation == "truediv" else operation)
 
     def emit(self, words: tuple[str, ...], operands: Sequence[object], dtype: PtxType, into: Reg | None = None) -> Reg:
-        """Emit one instruction, into `into` or into the next temporary."""
+        """Emit one instruction that writes `into` or, if None, the next temporary; return the destination."""
         self._refuse_unplaced()
         self._spell_temporary()
         if into is not None:
@@ -112,7 +112,7 @@ class Exact:
         return result
 
     def compute(self, words: tuple[str, ...], operands: Sequence[object], guard: object) -> Reg:
-        """Emit an instruction without an explicit destination: it writes the next temporary."""
+        """Emit an instruction written with `...` as its destination: it writes the next temporary."""
         self._refuse_unplaced()
         self._spell_temporary()
         if self._taken == len(self._temps):
@@ -124,7 +124,7 @@ class Exact:
         return result
 
     def assign(self, destination: Reg, value: object) -> bool:
-        """Redirect the last instruction to `destination` if `value` is its result; return whether it is."""
+        """If `value` is the last instruction's result, change its destination to `destination`; else return False."""
         scope, node = self._trace.open_scope, self._last
         if value is not self._result or node is None or not scope.nodes or scope.nodes[-1] is not node:
             self._refuse_unplaced()
@@ -147,7 +147,7 @@ class Exact:
         return True
 
     def close(self) -> None:
-        """Raise OperandError for a result without a register, and for unused temporaries."""
+        """Raise OperandError for a result without a destination register, and for unused temporaries."""
         self._refuse_unplaced()
         self._spell_temporary()
         left = [register.raw_name for register in self._temps[self._taken :]]
@@ -158,7 +158,7 @@ class Exact:
             )
 
     def _emit_unplaced(self, words: tuple[str, ...], operands: Sequence[object], dtype: PtxType) -> Reg:
-        """Emit an instruction without a destination; an assignment must supply one, and then checks the instruction."""
+        """Emit an instruction with a placeholder destination, which the following assignment must replace."""
         trace = self._trace
         kind = _written(words, dtype)
         trace.checker.declared[_UNPLACED] = kind
@@ -171,7 +171,7 @@ class Exact:
             raise no_temporary(self._trace.recorder.where(self._unplaced))
 
     def _spell_temporary(self) -> None:
-        """Apply the pending source text to the last instruction, which keeps its temporary: no assignment followed."""
+        """Set the pending source text of the last instruction, which writes its temporary: no assignment followed."""
         pending, self._pending = self._pending, None
         if pending is None:
             return
@@ -183,7 +183,7 @@ class Exact:
 
 
 def _written(words: tuple[str, ...], dtype: PtxType) -> str:
-    """Return the type of the register that an instruction on operands of a type writes."""
+    """Return the type of the register that an instruction with operands of type `dtype` writes."""
     if words[0] == "setp":
         return "pred"
     return f"{dtype.checked[0]}{2 * dtype.bits}" if "wide" in words else dtype.checked
@@ -191,7 +191,7 @@ def _written(words: tuple[str, ...], dtype: PtxType) -> str:
 
 @lru_cache(maxsize=256)
 def _fits(written: str, temporary: PtxType) -> bool:
-    """Return whether a temporary has the width and kind of a result of type `written`."""
+    """Return whether a temporary register can hold a result of type `written`: same width, same kind."""
     kind = from_name(written)
     if kind.bits != temporary.bits or (kind.kind == "pred") != (temporary.kind == "pred"):
         return False
@@ -200,7 +200,7 @@ def _fits(written: str, temporary: PtxType) -> bool:
 
 @lru_cache(maxsize=64)
 def spellings(opcodes: str) -> dict[str, tuple[str, ...]]:
-    """Return the opcodes in a text by operation; raise OperandError for an opcode that no operator emits."""
+    """Return operator name -> opcode for the opcodes in a text; raise OperandError for one that no operator emits."""
     found = dict[str, tuple[str, ...]]()
     for opcode in opcodes.split():
         operation = operation_of(opcode)
@@ -211,7 +211,7 @@ def spellings(opcodes: str) -> dict[str, tuple[str, ...]]:
         if operation in found:
             raise OperandError(
                 f"spelling: {'.'.join(found[operation])!r} and {opcode!r} are opcodes of the same operator",
-                help="keep one of them",
+                help="pass one opcode for each operator",
             )
         found[operation] = tuple(opcode.split("."))
     return found
@@ -219,7 +219,7 @@ def spellings(opcodes: str) -> dict[str, tuple[str, ...]]:
 
 @lru_cache(maxsize=1024)
 def operation_of(opcode: str) -> str | None:
-    """Return the operation of an opcode (for `setp`, its relation); None if no operator emits it."""
+    """Return the operator name of an opcode (for `setp`, its relation); None if no operator emits the opcode."""
     first, _, rest = opcode.partition(".")
     if first == "setp":
         return _RELATIONS.get(rest.partition(".")[0])

@@ -1,4 +1,4 @@
-"""Operator symbols for messages, and the error for an operator that its operands do not support."""
+"""Python's operator symbols for messages, and the error for an operator on unsupported operands."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ SYMBOLS = {
 
 
 def pointer_hint(name: str) -> str:
-    """Return the hint for an operator or index on an array: load through the array's pointer."""
+    """Return the hint for an operator or index on a kernel's array parameter: load through the array's pointer."""
     return (
         f"access an array through its pointer: (p,) = ptx.global_ptrs({name}); ptx.ld(f32, d, ptx.addr(p + index * 4))"
     )
 
 
 def refusal(operation: str, left: Handle, right: object) -> RegisterTypeError:
-    """Return the error for unsupported operands; `right` is None for unary operators."""
+    """Return the error for an operator on unsupported operands; `right` is None for unary operators."""
     if hasattr(right, "tma_desc"):  # `right` is a TensorSpec, whose module depends on this one
         name = getattr(right, "name", "X")
         return RegisterTypeError(
@@ -65,7 +65,7 @@ def _advice(operation: str, left: Handle, right: object) -> str:
     if operation == "truediv":
         return "divide integers with // (PTX div); f16 and bf16 have no division: convert to f32"
     if isinstance(right, Handle):
-        return "convert one of them with ptx.cvt"
+        return "convert one operand with ptx.cvt"
     if isinstance(right, float) and left.dtype.is_integer:
         return "convert the register to f32 with ptx.cvt first"
     return "use registers and numbers as operands"
@@ -74,9 +74,9 @@ def _advice(operation: str, left: Handle, right: object) -> str:
 def no_temporary(
     where: str | None = None, *, otherwise: str = "assign the result to a register: r[i] = …"
 ) -> OperandError:
-    """Return the error for a result without a free temporary, at `where`, by default at the user's current line."""
+    """Return the error for a result for which `temps` has no free register; `where` defaults to the user's line."""
     return OperandError(
         "ptx.expr has no temporary of this type left for the result",
         where=where,
-        help=f"add one to temps=(…), in the order of emission, or {otherwise}",
+        help=f"add a register to temps=(…), in the order of emission, or {otherwise}",
     )

@@ -1,4 +1,4 @@
-"""Operators on f16, bf16, f32, f64 and packed pairs, and literals of floating-point registers."""
+"""Operators on f16, bf16, f32, f64, f16x2, bf16x2 and f32x2 registers, and floating-point literals."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PACKED = {
 
 
 def binary(operation: str, left: Handle, right: object, into: Reg | None = None) -> Reg:
-    """Emit `left operation right`."""
+    """Emit the instruction of `left operation right` (a 16-bit literal takes one `mov`); return its destination."""
     opcode = words(operation, left, right)
     operand = _operand(operation, left, right)
     result = into if into is not None else left.trace.fresh(left.dtype)
@@ -34,7 +34,7 @@ def binary(operation: str, left: Handle, right: object, into: Reg | None = None)
 
 
 def reflected(operation: str, left: object, right: Handle) -> Reg:
-    """Emit `number operation right`."""
+    """Emit the instruction of `number operation right` (a 16-bit literal takes one `mov`); return its destination."""
     opcode = words(operation, right, left)
     operand = _operand(operation, right, left)
     result = right.trace.fresh(right.dtype)
@@ -43,7 +43,7 @@ def reflected(operation: str, left: object, right: Handle) -> Reg:
 
 
 def compare(relation: str, left: Handle, right: object, into: Reg) -> Reg:
-    """Emit one `setp`; `!=` is the unordered `neu`, since NaN differs from everything."""
+    """Emit one `setp`; `!=` is the unordered `setp.neu`, which is true if an operand is NaN."""
     opcode = comparison(relation, left)
     operand = _operand(relation, left, right)
     left.trace.emit(opcode, (into, left, operand))
@@ -51,7 +51,7 @@ def compare(relation: str, left: Handle, right: object, into: Reg) -> Reg:
 
 
 def comparison(relation: str, left: Handle) -> tuple[str, ...]:
-    """Return the `setp` of a type; raise RegisterTypeError if there is none."""
+    """Return the opcode `setp.relation.type` for the left operand's type; raise RegisterTypeError if there is none."""
     check(relation, left.dtype)
     return ("setp", "neu" if relation == "ne" else relation, left.dtype.name)
 
@@ -61,12 +61,13 @@ def check(operation: str, dtype: PtxType) -> None:
     if dtype.name in _SINGLE or operation in _PACKED.get(dtype.name, ()):
         return
     raise RegisterTypeError(
-        f"PTX has no {SYMBOLS[operation]} for {dtype}", help="convert to f32 with ptx.cvt, or use ptx.inst.…"
+        f"PTX has no {SYMBOLS[operation]} for {dtype}",
+        help="convert the operand to f32 with ptx.cvt, or use ptx.inst.…",
     )
 
 
 def words(operation: str, left: Handle, right: object) -> tuple[str, ...]:
-    """Return the opcode, with explicit `.rn`: without it, ptxas may contract `mul` and `add` to `fma`."""
+    """Return an operator's opcode, with explicit `.rn`: otherwise ptxas may contract `mul` and `add` to `fma`."""
     dtype = left.dtype
     check(operation, dtype)
     if operation not in _BINARY or (operation == "truediv" and dtype.name not in {"f32", "f64"}):
@@ -77,11 +78,11 @@ def words(operation: str, left: Handle, right: object) -> tuple[str, ...]:
 
 
 def _operand(operation: str, left: Handle, right: object) -> object:
-    """Return the other operand: a register of the same type, or a literal (a 16-bit one through one `mov`)."""
+    """Return the right operand: a register of the left one's type, or a literal (16-bit: a register set by `mov`)."""
     if isinstance(right, Handle):
         if right.dtype is not left.dtype:
             raise RegisterTypeError(
-                f"{SYMBOLS[operation]} between {left.dtype} and {right.dtype}", help="convert one of them with ptx.cvt"
+                f"{SYMBOLS[operation]} between {left.dtype} and {right.dtype}", help="convert one operand with ptx.cvt"
             )
         return right
     number = None if left.dtype.kind == "packed" else as_float(right)
@@ -96,7 +97,7 @@ def _operand(operation: str, left: Handle, right: object) -> object:
 
 
 def literal_text(dtype: PtxType, number: float) -> str:
-    """Return the literal of a number, rounded to nearest even, that `mov` into a floating-point register accepts."""
+    """Return the literal, as an operand of `mov` to a `dtype` register, of a number rounded to nearest even."""
     if dtype.name in {"f32", "f64"}:
         return float_text(number, dtype.bits)
     if dtype.name == "f16":

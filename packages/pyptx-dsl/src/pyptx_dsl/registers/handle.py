@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 
 
 _LARGE = 1 << 12
-"""Maximum size of a register group whose names are cached and shared between functions; larger groups are rare."""
+"""Maximum size of a register group whose tuple of names is cached for all functions; larger groups are rare."""
 MOST_NAMES = 1 << 16
-"""Maximum size of a register group whose names are stored: PTX may declare a billion registers and use one."""
+"""Maximum size of a register group whose names are stored one by one: `.reg .b32 %r<1000000000>;` is valid PTX."""
 
 
 class NumberedNames(Sequence[str]):
-    """Names of a register group, `stem0` to `stem(size-1)`, each with a suffix; none is stored."""
+    """Names of a register group, `stem0` to `stem(size-1)`, each with a suffix, computed on access."""
 
     __slots__ = ("size", "stem", "suffix")
 
     def __init__(self, stem: str, size: int, suffix: str = "") -> None:
-        """Name `size` registers; a suffix, such as `.x`, selects that component of each vector register."""
+        """Store the pattern of `size` names; a suffix, such as `.x`, is a component of each vector register."""
         self.stem = stem
         self.size = size
         self.suffix = suffix
 
     def __len__(self) -> int:
-        """Return the number of names."""
+        """Return the number of names in the group."""
         return self.size
 
     @overload
@@ -45,13 +45,13 @@ class NumberedNames(Sequence[str]):
     def __getitem__(self, index: slice) -> Sequence[str]: ...
 
     def __getitem__(self, index: int | slice) -> str | Sequence[str]:
-        """Return one name, or a list of names for a slice."""
+        """Return the name at an index, or a list of names for a slice."""
         if isinstance(index, slice):
             return [self[number] for number in range(self.size)[index]]
         return f"{self.stem}{range(self.size)[index]}{self.suffix}"
 
     def __contains__(self, name: object) -> bool:
-        """Return whether a name belongs to the group, computed from the number in the name."""
+        """Return whether a name belongs to the group: the number in the name is less than the group's size."""
         if not isinstance(name, str) or not (name.startswith(self.stem) and name.endswith(self.suffix)):
             return False
         digits = name[len(self.stem) : len(name) - len(self.suffix)]
@@ -61,7 +61,7 @@ class NumberedNames(Sequence[str]):
 
 @lru_cache(maxsize=8)
 def numbered(stem: str, count: int) -> Sequence[str]:
-    """Return the names of `stem<count>`; cached because a declaration requests them several times in a row."""
+    """Return the names `stem0 … stem(count-1)`; cached, because a declaration calls this several times."""
     if count > MOST_NAMES:
         return NumberedNames(stem, count)
     if count > _LARGE:
@@ -71,20 +71,20 @@ def numbered(stem: str, count: int) -> Sequence[str]:
 
 @lru_cache(maxsize=64)
 def _bank(stem: str, count: int) -> tuple[str, ...]:
-    """Return the names of a group whose size is a power of two; smaller groups share them."""
+    """Return the names `stem0 … stem(count-1)`; smaller groups with that stem share the strings."""
     half = _bank(stem, count // 2) if count > 1 else ()
     return half + tuple([f"{stem}{number}" for number in range(len(half), count)])
 
 
 @lru_cache(maxsize=1 << 14)
 def _operand(name: str) -> Operand:
-    """Return the operand of a register name; cached across functions, most of which have a `%r1`."""
-    # The tree distinguishes registers from other names by the %, as the parser does.
+    """Return the operand node for a register name; cached for all functions, because most use `%r1`."""
+    # As in the PTX parser, a name that starts with % is a register, and any other name a symbol.
     return register(name) if name[:1] == "%" else Symbol(name)
 
 
 class Handle:
-    """A register of one trace; `slot` is set if its value is an offset that also has a 64-bit form."""
+    """A register of one trace; `slot` is its OffsetSlot if its value is an offset that can be widened exactly."""
 
     __slots__ = ("dtype", "operand", "raw_name", "slot", "trace")
 
@@ -93,7 +93,7 @@ class Handle:
     __array_ufunc__ = None
 
     def __init__(self, name: str, dtype: PtxType, trace: Trace, slot: OffsetSlot | None = None) -> None:
-        """Wrap a register that is already declared, or a special register."""
+        """Store the name and type of a register that `trace` has declared, or of a special register."""
         self.raw_name = name
         self.dtype = dtype
         self.trace = trace
@@ -102,7 +102,7 @@ class Handle:
 
     @property
     def name(self) -> str:
-        """The register's name in the PTX; reading it counts as a use of the 32-bit form of an offset."""
+        """The register's name in the PTX; a read of this property counts as a use of an offset's narrow register."""
         if self.slot is not None:
             self.slot.need_narrow()
         return self.raw_name

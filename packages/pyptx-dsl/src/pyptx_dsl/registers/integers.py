@@ -37,7 +37,7 @@ _WIDE = {("u", 32): u32, ("u", 64): u64, ("s", 32): s32, ("s", 64): s64}
 
 
 def binary(operation: str, left: Handle, right: object) -> Reg:
-    """Emit `left operation right` into a fresh register."""
+    """Emit the instructions of `left operation right` and return a fresh register with the result."""
     wider = (
         right if isinstance(right, Handle) and right.dtype.is_integer and right.dtype.bits > left.dtype.bits else None
     )
@@ -58,7 +58,7 @@ def plain(operation: str, left: Handle, right: object, into: Reg | None = None) 
 
 
 def reflected(operation: str, left: object, right: Handle) -> Reg:
-    """Emit `number operation right`."""
+    """Emit the instructions of `number operation right` and return a fresh register with the result."""
     if operation not in _BINARY:
         raise refusal(operation, right, left)
     check_width(operation, right.dtype)
@@ -78,7 +78,7 @@ def reflected(operation: str, left: object, right: Handle) -> Reg:
 
 
 def compare(relation: str, left: Handle, right: object, into: Reg) -> Reg:
-    """Emit one `setp`."""
+    """Emit one `setp` that compares two operands and writes the predicate `into`; return `into`."""
     opcode = comparison(relation, left, right)
     if relation in _OF_ZERO and left.dtype.kind == "unsigned" and type(right) is int and right == 0:
         _warn_constant(relation, left)
@@ -118,18 +118,18 @@ def typed_words(operation: str, left: Handle, right: object) -> tuple[str, ...]:
 
 
 def comparison(relation: str, left: Handle, right: object) -> tuple[str, ...]:
-    """Return the opcode of the `setp` that compares these operands."""
+    """Return the opcode of the `setp` for a relation and two operands; raise RegisterTypeError if there is none."""
     return ("setp", relation, _common(relation, left.dtype, _type_of(right)))
 
 
 @cache
 def words(operation: str, dtype: PtxType, common: str | None = None) -> tuple[str, ...]:
-    """Return the opcode of an integer operator for a type."""
+    """Return the opcode of an integer operator for operands of type `dtype`, with `common` as its type modifier."""
     typed = common or type_word(dtype)
     if operation in _BITWISE or operation == "shl":
         return (operation, f"b{dtype.bits}")
     if operation in {"add", "sub"} and dtype.bits == s64.bits:
-        # Both signednesses give the same bits; compilers emit pointer arithmetic as .s64.
+        # Signed and unsigned `add` and `sub` give the same bits; compilers emit pointer arithmetic as .s64.
         return (operation, "s64")
     if operation == "mul":
         return ("mul", "lo", typed)
@@ -138,7 +138,7 @@ def words(operation: str, dtype: PtxType, common: str | None = None) -> tuple[st
 
 @cache
 def type_word(dtype: PtxType) -> str:
-    """Return the type modifier of arithmetic on a type, such as `u32` or `s32`; untyped bits are unsigned."""
+    """Return the type modifier of arithmetic instructions on `dtype` registers: `u32` for b32, `s32` for s32."""
     return ("s" if dtype.kind == "signed" else "u") + str(dtype.bits)
 
 
@@ -151,7 +151,7 @@ def check_width(operation: str, dtype: PtxType) -> None:
 
 
 def check_range(dtype: PtxType, number: int) -> None:
-    """Raise OperandError for a literal that does not fit into the type's bits, signed or unsigned."""
+    """Raise OperandError for an integer that does not fit in the type's bits, neither as signed nor as unsigned."""
     if not -(1 << (dtype.bits - 1)) <= number < 1 << dtype.bits:
         raise OperandError(
             f"{number} does not fit in {dtype.bits} bits", help=f"convert the {dtype} register to a wider type first"
@@ -159,7 +159,7 @@ def check_range(dtype: PtxType, number: int) -> None:
 
 
 def staged(value: Handle) -> Handle:
-    """Copy a special register with one `mov`: ptxas accepts it as a source of `mov` and `cvt` only."""
+    """Return a register; for a special register a copy by one `mov`, since ptxas accepts it only in `mov` and `cvt`."""
     if not value.readonly:
         return value
     result = value.trace.fresh(value.dtype)
@@ -168,7 +168,7 @@ def staged(value: Handle) -> Handle:
 
 
 def extended(value: Handle, bits: int) -> Handle:
-    """Widen a register by its own signedness with one `cvt`; return the exact wider form of an offset, if not stale."""
+    """Widen a register with one `cvt` by its own signedness; for a current offset, return its exact wider register."""
     if value.slot is not None and in_step(value):
         return value.slot.need(bits)
     check_width("add", value.dtype)
@@ -178,13 +178,13 @@ def extended(value: Handle, bits: int) -> Handle:
 
 
 def _type_of(value: object) -> PtxType | None:
-    """Return the type of an integer register; None for anything else."""
+    """Return the type of an integer register; None for any other value."""
     return value.dtype if isinstance(value, Handle) and value.dtype.is_integer else None
 
 
 @cache
 def _common(operation: str, left: PtxType, right: PtxType | None) -> str:
-    """Return the type of an operation on two operands; raise RegisterTypeError if signedness is ambiguous.
+    """Return the type modifier for an operation on two types; raise RegisterTypeError if signedness is ambiguous.
 
     Untyped bits take the other operand's signedness. An unsigned register fits into any wider signed type. A signed
     register does not fit into an unsigned type.
@@ -207,7 +207,7 @@ def _common(operation: str, left: PtxType, right: PtxType | None) -> str:
 
 
 def _operand(operation: str, left: Handle, right: object) -> object:
-    """Return the right operand: a literal that fits, or a register of the left operand's width."""
+    """Return the right operand: a literal in the left one's range, or a register widened to the left one's width."""
     if not isinstance(right, Handle):
         return whole_number(_number(operation, right, left))
     if not right.dtype.is_integer:
@@ -221,7 +221,7 @@ def _operand(operation: str, left: Handle, right: object) -> object:
 
 
 def _number(operation: str, value: object, register: Handle) -> int:
-    """Return a Python or NumPy integer that is valid in an operation with `register`."""
+    """Return `value` as an int; raise an error unless it is an integer in the range of `register` for the operation."""
     number, dtype = as_integer(value), register.dtype
     if number is None:
         raise refusal(operation, register, value)
@@ -232,7 +232,7 @@ def _number(operation: str, value: object, register: Handle) -> int:
     if not low <= number < high:
         raise OperandError(
             f"{number} is out of range for {dtype} in {SYMBOLS[operation]}",
-            help="use a register of the other signedness",
+            help="use a signed register for negative numbers, an unsigned one for numbers above the signed range",
         )
     return number
 
@@ -246,13 +246,13 @@ def _shift_amount(left: Handle, right: object) -> object:
         if not 0 <= number < left.dtype.bits:
             raise OperandError(
                 f"shift amount {number} is out of range for {left.dtype.bits} bits",
-                help="use a smaller amount: PTX returns 0, or copies of the sign bit",
+                help="use an amount below the width: for larger ones PTX returns 0 or copies of the sign bit",
             )
         return whole_number(number)
     if not right.dtype.is_integer or right.dtype.bits > b32.bits:
         raise RegisterTypeError(
             f"the shift amount must have 32 bits, got a {right.dtype} register",
-            help="convert it with ptx.cvt first",
+            help="convert the amount to u32 with ptx.cvt first",
         )
     return extended(right, b32.bits) if right.dtype.bits < b32.bits else staged(right)
 
@@ -280,27 +280,27 @@ def in_step(value: object) -> bool:
 
 
 def negated(value: Handle) -> Reg:
-    """Emit the negation of an offset; the result is an offset too."""
+    """Append the negation of an offset to the trace; return its register, which is an offset, too."""
     opcode = ("neg", f"s{value.dtype.bits}")
     return value.trace.offset("neg", opcode, (_term(value, value.dtype.bits),), value.dtype)
 
 
 def _is_offset(operation: str, left: Handle, right: object, typed: Handle) -> bool:
-    """Return whether an operator's result is an offset: a 16- or 32-bit product, or a sum with an offset operand."""
+    """Return whether an operator's result is an offset: a 16- or 32-bit `*` or `<<`, or `+` or `-` with an offset."""
     if typed.dtype.bits not in _NARROW or (isinstance(right, Handle) and not right.dtype.is_integer):
         return False
     return operation in _PRODUCTS or (operation in _SUMS and (in_step(left) or in_step(right)))
 
 
 def _term(value: Handle, bits: int) -> Term:
-    """Return the term for a register in an offset of `bits`; a narrower register is widened, unless it is an offset."""
+    """Return the Term for an offset's operand; emit a `cvt` to `bits` bits for a narrower non-offset register."""
     if in_step(value):
         return Term(value, 0, value.slot)
     return Term(extended(value, bits) if value.dtype.bits < bits else staged(value))
 
 
 def _offset(operation: str, left: Handle, right: object, typed: Handle) -> Reg:
-    """Append a slot for an offset to the trace; later uses of the result determine the slot's instructions."""
+    """Append an OffsetSlot for `left operation right` to the trace; later uses determine its instructions."""
     first = _term(left, typed.dtype.bits)
     if operation == "shl":
         amount = _shift_amount(left, right)

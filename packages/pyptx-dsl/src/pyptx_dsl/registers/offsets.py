@@ -1,21 +1,21 @@
 """Offsets: 16- and 32-bit products, and sums with one, that also have exact wider forms.
 
 `px += row * N * 4` must not wrap at 2^32, and `s = base + row * 128` must stay a 32-bit shared address. The uses of a
-product therefore decide its width, but not its position. The operator reserves a slot where it is called. At the end of
-the trace the slot holds `mul.lo.u32` if the 32-bit register was used (or no form was). It holds `mul.wide.u32` if the
-value was used with a 64-bit register, and both instructions if both were used. An offset that one `mul.wide` cannot
-compute is computed in its widest form only. That form is exact, so each narrower form is one `cvt` of its low bits.
-Each instruction is at the position of the user's operator. It reads the operand values at that point and dominates the
-same uses as an instruction emitted immediately; loops and branches change nothing.
+product therefore decide its width, but not its position. The operator appends an `OffsetSlot` to the trace. At the end
+of the trace the slot becomes `mul.lo.u32` if the 32-bit register was used (or no register was). It becomes
+`mul.wide.u32` if the value was used with a 64-bit register, and both instructions if both registers were used. An
+offset that one `mul.wide` cannot compute is computed in its widest form only. That form is exact, so each narrower form
+is one `cvt` of its low bits. Each instruction is at the position of the user's operator. It reads the operand values at
+that point and dominates the same uses as an instruction emitted immediately; loops and branches change nothing.
 
 Offsets are `*` and `<<` of a register of 16 or 32 bits, and `+`, `-` and negation of an offset. A wider form is the
-exact integer: it reads the same form of every offset operand, and extends each plain register by its own signedness.
-Requests propagate to operands through a worklist, because chains of offsets may be thousands long.
+exact integer: it reads the form of equal width of every offset operand, and extends each plain register by its own
+signedness. Uses propagate to operands through a worklist, because chains of offsets may be thousands long.
 
-Several registers then hold one value, so a write to the narrow register must not leave the others stale. After a write,
-new wider uses convert the register instead. Only a loop can execute an *earlier* use after the write, and it must enter
-between the slot and that use. If a label is there, an in-place operator also refreshes the wider register (one more
-`cvt`). A write by any other instruction is a RewrittenOffsetError.
+Several registers then contain one value, so a write to the narrow register must not leave the wider registers stale.
+After a write, new wider uses convert the narrow register instead. Only a loop can execute an *earlier* use after the
+write, and its label must be between the slot and that use. If a label is there, an in-place operator also recomputes
+the wider register (one more `cvt`). A write by any other instruction raises RewrittenOffsetError.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _TYPES = {16: s16, 32: s32, 64: s64}
 
 
 class Term(NamedTuple):
-    """One operand of an offset: a number, or a register, with its slot if it is an offset that is not stale."""
+    """One operand of an offset: a number or a register, with its OffsetSlot if it is itself a current offset."""
 
     register: Handle | None
     number: int = 0
@@ -46,24 +46,24 @@ class Term(NamedTuple):
 
     @property
     def signed(self) -> bool:
-        """Whether widening copies the sign bit; numbers are signed."""
+        """Whether widening the operand copies its sign bit; numbers are signed."""
         return self.register is None or self.register.dtype.kind == "signed"
 
 
 class OperandRegister(NamedTuple):
-    """Register with an operand in the width of a form; with `extend`, this slot emits the `cvt` that sets it."""
+    """Register with an operand widened to an OffsetForm; with `extend`, the OffsetSlot emits the `cvt` that sets it."""
 
     register: Handle
     extend: bool = False
 
 
 class OffsetForm:
-    """An offset in one width: its register, the label count of its last read and, once requested, its operands."""
+    """An offset in one width: its register, the trace's label count at its last read, its operands if it is used."""
 
     __slots__ = ("labels", "parts", "register", "widening")
 
     def __init__(self, register: Handle) -> None:
-        """Start unrequested. `widening`: one `mul.wide` computes the form, reading the terms directly."""
+        """Start as unused. `widening`: one `mul.wide` of the unwidened operands computes the register."""
         self.register = register
         self.labels = 0
         self.parts: tuple[OperandRegister | None, ...] | None = None
@@ -71,7 +71,7 @@ class OffsetForm:
 
 
 class OffsetSlot:
-    """Position of one offset in the trace, and the forms requested of it."""
+    """Position of one offset in a trace, and its widths (OffsetForm) that later instructions use."""
 
     __slots__ = (
         "_forms",
@@ -96,9 +96,9 @@ class OffsetSlot:
         *,
         labels: int,
     ) -> None:
-        """Describe `narrow = operation terms`, after `labels` labels.
+        """Store the computation `narrow = operation terms`, emitted when the trace had `labels` labels.
 
-        `narrow_words` is the opcode in the register's own width.
+        `narrow_words` is the opcode of the computation in the width of `narrow`.
         """
         self.operation = operation
         self.narrow = narrow
@@ -109,36 +109,38 @@ class OffsetSlot:
         self.labels = labels
         self.stale = False
         self._forms = {self.bits: OffsetForm(narrow)}
-        self._read: tuple[int, ...] = ()  # a set takes 216 bytes, and there are as many offsets as loads
+        self._read: tuple[
+            int, ...
+        ] = ()  # a set would take 216 bytes for each offset, and kernels have as many offsets as loads
 
     # --- requests -----------------------------------------------------------------------------------
 
     def read(self, bits: int) -> None:
-        """Record that an instruction reads the register of the form with `bits` bits."""
+        """Record that an instruction reads the offset's register with `bits` bits."""
         if bits not in self._read:
             self._read += (bits,)
 
     def need_narrow(self) -> None:
-        """Record a read or write of the narrow register."""
+        """Record a read or write of the offset's narrow register."""
         self.read(self.bits)
         if self._forms[self.bits].parts is None:
             _ask(self, self.bits, self.labels)
 
     def need(self, bits: int) -> Handle:
-        """Return the register of the form with `bits` bits, and record that the next instruction reads it."""
+        """Return the offset's register with `bits` bits, and record that the next instruction reads it."""
         self.read(bits)
         _ask(self, bits, self.narrow.trace.label_count)
         return self._forms[bits].register
 
     def form(self, bits: int) -> OffsetForm:
-        """Return the form with `bits` bits; the first call declares its register."""
+        """Return the offset's OffsetForm with `bits` bits; the first call declares its register."""
         found = self._forms.get(bits)
         if found is None:
             found = self._forms[bits] = OffsetForm(self.narrow.trace.fresh(_TYPES[bits]))
         return found
 
     def note(self, bits: int, labels: int) -> list[tuple[OffsetSlot, int, int]]:
-        """Record a read of a form after `labels` labels; the first time, return the forms of other slots to compute."""
+        """Record a read of `bits` bits after `labels` labels; the first time, return the other offsets to read."""
         form = self.form(bits)
         form.labels = max(form.labels, labels)
         if form.parts is not None:
@@ -164,11 +166,11 @@ class OffsetSlot:
         return asked
 
     def _holds(self, term: Term) -> bool:
-        """Return whether the wider forms of a term hold its value at this position."""
+        """Return whether the wider registers of an offset operand equal its narrow one at this position."""
         return term.slot is not None and not (term.slot.stale and term.slot.labels != self.labels)
 
     def _staging(self, form: OffsetForm, before: list[OperandRegister | None], bits: int) -> Handle:
-        """Return the register for a widened operand: the form's own, unless it already holds another operand."""
+        """Return the register for a widened operand: the destination, unless it already contains another operand."""
         taken = any(part is not None and part.register is form.register for part in before)
         return self.narrow.trace.fresh(_TYPES[bits]) if taken else form.register
 
@@ -176,19 +178,19 @@ class OffsetSlot:
 
     @property
     def looped(self) -> Mapping[int, OffsetForm]:
-        """Wider forms that a loop may read again without executing this slot."""
+        """Wider registers that were read after a later label: a loop may read them again without this computation."""
         return {bits: form for bits, form in self._forms.items() if bits > self.bits and form.labels != self.labels}
 
     def detach(self, forms: Mapping[int, OffsetForm]) -> None:
-        """Remove wider forms before a write to the register; the caller recomputes them after the write."""
+        """Remove these wider forms before a write to the narrow register; the caller recomputes them afterwards."""
         self._forms = {bits: form for bits, form in self._forms.items() if bits not in forms}
 
     def attach(self, forms: Mapping[int, OffsetForm]) -> None:
-        """Restore the forms that the caller has recomputed."""
+        """Add the wider forms again after the caller has emitted instructions that recompute them."""
         self._forms |= forms
 
     def written(self) -> None:
-        """Record a write of the register; raise RewrittenOffsetError if a loop may read a stale wider form."""
+        """Record a write of the narrow register; raise RewrittenOffsetError if a loop may read a stale wider one."""
         if self.looped:
             name = self.narrow.raw_name
             raise RewrittenOffsetError(
@@ -200,7 +202,7 @@ class OffsetSlot:
     # --- emission -----------------------------------------------------------------------------------
 
     def _has_wide_product(self) -> bool:
-        """Return whether one `mul.wide` of the terms computes the exact product of twice the width."""
+        """Return whether one `mul.wide` of the operands computes the exact product in twice the width."""
         if self.operation not in {"mul", "shl"} or any(self._holds(term) for term in self.terms):
             return False
         left, right = self.terms
@@ -212,7 +214,7 @@ class OffsetSlot:
         return self.operation == "mul" and same
 
     def settle(self) -> None:
-        """Record the forms of other slots that the computed forms read; call it for the last slot first."""
+        """Record reads of other offsets' registers by this one's instructions; call it for the last offset first."""
         if not self._read:
             self.need_narrow()
         for bits in self._computed():
@@ -223,17 +225,17 @@ class OffsetSlot:
                     term.register.slot.read(term.register.slot.bits)
 
     def _computed(self) -> list[int]:
-        """Return the computed widths, narrowest first: the widest that is read, and others that cost no more.
+        """Return the widths computed from the operands, not by `cvt`: the widest that is read, or both of a product.
 
-        Both forms of a plain product are one instruction each, as a conversion would be. ptxas generates better code
-        for two products than for one product and its low half.
+        Both widths of a plain product are one instruction each, as a `cvt` would be. ptxas generates better code for
+        two products than for one product and its low half.
         """
         widest = max(self._read)
         both = self._forms[widest].widening and self.bits in self._read
         return [self.bits, widest] if both else [widest]
 
     def instructions(self) -> Iterator[Instruction]:
-        """Yield the instructions of the slot: the computed forms, then one `cvt` of the widest for each other form."""
+        """Yield the offset's instructions: its computed widths, then a `cvt` of the widest to each other width read."""
         computed = self._computed()
         for bits in computed:
             form = self._forms[bits]
@@ -267,7 +269,7 @@ class OffsetSlot:
 
 
 def _ask(slot: OffsetSlot, bits: int, labels: int) -> None:
-    """Record a read of a form, and of every form that it is computed from."""
+    """Record a read of an offset in `bits` bits, and of the other offsets that it is computed from."""
     pending = [(slot, bits, labels)]
     while pending:
         slot, bits, labels = pending.pop()
@@ -279,6 +281,6 @@ def _fits(number: int, bits: int, *, signed: bool) -> bool:
 
 
 def extension(register: Handle, bits: int) -> tuple[str, ...]:
-    """Return the `cvt` that widens a register by its own signedness."""
+    """Return the opcode of the `cvt` that widens a register to `bits` bits by its own signedness."""
     letter = "s" if register.dtype.kind == "signed" else "u"
     return ("cvt", f"{letter}{bits}", f"{letter}{register.dtype.bits}")

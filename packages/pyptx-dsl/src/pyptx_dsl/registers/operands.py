@@ -48,22 +48,22 @@ _WHOLE = frozenset({tree.Register, tree.Symbol, tree.Immediate})
 
 
 class PtxValue(Protocol):
-    """A value that converts itself to an operand."""
+    """A Python object with a method that converts it to a PTX operand."""
 
     def __ptx_operand__(self, trace: Trace) -> Operand:
-        """Return the operand for this value in `trace`."""
+        """Return the PTX operand for this object in `trace`."""
         ...
 
 
 @value
 class PipeRef(Unique):
-    """A destination pair `p|q`, as `setp`, `shfl.sync` and `elect.sync` accept."""
+    """A pair of destinations `p|q`, as `setp`, `shfl.sync` and `elect.sync` accept."""
 
     left: Reg | str | Sequence[object]
     right: Reg | str
 
     def __ptx_operand__(self, trace: Trace) -> Operand:
-        """Return `p|q`."""
+        """Return the operand `p|q`."""
         return tree.Pair(lower(self.left, trace), lower(self.right, trace))
 
 
@@ -75,7 +75,7 @@ class AddressOperand(Unique):
     offset: object | None = None
 
     def __ptx_operand__(self, trace: Trace) -> Operand:
-        """Return the address, with the offset of a shared slice added to `offset`."""
+        """Return the operand `[base+offset]`; the offset of a shared slice as base is added to `offset`."""
         base = lower(self.base, trace)
         if trace.exact and type(base) in _WHOLE:
             return address(base, _offset(self.offset, trace))
@@ -86,7 +86,7 @@ class AddressOperand(Unique):
         return address(base, _sum(None, _offset(self.offset, trace)))
 
     def __add__(self, offset: int) -> AddressOperand:
-        """Return the address `offset` bytes higher; nothing is emitted."""
+        """Return an address operand `offset` bytes higher; nothing is emitted."""
         more = as_integer(offset)
         if more is None or not (self.offset is None or as_integer(self.offset) is not None):
             raise OperandError(f"cannot add {offset!r} to an address", help="add an integer")
@@ -107,7 +107,7 @@ def _offset(value: object | None, trace: Trace) -> Operand | None:
 
 
 def _sum(first: Operand | None, second: Operand | None) -> Operand | None:
-    """Return the sum of two offsets: a number if both are numbers, None if it is 0."""
+    """Return the sum of two address offsets: a number if both are numbers, None if the sum is 0."""
     if first is None or second is None:
         total = second if first is None else first
         return None if isinstance(total, tree.Immediate) and total.text == "0" else total
@@ -128,12 +128,12 @@ def as_integer(value: object) -> int | None:
 
 
 def as_count(value: object) -> int | None:
-    """Return a size or an index as an int; None for a bool, which is a mistake there, and for any other value."""
+    """Return a size or an index as an int; None for a bool, which cannot be a size, and for any other value."""
     return None if isinstance(value, bool) else as_integer(value)
 
 
 def alignment(value: object) -> int | None:
-    """Return an alignment in bytes, None for None; raise OperandError unless it is a power of two."""
+    """Return an alignment in bytes, or None for None; raise OperandError unless it is a power of two."""
     if value is None:
         return None
     number = as_count(value)
@@ -142,7 +142,7 @@ def alignment(value: object) -> int | None:
     return number
 
 
-_LISTS = (list, tuple)  # a union would be rebuilt for every value
+_LISTS = (list, tuple)  # for isinstance; `list | tuple` in each call would create a union object
 
 
 def as_items(value: object) -> list[object] | None:
@@ -230,7 +230,7 @@ def whole_number(value: int) -> tree.Immediate:
 
 @lru_cache(maxsize=4096)
 def parse_text(text: str) -> Operand:
-    """Return the operand that a string contains; raise OperandError unless it is exactly one."""
+    """Return the operand that a string contains; raise OperandError unless it contains exactly one operand."""
     if text == "_":
         return tree.Sink()
     if _REGISTER.match(text):
@@ -318,7 +318,7 @@ _LOWERINGS: dict[type, _Lowering] = {
 
 @lru_cache(maxsize=1024)
 def _lowering_of(kind: type) -> _Lowering:
-    """Return the function that converts values of a Python type to operands."""
+    """Return the function that converts values of a Python type to operands; cached by type."""
     lowering = _LOWERINGS.get(kind)
     if lowering is not None:
         return lowering
@@ -326,10 +326,10 @@ def _lowering_of(kind: type) -> _Lowering:
 
 
 class TypeOperandError(OperandError):
-    """A type among the operands of an instruction; `mistakes.calling` suggests the correct call."""
+    """Error for a PtxType passed as an operand; `mistakes.calling` suggests the correct call."""
 
     def __init__(self, dtype: PtxType, opcode: tuple[str, ...]) -> None:
-        """Store the type and the opcode of the wrong call."""
+        """Store the PtxType that was passed as an operand, and the opcode of the call."""
         name = ".".join(opcode)
         super().__init__(f"{name}: expected an operand, got the type {dtype}", help="the type is part of the opcode")
         self.dtype, self.opcode = dtype, opcode
@@ -354,7 +354,7 @@ def lower_selected(values: Sequence[object], trace: Trace, opcode: tuple[str, ..
 
 
 def _lower_other(value: object, trace: Trace, opcode: tuple[str, ...]) -> Operand:
-    """Convert other values that behave like a number or a list: NumPy scalars, subclasses, ranges."""
+    """Return the operand for a value of another type that behaves like a number or list: NumPy scalars, subclasses."""
     if isinstance(value, PtxType):
         raise TypeOperandError(value, opcode)
     if callable(value) and not hasattr(value, "__len__"):
@@ -378,6 +378,6 @@ def _lower_other(value: object, trace: Trace, opcode: tuple[str, ...]) -> Operan
 
 
 def _called(value: object) -> str:
-    """Return the name of a function or method, with its object's name."""
+    """Return the name of a function or, with its object's name, of a method, for messages."""
     owner, name = getattr(value, "__self__", None), getattr(value, "__name__", None)
     return repr(value) if name is None else name if owner is None else f"{owner!r}.{name}"

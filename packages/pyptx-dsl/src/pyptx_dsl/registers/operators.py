@@ -1,9 +1,9 @@
-"""The PTX that each operator on registers emits; `docs/operators.md` has the same as tables.
+"""The PTX that each operator on registers emits; `docs/operators.md` lists it in tables.
 
-Operators are helpers. They choose the instruction by the types of their operands and compute nothing in Python. They
-first copy or convert an operand where required: by one `mov` (special register, 16-bit float literal), one `cvt`
-(narrower register) or one `not` (negated predicate). If PTX has no instruction with the meaning of the Python operator,
-the operator is an error at the user's line.
+An operator chooses its instruction by the types of its operands and computes nothing in Python. It first copies or
+converts an operand where required: by one `mov` (special register, 16-bit float literal), one `cvt` (narrower register)
+or one `not` (negated predicate). If PTX has no instruction with the meaning of the Python operator, the operator raises
+an error at the user's line.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _LITERALS = frozenset({"f16", "bf16", "tf32", "f32", "f64"})
 
 
 def binary(operation: str, left: Reg, right: object) -> Reg:
-    """Emit `left operation right` into a fresh register."""
+    """Emit the instructions of `left operation right` and return a fresh register with the result."""
     exact = _own(left, right).notes.get(EXACT)
     if exact is not None:
         return _exact(exact, operation, left, (left, right))
@@ -52,11 +52,12 @@ def binary(operation: str, left: Reg, right: object) -> Reg:
 
 
 def in_place(operation: str, left: Reg, right: object) -> Reg:
-    """Emit `left = left operation right`."""
+    """Emit the instructions of `left = left operation right`, and of copies of an offset in other widths."""
     trace = _own(left, right)
     if left.readonly:
         raise RegisterTypeError(
-            f"{left.raw_name} is read-only", help=f'copy it first: value = reg.from_("{left.raw_name}", {left.dtype})'
+            f"{left.raw_name} is read-only",
+            help=f'copy the register first: value = reg.from_("{left.raw_name}", {left.dtype})',
         )
     exact = trace.notes.get(EXACT)
     if exact is not None:
@@ -64,7 +65,7 @@ def in_place(operation: str, left: Reg, right: object) -> Reg:
     slot = left.slot
     behind: Mapping[int, OffsetForm] = {} if slot is None else slot.looped
     if slot is not None:
-        # A loop may read wider forms again, and the write below would leave them stale: refresh all of them.
+        # A loop may read the offset's wider registers again. The write below makes them stale, so recompute them all.
         slot.detach(behind)
     if _is_logic(left, right):
         _logic(operation, left, right, left)
@@ -107,7 +108,7 @@ def unary(operation: str, value: Reg) -> Reg:
 
 
 def compare(relation: str, left: Reg, right: object) -> Reg:
-    """Emit one `setp` into a fresh predicate."""
+    """Emit one `setp` that compares two operands; return a fresh predicate."""
     trace = _own(left, right)
     exact = trace.notes.get(EXACT)
     if exact is not None:
@@ -120,7 +121,7 @@ def compare(relation: str, left: Reg, right: object) -> Reg:
 
 
 def move(destination: Reg, value: object) -> None:
-    """Emit one `mov` of a register or number into `destination`."""
+    """Emit one `mov` of a register or number to `destination`."""
     trace = _own(destination, value)
     exact = trace.notes.get(EXACT)
     if isinstance(exact, Exact):
@@ -134,20 +135,21 @@ def move(destination: Reg, value: object) -> None:
             return
     word = destination.dtype.move
     if word is None:
-        raise RegisterTypeError(f"{destination.dtype} registers have no mov", help="load or convert to it")
+        raise RegisterTypeError(f"{destination.dtype} registers have no mov", help="set the register with ld or cvt")
     if not isinstance(value, Handle):
         trace.emit(("mov", word), (destination, immediate(destination.dtype, value)))
         return
     if value.dtype.bits != destination.dtype.bits or (value.dtype.kind == "pred") != (word == "pred"):
         raise RegisterTypeError(
-            f"cannot move a {value.dtype} register to a {destination.dtype} register", help="convert with ptx.cvt"
+            f"cannot move a {value.dtype} register to a {destination.dtype} register",
+            help="convert the value with ptx.cvt",
         )
     same = value.dtype.register == destination.dtype.register
     trace.emit(("mov", word if same else f"b{destination.dtype.bits}"), (destination, value))
 
 
 def immediate(dtype: PtxType, value: object) -> Operand:
-    """Return the literal of a number that `mov` or `st` of a register of `dtype` accepts."""
+    """Return the literal for a number, as an operand of a `mov` or `st` of type `dtype`."""
     if dtype.name in _LITERALS:
         number = as_float(value)
         if number is None:
@@ -178,7 +180,7 @@ def _exact(exact: object, operation: str, typed: Reg, operands: tuple[object, ..
 
 
 def _exact_words(operation: str, typed: Handle, other: object) -> tuple[str, ...]:
-    """Return the opcode of an operator for the types of its operands, without conversion of either."""
+    """Return the opcode of an operator for the types of its operands; neither operand is converted."""
     if typed.dtype.kind == "pred":
         if operation not in {"and", "or", "xor"}:
             raise refusal(operation, typed, other)
@@ -200,8 +202,8 @@ def _refuse_staging(operation: str, typed: Handle, other: object, *, spelled: bo
         if isinstance(value, Handle) and (value.readonly or hasattr(value, "reg")):
             raise RegisterTypeError(
                 f"ptx.expr emits one instruction for {SYMBOLS[operation]}, but {value!r} would need another "
-                "one before it",
-                help="copy it to a register first: r[i] = …",
+                "instruction first",
+                help="copy the operand to a register first: r[i] = …",
             )
     number = as_integer(other) if typed.dtype.is_integer and not isinstance(other, Handle) else None
     if number is not None:
@@ -211,7 +213,7 @@ def _refuse_staging(operation: str, typed: Handle, other: object, *, spelled: bo
     if other.dtype.bits != typed.dtype.bits or other.dtype.is_integer != typed.dtype.is_integer:
         raise RegisterTypeError(
             f"ptx.expr does not convert: {SYMBOLS[operation]} is between {typed.dtype} and {other.dtype}",
-            help="convert one of them with ptx.inst.cvt.…, or pass the opcode for this type in spelling=",
+            help="convert one operand with ptx.inst.cvt.…, or pass the opcode for this type in spelling=",
         )
 
 
@@ -220,7 +222,7 @@ def _is_logic(left: Handle, right: object) -> bool:
 
 
 def _logic(operation: str, left: Handle, right: object, into: Reg | None) -> Reg:
-    """Emit `and.pred`, `or.pred` or `xor.pred`."""
+    """Emit `and.pred`, `or.pred` or `xor.pred` of two predicates."""
     if operation not in {"and", "or", "xor"} or not isinstance(right, Handle) or right.dtype is not left.dtype:
         raise refusal(operation, left, right)
     first, second = _positive(left), _positive(right)
@@ -230,7 +232,7 @@ def _logic(operation: str, left: Handle, right: object, into: Reg | None) -> Reg
 
 
 def _positive(value: Handle) -> Handle:
-    """Return a predicate register; for a negated one `~p`, a fresh register set by `not.pred`."""
+    """Return a predicate register `p` itself, and for `~p` a fresh register set by `not.pred`."""
     positive = getattr(value, "reg", None)
     if positive is None:
         return value
@@ -255,7 +257,7 @@ def _unary_words(operation: str, value: Handle) -> tuple[str, ...]:
 
 
 def _own(left: Handle, right: object) -> Trace:
-    """Return the trace of the operands; raise ForeignRegisterError unless it is the active one."""
+    """Return the trace of the operands; raise ForeignRegisterError unless it is the active trace."""
     here = current()
     if left.trace is not here:
         raise ForeignRegisterError(left.raw_name, left.trace.name, None if here is None else here.name)

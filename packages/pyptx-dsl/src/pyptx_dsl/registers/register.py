@@ -1,7 +1,7 @@
 """Registers with operators, the objects that users hold.
 
-Each operator emits immediately and returns a fresh register; `docs/operators.md` lists the instructions. An augmented
-assignment writes the register itself.
+Each operator emits its instructions immediately and returns a fresh register; `docs/operators.md` lists them. An
+augmented assignment writes the register on its left side.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import RegisterName
 
 
-# mypy treats this as true, so it sees no `__bool__`, and its truthy-bool check rejects `if register:`. It would accept
-# a `__bool__` that never returns; pyright rejects that.
+# mypy takes MYPY as true, so it does not see `Reg.__bool__`, and its truthy-bool check rejects `if register:`.
+# mypy would accept `if register:` with a `__bool__` of type NoReturn; only pyright rejects such a condition.
 MYPY = False
 
 
@@ -35,17 +35,17 @@ class Reg(Handle):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        """Return the name and the type; does not count as a use of the register."""
+        """Return the register's name and type as text; does not count as a use of the register."""
         return f"Reg({self.raw_name}, {self.dtype})"
 
     def __hash__(self) -> int:
-        """Hash by name; within a trace, registers with equal names are the same."""
+        """Return the hash of the register's name; within a trace, registers with equal names are the same."""
         return hash(self.raw_name)
 
     if not MYPY:
 
         def __bool__(self) -> NoReturn:
-            """Raise TruthValueError: the value is known on the GPU only."""
+            """Raise TruthValueError: a register's value is known only on the GPU, not while tracing."""
             raise TruthValueError(self.raw_name)
 
     # --- arithmetic ---------------------------------------------------------------------------------
@@ -67,7 +67,7 @@ class Reg(Handle):
         return operators.binary("sub", self, other)
 
     def __rsub__(self, other: object) -> Reg:
-        """Emit `sub` with the number first."""
+        """Emit `sub` for `number - register`."""
         return operators.reflected("sub", other, self)
 
     def __isub__(self, other: object) -> Reg:  # noqa: PYI034  as above
@@ -91,7 +91,7 @@ class Reg(Handle):
         return operators.binary("truediv", self, other)
 
     def __rtruediv__(self, other: object) -> Reg:
-        """Emit `div.rn` with the number first."""
+        """Emit `div.rn` for `number / register`."""
         return operators.reflected("truediv", other, self)
 
     def __itruediv__(self, other: object) -> Reg:  # noqa: PYI034  as above
@@ -103,7 +103,7 @@ class Reg(Handle):
         return operators.binary("div", self, other)
 
     def __rfloordiv__(self, other: object) -> Reg:
-        """Emit `div` with the number first."""
+        """Emit `div` for `number // register`."""
         return operators.reflected("div", other, self)
 
     def __ifloordiv__(self, other: object) -> Reg:  # noqa: PYI034  as above
@@ -115,7 +115,7 @@ class Reg(Handle):
         return operators.binary("rem", self, other)
 
     def __rmod__(self, other: object) -> Reg:
-        """Emit `rem` with the number first."""
+        """Emit `rem` for `number % register`."""
         return operators.reflected("rem", other, self)
 
     def __imod__(self, other: object) -> Reg:  # noqa: PYI034  as above
@@ -129,7 +129,7 @@ class Reg(Handle):
         return operators.binary("shl", self, other)
 
     def __rlshift__(self, other: object) -> Reg:
-        """Emit `shl` of a number."""
+        """Emit `shl` for `number << register`."""
         return operators.reflected("shl", other, self)
 
     def __ilshift__(self, other: object) -> Reg:  # noqa: PYI034  as above
@@ -141,7 +141,7 @@ class Reg(Handle):
         return operators.binary("shr", self, other)
 
     def __rrshift__(self, other: object) -> Reg:
-        """Emit `shr` of a number."""
+        """Emit `shr` for `number >> register`."""
         return operators.reflected("shr", other, self)
 
     def __irshift__(self, other: object) -> Reg:  # noqa: PYI034  as above
@@ -235,7 +235,7 @@ class Reg(Handle):
         return operators.compare("eq", self, other)
 
     def __ne__(self, other: object) -> Reg:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]  as above
-        """Emit `setp.ne` (`setp.neu` for floats: NaN differs from everything, as in Python)."""
+        """Emit `setp.ne`, for floats `setp.neu`, which is true if an operand is NaN, as in Python."""
         return operators.compare("ne", self, other)
 
 
@@ -253,7 +253,7 @@ class Unplaced(Reg):
     __slots__ = ()
 
     def __ptx_operand__(self, trace: Trace) -> tree.Operand:
-        """Raise OperandError: no temporary is left."""
+        """Raise OperandError: `ptx.expr` has no temporary left for this result."""
         raise no_temporary()
 
 
@@ -266,20 +266,20 @@ class NegPred(Reg):
     __slots__ = ("reg",)
 
     def __init__(self, reg: Reg) -> None:
-        """Negate a predicate register."""
+        """Store the predicate register that this object negates."""
         super().__init__(reg.raw_name, reg.dtype, reg.trace)
         self.reg = reg
 
     def __repr__(self) -> str:
-        """Return the negated name."""
+        """Return `NegPred(name)` with the name of the predicate."""
         return f"NegPred({self.raw_name})"
 
     def __invert__(self) -> Reg:
-        """Return the predicate itself."""
+        """Return the predicate register that this object negates; nothing is emitted."""
         return self.reg
 
     def __ptx_operand__(self, trace: Trace) -> tree.Operand:
-        """Return `!p`."""
+        """Return the operand `!p`."""
         return tree.Negated(self.reg.__ptx_operand__(trace))
 
     __hash__ = Reg.__hash__
@@ -294,7 +294,7 @@ class RegArray:
     __slots__ = ("_regs", "base", "count", "dtype", "trace")
 
     def __init__(self, base: str, count: int, dtype: PtxType, trace: Trace) -> None:
-        """Wrap registers that are already declared."""
+        """Store the base name, count and type of registers that `trace` has declared."""
         self.base = base
         self.count = count
         self.dtype = dtype
@@ -312,7 +312,7 @@ class RegArray:
         return iter(self.regs())
 
     def __repr__(self) -> str:
-        """Return base, count and type."""
+        """Return the array's base name, count and type as text."""
         return f"RegArray({self.base}, {self.count}, {self.dtype})"
 
     @overload
@@ -323,7 +323,9 @@ class RegArray:
 
     def __getitem__(self, index: int | slice) -> Reg | list[Reg]:
         """Return one register (negative indices count from the end) or, for a slice, a list of them."""
-        if type(index) is int and 0 <= index < self.count:  # fast path: loops access thousands of registers
+        if (
+            type(index) is int and 0 <= index < self.count
+        ):  # fast path: Python loops index a register array thousands of times
             register = self._regs[index]
             return self._made(index) if register is None else register
         if isinstance(index, slice):
@@ -331,12 +333,12 @@ class RegArray:
         return self._made(self._checked(index))
 
     def made(self) -> list[Reg]:
-        """Return the registers whose objects exist because they were accessed."""
+        """Return the `Reg` objects that accesses to the array have created so far."""
         regs = self._regs if isinstance(self._regs, list) else self._regs.values()
         return [register for register in regs if register is not None]
 
     def _made(self, number: int) -> Reg:
-        """Return a register, making its object on first access."""
+        """Return the `Reg` at an index; create the object at its first access."""
         register = self._regs[number]
         if register is None:
             register = self._regs[number] = Reg(numbered(self.base, self.count)[number], self.dtype, self.trace)
@@ -357,7 +359,7 @@ class RegArray:
             )
         number = as_count(index)
         if number is None:
-            raise OperandError(f"cannot index registers with {index!r}", help="use an int or a slice")
+            raise OperandError(f"cannot index registers with {index!r}", help="index with an int or a slice")
         if not -self.count <= number < self.count:
             raise RegisterIndexError(
                 f"register index {number} is out of range for {self.base}<{self.count}>",
@@ -370,18 +372,18 @@ class RegArray:
         return [self._made(number) for number in range(self.count)]
 
     def hw_order(self, *, reverse: bool = False) -> list[Reg]:
-        """Return all registers in order of declaration, or reversed, for fragments listed in that order."""
+        """Return all registers in order of declaration or, with `reverse`, in reverse order."""
         return self.regs()[::-1] if reverse else self.regs()
 
     def __ptx_operand__(self, trace: Trace) -> tree.Operand:
-        """Return the vector of all registers."""
+        """Return the vector operand `{…}` of all registers."""
         if trace is not self.trace:
             raise ForeignRegisterError(f"{self.base}<{self.count}>", self.trace.name, trace.name)
         return tree.Vector(tuple([register.__ptx_operand__(trace) for register in self.regs()]))
 
 
 def declared_register(name: RegisterName, dtype: PtxType, trace: Trace) -> Reg | RegArray:
-    """Return the register that a name in `.reg` declares; with a count, the register group."""
+    """Return the `Reg` that a name in `.reg` declares; for a name with a count, the RegArray."""
     if name.count is None:
         return Reg(name.name, dtype, trace)
     return RegArray(name.name, name.count, dtype, trace)

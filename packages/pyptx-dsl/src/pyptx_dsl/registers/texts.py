@@ -12,14 +12,14 @@ _NAME = re.compile(r"([A-Za-z][\w$]*|[_$%][\w$]+)\Z", re.ASCII)
 
 
 def text(what: str, value: object) -> str:
-    """Return a string; raise OperandError for anything else, naming its purpose `what`."""
+    """Return `value` if it is a string; else raise OperandError, with the value's purpose `what` in the message."""
     if isinstance(value, str):
         return value
     raise OperandError(f"{what} must be a string, got {value!r}", help="pass a string")
 
 
 def identifier(name: object, what: str) -> str:
-    """Return a name; raise OperandError for an invalid PTX identifier. Manual: "Identifiers"."""
+    """Return `name` if it is a valid PTX identifier; else raise OperandError. Manual: "Identifiers"."""
     if not isinstance(name, str):
         raise OperandError(f"the name of {what} must be a string, got {name!r}", help="pass a string")
     if not _NAME.match(name):

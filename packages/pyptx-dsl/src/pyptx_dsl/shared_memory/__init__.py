@@ -1,1 +1,1 @@
-"""Allocations in shared memory, their layouts and swizzles, mbarriers, and TMA tiles."""
+"""Allocations in shared memory, their layouts and swizzles, mbarriers, and tiles that TMA fills."""

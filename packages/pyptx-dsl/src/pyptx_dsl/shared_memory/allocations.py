@@ -1,4 +1,4 @@
-"""Shared allocations: symbol, shape and swizzle, with addresses of elements and loads and stores."""
+"""Shared allocations: symbol, shape and swizzle; element addresses, element loads and stores."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ELEMENTS = "allocations.elements"
 class SharedAddress:
     """An address in shared memory: a symbol with a constant offset, or a register with a computed address.
 
-    `layout` is the swizzle of the allocation, if the address has a constant offset from its start.
+    `layout` is the swizzle of the allocation, if the address is a constant offset from the allocation's start.
     """
 
     __slots__ = ("byte_offset", "layout", "name", "register", "trace")
@@ -37,7 +37,7 @@ class SharedAddress:
     def __init__(
         self, name: str, byte_offset: int, trace: Trace, register: Reg | None = None, layout: Swizzle | None = None
     ) -> None:
-        """Point `byte_offset` bytes past the start of the allocation `name`, or at `register`."""
+        """Store the address `byte_offset` bytes after the start of the allocation `name`, or the one in `register`."""
         self.name = name
         self.byte_offset = byte_offset
         self.trace = trace
@@ -45,7 +45,7 @@ class SharedAddress:
         self.layout = layout
 
     def __ptx_operand__(self, trace: Trace) -> tree.Operand:
-        """Return `symbol`, `symbol+offset`, or the register."""
+        """Return the operand `symbol`, `symbol+offset`, or the register that contains the address."""
         if trace is not self.trace:
             raise ForeignRegisterError(self.name, self.trace.name, trace.name)
         if self.register is not None:
@@ -57,8 +57,8 @@ class SharedAddress:
 class SharedAlloc:
     """An allocation of `shape` elements of `dtype`, row-major, with its swizzle.
 
-    `byte_offset` counts from the first allocation of the kernel. `gmma_layout` and `gmma_major` are descriptor data
-    that another package attached; this class does not read them.
+    `byte_offset` is in bytes from the kernel's first shared allocation. `gmma_layout` and `gmma_major` are matrix
+    descriptor data that another package attached; this class does not read them.
     """
 
     __slots__ = ("_swizzle", "_trace", "dtype", "gmma_layout", "gmma_major", "region", "shape", "swizzle")
@@ -66,7 +66,7 @@ class SharedAlloc:
     def __init__(
         self, region: MemoryRegion, dtype: PtxType, shape: tuple[int, ...], swizzle: str | None, trace: Trace
     ) -> None:
-        """Wrap a region that is already allocated."""
+        """Store the name, shape and type of an allocation in the trace's shared memory layout."""
         self.region = region
         self.dtype = dtype
         self.shape = shape
@@ -87,22 +87,22 @@ class SharedAlloc:
         return self.region.offset
 
     def __repr__(self) -> str:
-        """Return name, type and shape."""
+        """Return the allocation's name, type and shape as text."""
         return f"SharedAlloc({self.name!r}, {self.dtype}, {self.shape})"
 
     def __len__(self) -> int:
-        """Return the size of the first dimension."""
+        """Return the size of the allocation's first dimension."""
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Reg | SharedSlice]:
-        """Iterate over the addresses of stages; with one dimension, over the elements, loading each."""
+        """Iterate over the first dimension: yield the addresses of stages, or with one dimension loaded elements."""
         return (self[stage] for stage in range(self.shape[0]))
 
     def __getitem__(self, index: object) -> Reg | SharedSlice:
         """Load an element if there is one index per dimension (`s[i]`, `s[row, col]`); else return an address.
 
-        With fewer indices than dimensions (`s[stage]`), it is the start of the selected part. `s.address(i)` is the
-        address of an element.
+        With fewer indices than dimensions (`s[stage]`), return the start address of the selected stage or row.
+        `s.address(i)` is the address of an element.
         """
         indices = _indices(index)
         if len(indices) < len(self.shape):
@@ -113,30 +113,30 @@ class SharedAlloc:
         return element
 
     def __setitem__(self, index: object, value: object) -> None:
-        """Store a register or number into the element at `index`, one index per dimension."""
+        """Emit a store of a register or number to the element at `index`, one index per dimension."""
         self.store(value, *_indices(index))
 
     def load(self, *indices: object) -> Reg:
-        """Emit the load of one element and return its register."""
+        """Emit the load of the element at one index per dimension; return the register with its value."""
         return load(self.dtype, self.address(*indices))
 
     def store(self, value: object, *indices: object) -> None:
-        """Emit the store of one element."""
+        """Emit the store of a value to the element at one index per dimension."""
         if isinstance(value, (SharedSlice, SharedAlloc)):
             raise OperandError("cannot store a shared address", help="load the element first: s.load(i)")
         store(self.dtype, self.address(*indices), value)
 
     def address(self, *indices: object) -> SharedAddress:
-        """Return the swizzled address of one element; emit the computation for register indices."""
+        """Return the swizzled address of one element; for register indices, emit its computation."""
         if len(indices) != len(self.shape):
             raise RegisterIndexError(
                 f"{self.name} has {len(self.shape)} dimensions, got {len(indices)} indices",
-                help=f"its shape is {self.shape}",
+                help=f"pass one index per dimension of the shape {self.shape}",
             )
         return self._at(indices)
 
     def _at(self, indices: Sequence[object]) -> SharedAddress:
-        """Return the address of the part or element that leading indices select."""
+        """Return the address of the row, stage or element that indices of the first dimensions select."""
         constant, terms = 0, list[tuple[Handle, int]]()
         for dimension, index in enumerate(indices):
             stride = self._stride(dimension)
@@ -168,12 +168,12 @@ class SharedAlloc:
         return SharedAddress(self.name, 0, trace, address)
 
     def _stride(self, dimension: int) -> int:
-        """Return the stride of a dimension in bytes."""
+        """Return the distance in bytes between two indices of a dimension."""
         bits = math.prod(self.shape[dimension + 1 :]) * self.dtype.bits
         if bits % 8:
             raise RegisterTypeError(
-                f"elements of {self.dtype} share bytes and have no addresses",
-                help="allocate packed elements, such as u8",
+                f"{self.dtype} elements have no byte addresses: several are packed in one byte",
+                help="allocate whole bytes, such as u8",
             )
         return bits // 8
 
@@ -195,7 +195,7 @@ class SharedAlloc:
         return here
 
     def __ptx_operand__(self, trace: Trace) -> tree.Operand:
-        """Return the symbol: the address of the first element."""
+        """Return the symbol operand, the address of the first element."""
         return SharedAddress(self.name, 0, self._trace).__ptx_operand__(trace)
 
 
@@ -227,7 +227,7 @@ class SharedMatrix(SharedAlloc):
 
 
 class SharedStages(SharedAlloc):
-    """A three-dimensional allocation: one index selects a stage, two a row of it, three an element."""
+    """A three-dimensional allocation: one index selects a stage, two a row of a stage, three an element."""
 
     __slots__ = ()
 
@@ -247,7 +247,7 @@ OF_RANK: dict[int, type[SharedAlloc]] = {1: SharedVector, 2: SharedMatrix, 3: Sh
 
 
 class SharedSlice(SharedAddress):
-    """Address of the part of an allocation that leading indices select: a stage, a row, an element."""
+    """Address of the stage, row or element that indices of an allocation's first dimensions select."""
 
     __slots__ = ("alloc", "indices")
 
@@ -257,48 +257,48 @@ class SharedSlice(SharedAddress):
             raise RegisterIndexError(f"{alloc.name} has {len(alloc.shape)} dimensions, got {len(indices)} indices")
         self.alloc = alloc
         self.indices = indices
-        # The swizzle repeats at each stage only if stages are whole periods; then the start of a stage is not swizzled.
+        # If a stage is a multiple of the swizzle period, the swizzle does not change the offset of its start.
         place = alloc._at(indices)  # noqa: SLF001  the two classes are one thing
         super().__init__(place.name, place.byte_offset, place.trace, place.register, place.layout)
 
     @property
     def stage(self) -> object:
-        """The first index, which usually selects a pipeline stage."""
+        """The index of the first dimension, which usually is the pipeline stage."""
         return self.indices[0]
 
     @property
     def dtype(self) -> PtxType:
-        """The element type of the allocation."""
+        """The type of the allocation's elements."""
         return self.alloc.dtype
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The sizes of the dimensions without an index."""
+        """The sizes of the allocation's dimensions that have no index."""
         return self.alloc.shape[len(self.indices) :]
 
     @property
     def swizzle(self) -> str | None:
-        """The name of the allocation's swizzle, or None."""
+        """The name of the allocation's swizzle; None without a swizzle."""
         return self.alloc.swizzle
 
     def __repr__(self) -> str:
-        """Return the allocation's name and the indices."""
+        """Return the allocation's name and the indices as text."""
         return f"SharedSlice({self.alloc.name!r}[{', '.join(map(repr, self.indices))}])"
 
     def __getitem__(self, index: object) -> Reg | SharedSlice:
-        """Index the remaining dimensions: load an element if all are given, else return a smaller part's address."""
+        """Index the remaining dimensions: load an element if all have an index, else return the address of a slice."""
         indices = (*self.indices, *_indices(index))
         if len(indices) == len(self.alloc.shape):
             return self.alloc.load(*indices)
         return SharedSlice(self.alloc, indices)
 
     def __setitem__(self, index: object, value: object) -> None:
-        """Store into an element, with an index for each remaining dimension."""
+        """Emit a store to the element at an index for each remaining dimension."""
         self.alloc.store(value, *self.indices, *_indices(index))
 
 
 def refuse_plain_offset(base: object, offset: int) -> None:
-    """Raise OperandError for a byte offset that reaches another element than it would without the swizzle."""
+    """Raise OperandError for an offset from `base` at which a swizzle puts another element than row-major order."""
     if isinstance(base, SharedAlloc):
         place, swizzle = 0, find_swizzle(base.swizzle)
     elif isinstance(base, SharedAddress):
@@ -308,15 +308,14 @@ def refuse_plain_offset(base: object, offset: int) -> None:
     # Applying a swizzle twice gives the original offset.
     if swizzle is not None and swizzle.apply(swizzle.apply(place) + offset) != place + offset:
         raise OperandError(
-            f"an offset of {offset} bytes from an address of {base.name} reaches other elements: its swizzle "
-            f"is {swizzle.name}",
+            f"an offset of {offset} bytes in {base.name} reaches another element, due to the swizzle {swizzle.name}",
             help=f"index the element, {base.name}[row, column]; to ignore the swizzle, move the address to a register "
             "first: ptx.mov(u32, register, address)",
         )
 
 
 def refuse_element(value: Handle) -> None:
-    """Raise OperandError for an element, loaded with one index, where an address is required."""
+    """Raise OperandError if an address operand is the value of an element that `s[i]` loaded."""
     name = _elements(value.trace).get(value.raw_name)
     if name is not None and value.dtype.bits <= u32.bits:
         raise OperandError(
@@ -327,7 +326,7 @@ def refuse_element(value: Handle) -> None:
 
 
 def _elements(trace: Trace) -> dict[str, str]:
-    """Return a dict from each register loaded from shared memory by one index to the name of its allocation."""
+    """Return the trace's dict of register -> allocation name, for registers that `s[i]` loaded from shared memory."""
     found = trace.notes.get(_ELEMENTS)
     if found is None:
         found = trace.notes[_ELEMENTS] = dict[str, str]()
@@ -335,17 +334,17 @@ def _elements(trace: Trace) -> dict[str, str]:
 
 
 def load(dtype: PtxType, address: object) -> Reg:
-    """Emit `ld.shared` and return the register."""
+    """Emit `ld.shared` of type `dtype` into a fresh register and return it."""
     trace = active("smem.load")
     if dtype.memory is None:
-        raise RegisterTypeError(f"{dtype} cannot be loaded from memory", help="load a u8 and compare it with 0")
+        raise RegisterTypeError(f"{dtype} cannot be loaded from memory", help="load a u8 and compare the u8 with 0")
     result = trace.fresh(dtype)
     trace.emit(("ld", "shared", dtype.memory), (result, _bracketed(address)))
     return result
 
 
 def store(dtype: PtxType, address: object, value: object) -> None:
-    """Emit `st.shared` of a register or number."""
+    """Emit `st.shared` of a register or number as type `dtype`."""
     trace = active("smem.store")
     if dtype.memory is None:
         raise RegisterTypeError(f"{dtype} cannot be stored to memory", help="select a u8 with ptx.selp first")
@@ -358,7 +357,7 @@ def store(dtype: PtxType, address: object, value: object) -> None:
 
 
 def _unswizzled(swizzle: Swizzle, constant: int, terms: list[tuple[Handle, int]]) -> bool:
-    """Return whether an offset is a multiple of the swizzle period, usually a stage: the swizzle does not change it."""
+    """Return whether a swizzle leaves an offset unchanged: constant and strides are multiples of its period."""
     return all(step % swizzle.period == 0 for step in (constant, *(stride for _, stride in terms)))
 
 
@@ -368,11 +367,11 @@ def _indices(index: object) -> tuple[object, ...]:
 
 
 def index_register(index: Handle) -> Handle:
-    """Return an index register, copied if special; raise RegisterTypeError unless it is a 32-bit integer."""
+    """Return an index register, copied if it is special; raise RegisterTypeError unless it is a 32-bit integer."""
     if not index.dtype.is_integer or index.dtype.bits != u32.bits:
         raise RegisterTypeError(
             f"a {index.dtype} register cannot index shared memory",
-            help="shared addresses have 32 bits: convert it with ptx.cvt",
+            help="convert the index to a 32-bit integer with ptx.cvt",
         )
     return operators.staged(index)
 
@@ -384,7 +383,7 @@ def _bracketed(address: object) -> object:
 
 
 def _check_stored(dtype: PtxType, value: Handle) -> None:
-    """Raise RegisterTypeError for a store of a register of another width, or of a float as an integer."""
+    """Raise RegisterTypeError for a stored register whose width or number format differs from type `dtype`."""
     wide_enough = dtype.bits < b8.bits * 2 and value.dtype.bits <= b64.bits and value.dtype.is_integer
     kinds = {dtype.kind, value.dtype.kind}
     mixed = kinds > {"float"} and kinds & {"signed", "unsigned"}
@@ -392,5 +391,5 @@ def _check_stored(dtype: PtxType, value: Handle) -> None:
     if (value.dtype.bits != dtype.bits and not wide_enough) or mixed or other_float or value.dtype.kind == "pred":
         raise RegisterTypeError(
             f"cannot store a {value.dtype} register as {dtype}",
-            help="convert it with ptx.cvt, or move the bits with ptx.mov",
+            help="convert the register with ptx.cvt, or move its bits with ptx.mov",
         )

@@ -1,4 +1,4 @@
-"""mbarrier objects in shared memory, and their addresses."""
+"""Arrays of mbarrier objects in shared memory, and the addresses of the objects."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ BARRIER_BYTES = 8
 
 
 class MbarrierArray:
-    """`count` mbarrier objects of 8 bytes each; `[i]` is one of them."""
+    """`count` mbarrier objects of 8 bytes each; `[i]` is object i."""
 
     __slots__ = ("count", "region", "trace")
 
     def __init__(self, region: MemoryRegion, count: int, trace: Trace) -> None:
-        """Wrap mbarriers that are already allocated."""
+        """Store the name, offset and count of mbarriers in the trace's shared memory layout."""
         self.region = region
         self.count = count
         self.trace = trace
@@ -43,23 +43,23 @@ class MbarrierArray:
         return self.region.offset
 
     def __len__(self) -> int:
-        """Return the number of mbarriers."""
+        """Return the number of mbarriers in the array."""
         return self.count
 
     def __iter__(self) -> Iterator[MbarrierRef]:
-        """Iterate over the mbarriers."""
+        """Iterate over the mbarriers of the array."""
         return (MbarrierRef(self, index) for index in range(self.count))
 
     def __getitem__(self, index: object) -> MbarrierRef:
-        """Return one mbarrier; a register index emits two instructions, a number is range-checked."""
+        """Return mbarrier `idx`; a register index emits two instructions, a number is range-checked."""
         return MbarrierRef(self, index)
 
     def __repr__(self) -> str:
-        """Return name and count."""
+        """Return the array's name and number of mbarriers as text."""
         return f"MbarrierArray({self.name!r}, {self.count})"
 
     def __ptx_operand__(self, trace: Trace) -> tree.Operand:
-        """Return the symbol: the address of the first mbarrier."""
+        """Return the symbol operand, the address of the first mbarrier."""
         return SharedAddress(self.name, 0, self.trace).__ptx_operand__(trace)
 
 
@@ -69,7 +69,7 @@ class MbarrierRef(SharedAddress):
     __slots__ = ("array", "idx")
 
     def __init__(self, array: MbarrierArray, idx: object) -> None:
-        """Compute the address of one mbarrier."""
+        """Compute the address of mbarrier `idx`; a register index emits `mov` and `mad`."""
         self.array = array
         self.idx = idx
         if isinstance(idx, Handle):
@@ -80,11 +80,11 @@ class MbarrierRef(SharedAddress):
             return
         number = as_count(idx)
         if number is None:
-            raise OperandError(f"cannot index barriers with {idx!r}", help="use an int or an integer register")
+            raise OperandError(f"cannot index mbarriers with {idx!r}", help="index with an int or an integer register")
         if not -array.count <= number < array.count:
-            raise RegisterIndexError(f"barrier index {number} is out of range for {array.name}: it has {array.count}")
+            raise RegisterIndexError(f"mbarrier index {number} is out of range for {array.name} of size {array.count}")
         super().__init__(array.name, number % array.count * BARRIER_BYTES, array.trace)
 
     def __repr__(self) -> str:
-        """Return the array's name and the index."""
+        """Return the array's name and the index as text."""
         return f"MbarrierRef({self.array.name!r}[{self.idx!r}])"

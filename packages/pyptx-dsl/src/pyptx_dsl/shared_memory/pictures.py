@@ -1,4 +1,4 @@
-"""Pictures of shared tiles as text: the position of each 16-byte chunk of a row."""
+"""Text pictures of SharedTiles: the position of each 16-byte chunk of a row in memory."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _ROWS = 8
 
 
 def draw(tile: SharedTile) -> str:
-    """Return the picture of a tile: the first 8 rows of its first TMA box, and the extent of the rest.
+    """Return a picture of a SharedTile: the first 8 rows of its first TMA box, and the number and size of its boxes.
 
-    A number in the picture is the index of a 16-byte chunk in its row; the column is its position in memory.
+    A number in the picture is the index of a 16-byte chunk in its row; the chunk's column is its position in memory.
     """
     names = ("MN", "K") if tile.major == "K" else ("K", "MN")
     swizzle = "no swizzle" if tile.swizzle is None else f"swizzle {tile.swizzle}"

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @value
 class Swizzle(Value):
-    """`offset ^ (offset >> 3 & mask)`, which repeats every `period` bytes."""
+    """The byte offset permutation `offset ^ (offset >> 3 & mask)`, which repeats every `period` bytes."""
 
     name: str
     mask: int
     period: int
 
     def apply(self, offset: int) -> int:
-        """Return the swizzled offset of a logical byte offset."""
+        """Return the swizzled byte offset for a row-major byte offset."""
         return offset ^ (offset >> 3 & self.mask)
 
     def emit(self, trace: Trace, offset: object) -> Reg:
@@ -44,7 +44,7 @@ SWIZZLES = {
 
 
 def find_swizzle(name: str | None) -> Swizzle | None:
-    """Return the swizzle named `name`; None for None or `"none"`."""
+    """Return the Swizzle named `name`; None for None or `"none"`."""
     if name is None or str(name).lower() == "none":
         return None
     found = SWIZZLES.get(name)

@@ -1,4 +1,4 @@
-"""One description of a matrix in shared memory for TMA, element access and matrix descriptors.
+"""`SharedTile`: one description of a matrix in shared memory, for TMA, element access and matrix descriptors.
 
     A = SharedTile(bf16, (128, 64), swizzle="128B", stages=4)    # M x K, K contiguous
     A.tma_tile("M", "K")                                         # the Tile whose TMA copies fill it
@@ -34,21 +34,21 @@ if TYPE_CHECKING:
 __all__ = ["CHUNK_BYTES", "CORE_ROWS", "STEP_BYTES", "Major", "SharedTile", "widest_swizzle"]
 
 CHUNK_BYTES = 16
-"""Row width of a core matrix in bytes; a swizzle moves chunks of this size."""
+"""Row width of a core matrix in bytes; a swizzle permutes chunks of this size."""
 CORE_ROWS = 8
-"""Rows of a core matrix."""
+"""Rows of a core matrix (8 rows of 16 bytes)."""
 STEP_BYTES = 32
-"""Bytes of K per row that one dense MMA reads, for every type."""
-_BASE_ALIGNMENT = 128  # alignment in shared memory that TMA requires
-_MAX_BOX = 256  # manual: "Tensor Dimension, size and format": the sizes of a box
+"""Bytes along K that one dense MMA reads of each row of an operand, for every type."""
+_BASE_ALIGNMENT = 128  # alignment in bytes that TMA requires of a shared memory address
+_MAX_BOX = 256  # rows of a TMA box. Manual: "Tensor Dimension, size and format"
 _TRANSPOSABLE_BITS = (8, 16)
 _LAYOUTS = {None: Layout.ROW, "32B": Layout.TMA_32B, "64B": Layout.TMA_64B, "128B": Layout.TMA_128B}
-# The field of a matrix descriptor. Manual: "Matrix Descriptor Format", bits 62-63.
+# Swizzle name -> swizzle field of a matrix descriptor, bits 62-63. Manual: "Matrix Descriptor Format".
 _CODES = {None: 0, "128B": 1, "64B": 2, "32B": 3}
 
 
 class Major(IntEnum):
-    """The contiguous dimension of a matrix in shared memory."""
+    """The contiguous dimension of an MMA operand in shared memory."""
 
     K = 0
     MN = 1
@@ -58,7 +58,7 @@ class Major(IntEnum):
 class SharedTile(Value):
     """`shape` elements of `dtype` in shared memory, the second dimension contiguous, `stages` times.
 
-    With `major="K"` the shape is (M or N, K), with `major="MN"` it is (K, M or N). If rows are wider than the swizzle,
+    With `major="K"` the shape is (M or N, K), with `major="MN"` (K, M or N). If rows are wider than the swizzle,
     the tile consists of consecutive TMA boxes as wide as the swizzle. Each box is filled by a separate TMA copy.
     Without a swizzle a box is 16 bytes wide. `swizzle` is `"128B"`, `"64B"`, `"32B"`, `None`, or `"widest"`: the widest
     swizzle whose width divides the rows.
@@ -79,7 +79,7 @@ class SharedTile(Value):
         swizzle: str | None = "widest",
         stages: int = 1,
     ) -> None:
-        """Describe a tile; raise SpecError for one that no matrix descriptor can represent."""
+        """Store the tile's properties; raise SpecError for a tile that no matrix descriptor can represent."""
         if not is_type(dtype):
             swapped = f": SharedTile({shape}, {dtype!r})" if is_type(shape) else ""
             raise SpecError(f"a shared tile needs a type first, got {dtype!r}", help=f"pass the type first{swapped}")
@@ -96,12 +96,12 @@ class SharedTile(Value):
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of one row across all TMA boxes."""
+        """Bytes of one row of the tile, across all its TMA boxes."""
         return self.shape[1] * self.dtype.bits // 8
 
     @property
     def box_row_bytes(self) -> int:
-        """Bytes of a row in one TMA box: the width of the swizzle, or 16."""
+        """Bytes of a row in one TMA box: the width of the swizzle, or 16 without a swizzle."""
         return int(self.swizzle[:-1]) if self.swizzle else CHUNK_BYTES
 
     @property
@@ -111,12 +111,12 @@ class SharedTile(Value):
 
     @property
     def boxes(self) -> int:
-        """Number of TMA boxes, which is the number of TMA copies per stage."""
+        """Number of TMA boxes in a stage, each filled by one TMA copy."""
         return self.row_bytes // self.box_row_bytes
 
     @property
     def box_bytes(self) -> int:
-        """Bytes of one TMA box."""
+        """Bytes of one TMA box: rows * `box_row_bytes`."""
         return self.shape[0] * self.box_row_bytes
 
     @property
@@ -131,40 +131,40 @@ class SharedTile(Value):
 
     @property
     def alignment(self) -> int:
-        """Alignment of the first byte: the period of the swizzle, which starts there; 128 bytes without a swizzle."""
+        """Alignment of the tile in bytes: the period of the swizzle; 128 without a swizzle."""
         return SWIZZLES[self.swizzle].period if self.swizzle else _BASE_ALIGNMENT
 
     @property
     def allocation_shape(self) -> tuple[int, ...]:
-        """Dimensions in memory order: stages if several, TMA boxes if several, rows, columns of a box."""
+        """Sizes in memory order: stages (if several), TMA boxes (if several), rows of a box, columns of a box."""
         outer = ((self.stages,) if self.stages > 1 else ()) + ((self.boxes,) if self.boxes > 1 else ())
         return (*outer, self.shape[0], self.box_columns)
 
     @property
     def mn(self) -> int:
-        """Size along M or N."""
+        """Elements along M or N."""
         return self.shape[self.major == "MN"]
 
     @property
     def k(self) -> int:
-        """Size along K."""
+        """Elements along K."""
         return self.shape[self.major == "K"]
 
     @property
     def k_step(self) -> int:
-        """K of one dense MMA of this type: 16 for 16-bit types, 32 for bytes, 8 for tf32."""
+        """Elements along K that one dense MMA of this type reads: 16 for 16-bit types, 32 for bytes, 8 for tf32."""
         return STEP_BYTES * 8 // self.dtype.bits
 
     # --- TMA ----------------------------------------------------------------------------------------
 
     @property
     def tma_layout(self) -> Layout:
-        """Layout of the Tile that TMA copies from or to."""
+        """`layout` of the Tile (tensor map) with which TMA copies the tile."""
         return _LAYOUTS[self.swizzle]
 
     @property
     def tma_box(self) -> tuple[int, int]:
-        """Box of one TMA copy, (rows, columns). Raise SpecError if it has more than 256 rows."""
+        """Size of the box of one TMA copy, (rows, columns). Raise SpecError for more than 256 rows."""
         if self.shape[0] > _MAX_BOX:
             raise self._wrong(f"a TMA box has at most {_MAX_BOX} rows, this tile has {self.shape[0]}", "use two tiles")
         return self.shape[0], self.box_columns
@@ -172,12 +172,12 @@ class SharedTile(Value):
     def tma_tile(self, *dims: Dim, promotion: str = "none", fill: str = "zeros") -> Tile:
         """Return the Tile of an array `[…, rows, columns]` whose TMA copies fill this tile, box by box.
 
-        Dimensions before the rows count matrices; a copy reads one of them. `promotion` and `fill` are a Tile's
+        Dimensions before the rows count matrices; a copy reads one matrix. `promotion` and `fill` are a Tile's
         `tma_promotion` and `tma_fill`. Raise SpecError for fewer than two dimensions, and for types of less than a
         byte, which TMA does not count.
         """
         if len(dims) < 2:
-            raise self._wrong(f"an array of tiles needs rows and columns, got {dims!r}", 'write tma_tile("M", "K")')
+            raise self._wrong(f"the array needs at least two dimensions, got {dims!r}", 'write tma_tile("M", "K")')
         if self.dtype.bits < b8.bits:
             raise self._wrong(
                 f"TMA has no element type {self.dtype}",
@@ -200,7 +200,7 @@ class SharedTile(Value):
         as the tile has rows. Raise SpecError unless the tile is K-major.
         """
         if self.major != "K":
-            raise self._wrong("im2col columns of pixels need contiguous channels", 'use major="K" (outputs x channels)')
+            raise self._wrong("an im2col copy needs contiguous channels", 'use major="K" (outputs x channels)')
         columns = Im2col.convolution(
             filter_size, pixels=self.shape[0], channels=self.box_columns,
             padding=padding, stride=stride, dilation=dilation,
@@ -218,8 +218,8 @@ class SharedTile(Value):
     def leading_byte_offset(self) -> int:
         """Leading dimension byte offset of matrix descriptors; 16 where the hardware does not read it.
 
-        K-major: to the next 16 bytes of K, read only without a swizzle. MN-major: to the next TMA box along M or N, and
-        without a swizzle to the next 8 of K.
+        K-major: distance to the next 16 bytes along K, read only without a swizzle. MN-major: distance to the next TMA
+        box along M or N, and without a swizzle to the next 8 elements along K.
         """
         if self.major == "K":
             return CHUNK_BYTES if self.swizzle else self.box_bytes
@@ -229,9 +229,9 @@ class SharedTile(Value):
 
     @property
     def stride_byte_offset(self) -> int:
-        """Stride dimension byte offset of matrix descriptors: to the next 8 rows of the same TMA box.
+        """Stride dimension byte offset of matrix descriptors: distance to the next 8 rows of the same TMA box.
 
-        Without a swizzle, MN-major, leading and stride exchange roles: to the next TMA box along M or N.
+        MN-major without a swizzle: distance to the next TMA box along M or N.
         """
         if self.major == "MN" and self.swizzle is None:
             return self.box_bytes if self.boxes > 1 else CHUNK_BYTES
@@ -247,11 +247,11 @@ class SharedTile(Value):
         fast_bytes = fast * self.dtype.bits // 8
         unit = STEP_BYTES if self.major == "K" else self.box_row_bytes
         if not (0 <= mn < self.mn and 0 <= k < self.k):
-            raise self._wrong(f"({mn}, {k}) is outside of {self.mn} x {self.k}", "pass mn and k in elements")
+            raise self._wrong(f"mn={mn}, k={k} is outside the {self.mn} x {self.k} tile", "pass mn and k in elements")
         if slow % CORE_ROWS or fast_bytes % unit:
             raise self._wrong(
-                f"no MMA operand can start at mn={mn}, k={k}: rows must be multiples of {CORE_ROWS}, columns "
-                f"of {unit} bytes",
+                f"no MMA operand can start at mn={mn}, k={k}: its first row must be a multiple of {CORE_ROWS}, its "
+                f"first column a multiple of {unit} bytes",
                 f"advance K by {self.k_step}",
             )
         panel, inside = divmod(fast_bytes, self.box_row_bytes)
@@ -266,13 +266,13 @@ class SharedTile(Value):
         return draw(self)
 
     def __repr__(self) -> str:
-        """Return the call that makes this tile."""
+        """Return the Python call that creates this tile."""
         swizzle = None if self.swizzle is None else f"{self.swizzle}"
         more = f", stages={self.stages}" if self.stages != 1 else ""
         return f"SharedTile({self.dtype}, {self.shape}, major={self.major!r}, swizzle={swizzle!r}{more})"
 
     def _check(self) -> None:
-        """Raise SpecError if no matrix descriptor can represent the tile, the most basic mistake first."""
+        """Raise SpecError for the first violated rule of tiles that matrix descriptors can represent."""
         if self.major not in Major.__members__:
             raise SpecError(f"major must be 'K' or 'MN', got {self.major!r}", help='use "K" or "MN"')
         if self.swizzle not in _CODES:
@@ -283,7 +283,7 @@ class SharedTile(Value):
         if self.major == "MN" and self.dtype.bits not in _TRANSPOSABLE_BITS:
             raise self._wrong(
                 f"a matrix of {self.dtype} cannot be MN-major: tensor cores transpose types of 8 and 16 bits only",
-                "store it K-major: transpose it when it is written",
+                "use major='K', and transpose the matrix when you store it to shared memory",
             )
         self._check_sizes()
 
@@ -298,16 +298,16 @@ class SharedTile(Value):
         if rows % CORE_ROWS:
             raise self._wrong(
                 f"{rows} rows are not a multiple of the {CORE_ROWS} rows of a core matrix",
-                f"use {-(-rows // CORE_ROWS) * CORE_ROWS}",
+                f"use {-(-rows // CORE_ROWS) * CORE_ROWS} rows",
             )
         if self.k % self.k_step:
             raise self._wrong(
                 f"K = {self.k} is not a multiple of {self.k_step}, the K of one MMA of {self.dtype}",
-                f"use {-(-self.k // self.k_step) * self.k_step}; TMA fills the rest with zeros",
+                f"use K = {-(-self.k // self.k_step) * self.k_step}; TMA fills the added elements with zeros",
             )
 
     def _wrong(self, rule: str, advice: str) -> SpecError:
-        """Return the error for a violated rule, with the picture of the tile below the advice."""
+        """Return a SpecError with the violated rule as message, and `advice` and the tile's picture as help."""
         return SpecError(f"{self!r}: {rule}", help=f"{advice}\n{self.picture()}")
 
 

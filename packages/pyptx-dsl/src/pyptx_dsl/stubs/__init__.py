@@ -1,1 +1,1 @@
-"""The typed view of `ptx.inst`: stubs with one class per opcode prefix."""
+"""Type stubs of `ptx.inst`, with one class per opcode prefix."""

@@ -1,4 +1,4 @@
-"""`pyptx stubs`: the typed view of `ptx.inst`, including the instructions of installed plugins."""
+"""`pyptx stubs`: writer of the type stubs of `ptx.inst`, including the instructions of installed plugins."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DESCRIPTION = (
 
 
 def stubs(argv: Sequence[str]) -> int:
-    """Write stubs below a folder; return 0, or 2 for a usage error."""
+    """Write type stubs below a folder; return exit code 0, or 2 for a usage error."""
     parser = argparse.ArgumentParser(prog="pyptx stubs", description=DESCRIPTION)
     parser.add_argument("--output", type=Path, default=Path("typings"), metavar="FOLDER", help="default: typings")
     parser.add_argument("--package", metavar="NAME", help="write only the stub that this import package ships")
@@ -40,19 +40,19 @@ def stubs(argv: Sequence[str]) -> int:
 
 
 def _chosen(parser: argparse.ArgumentParser, package: str | None) -> dict[str, str]:
-    """Return stub texts by module: the stub of `package`, or the core's and all that differ from installed ones."""
+    """Return stub texts by module: the stub of `package`; or the core's, and all that differ from installed stubs."""
     from pyptx_ir.plugins.manager import manager
 
     texts = write_stubs(by_stub(manager().instructions_by_package()))
     if package is None:
         return {module: text for module, text in texts.items() if module == CORE or _shipped(module) != text}
     if stub_of(package) not in texts:
-        parser.error(f"no plugin of package {package} adds to ptx.inst")
+        parser.error(f"no plugin of package {package} adds instructions to ptx.inst")
     return {stub_of(package): texts[stub_of(package)]}
 
 
 def _shipped(module: str) -> str:
-    """Return the text of the stub of a module in its installed package; empty if there is none."""
+    """Return the text of a module's stub in its installed package; empty if the package has no stub."""
     spec = find_spec(module.partition(".")[0])
     folders = (spec.submodule_search_locations or ()) if spec else ()
     files = [path for folder in folders if (path := Path(folder).parent / file_of(module)).is_file()]

@@ -1,4 +1,4 @@
-"""Division of the typed view into stubs: the instructions of each package are in a stub of their own.
+"""Division of instructions into type stubs: each package has a stub for its own instructions.
 
 If forms of several packages share a prefix, such as `cp` or `mma.sync`, its class belongs to the first package, in the
 given order. It imports the continuations in other packages by name. Without such a package, only that member is
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Words = tuple[str, ...]
 
 CORE = "pyptx_dsl.instructions.instruction_set"
-"""The stub of the core, and of plugins outside any package."""
+"""Module name of the stub for the core's instructions, and for plugins outside any package."""
 
 _OF_CORE = frozenset(("", "pyptx_dsl", "pyptx_ir"))
 _ORDER = {home.module: number for number, home in enumerate(HOMES)}
@@ -30,11 +30,11 @@ _ORDER = {home.module: number for number, home in enumerate(HOMES)}
 
 @dataclass(frozen=True, slots=True)
 class StubContents:
-    """The contents of one stub.
+    """Instructions and classes of one type stub.
 
-    `rows` are its own forms, `known` those of the stubs before it and its own. `root` is the start state of its forms;
-    its classes begin at the prefixes `entries`. `imported` maps the identity of a state to its continuations in other
-    stubs: prefixes, by module.
+    `rows` are the instruction rows of the stub, `known` those of earlier stubs and its own. `root` is the start state
+    of its forms; its classes begin at the prefixes `entries`. `imported` maps the identity of a state to its
+    continuations in other stubs: prefixes, by module.
     """
 
     module: str
@@ -45,7 +45,7 @@ class StubContents:
     imported: Mapping[int, Mapping[str, tuple[Words, ...]]]
 
     def state(self, words: Words) -> State:
-        """Return the state after a prefix."""
+        """Return the automaton state after an opcode prefix."""
         state = self.root
         for word in words:
             state = state.following[word]
@@ -58,12 +58,12 @@ def stub_of(package: str) -> str:
 
 
 def file_of(module: str) -> Path:
-    """Return the path of the stub of this name, relative to a folder of packages."""
+    """Return the path of a stub module, relative to the folder that contains the packages."""
     return Path(*module.split(".")).with_suffix(".pyi")
 
 
 def by_stub(rows: Mapping[str, Iterable[InstructionRow]]) -> dict[str, tuple[InstructionRow, ...]]:
-    """Return instruction rows by stub: the core's, then those of this project's packages, then of third parties."""
+    """Return instruction rows by stub: the core's stub, then this project's packages, then third parties."""
     found: dict[str, tuple[InstructionRow, ...]] = {CORE: ()}
     for package in sorted(rows, key=lambda name: (_ORDER.get(name, len(_ORDER)), name)):
         module = stub_of(package)
@@ -88,9 +88,9 @@ def parts(rows: Mapping[str, tuple[InstructionRow, ...]]) -> Iterator[StubConten
 def _settled(
     rows: Mapping[str, tuple[InstructionRow, ...]],
 ) -> tuple[Mapping[str, tuple[InstructionRow, ...]], Mapping[str, State]]:
-    """Return the rows and start states of the stubs, after moving rows so that no method has forms of two stubs.
+    """Return rows and start states by stub, after moving rows so that no method has overloads in two stubs.
 
-    A form that ends at words of an earlier stub is moved to that stub, because overloads of a method must be in one
+    A form whose opcode ends at a class of an earlier stub is moved to that stub: overloads of a method must be in one
     file.
     """
     roots = {module: spellings(own) for module, own in rows.items()}
@@ -106,7 +106,7 @@ def _settled(
 
 
 def _meetings(states: Mapping[str, State], words: Words = ()) -> Iterator[tuple[Words, Mapping[str, State]]]:
-    """Yield each prefix with which forms of several stubs begin, and the states after it by module."""
+    """Yield each opcode prefix that forms of several stubs share, and the states after the prefix by stub."""
     if len(states) == 1:
         return
     yield words, states
@@ -120,7 +120,7 @@ def _words_behind(states: Mapping[str, State]) -> list[str]:
 
 
 def _ending_elsewhere(roots: Mapping[str, State]) -> Iterator[tuple[InstructionRow, str]]:
-    """Yield each row with a form that ends where an earlier stub has a class, and that stub's module."""
+    """Yield each row with a form whose opcode ends at a class of an earlier stub, and that stub's module."""
     for _, states in _meetings(roots):
         owner, *others = states
         for module in others:
@@ -128,7 +128,7 @@ def _ending_elsewhere(roots: Mapping[str, State]) -> Iterator[tuple[InstructionR
 
 
 def _borders(roots: Mapping[str, State]) -> Iterator[tuple[Words, str, str]]:
-    """Yield each prefix whose last word leads from a class of one stub to another stub, with both modules."""
+    """Yield each opcode prefix whose last token leads from a class of one stub to another stub, with both modules."""
     for words, states in _meetings(roots):
         owner = next(iter(states))
         for word in _words_behind(states):
@@ -143,7 +143,7 @@ def _split(
     imported: dict[int, Mapping[str, tuple[Words, ...]]],
     words: Words = (),
 ) -> State:
-    """Return the state with a separate class for each prefix that other stubs continue; record it in `imported`.
+    """Return the state with a separate class for each prefix that other stubs continue; record the class in `imported`.
 
     The classes thus depend on the next words in other stubs, not on the continuations after these words.
     """

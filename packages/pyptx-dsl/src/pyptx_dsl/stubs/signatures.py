@@ -1,4 +1,4 @@
-"""Operands of an instruction as Python parameters."""
+"""Operands of an instruction form as typed Python parameters of a stub's method."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _KINDS: dict[str, str] = {
 }
 READ: dict[str, str] = {kind: type_name for type_name, kinds in _KINDS.items() for kind in kinds.split()}
 
-# Type of a parameter -> other types whose operands it accepts.
+# Annotation of a stub's parameter -> other annotations whose operands the parameter accepts.
 _SINGLE = frozenset(("Reg", "NoResult", "Reg | NoResult"))
 WIDER: dict[str, frozenset[str]] = {
     "object": frozenset((*READ.values(), *_SINGLE, "TwoResults", "Reg | TwoResults")),
@@ -46,7 +46,7 @@ SCALARS = frozenset(name for name, type_name in READ.items() if type_name == "Va
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One operand: its name in the syntax line, its Python type, and whether it is optional."""
+    """An operand as a Python parameter: its name in the manual's syntax line, its type, and whether it is optional."""
 
     name: str
     type: str
@@ -57,7 +57,7 @@ Signature = tuple[Parameter, ...]
 
 
 def signatures(threads: Iterable[Thread]) -> tuple[Signature, ...]:
-    """Return the signatures that these threads accept; one that is a prefix of another is merged into it."""
+    """Return the method signatures of automaton threads; a signature that is a prefix of another is merged into it."""
     ways = {way for thread in threads for way in _ways(thread)}
     ordered = sorted(ways, key=lambda way: (len(way), [parameter.name for parameter in way], way_types(way)))
     merged: list[Signature] = []
@@ -72,7 +72,7 @@ def signatures(threads: Iterable[Thread]) -> tuple[Signature, ...]:
 
 
 def _covers(wide: Signature, narrow: Signature) -> bool:
-    """Return whether every call of `narrow` is a call of `wide`."""
+    """Return whether signature `wide` accepts every call that signature `narrow` accepts."""
     if len(narrow) > len(wide) or any(not each.optional for each in wide[len(narrow) :]):
         return False
     pairs = list(zip(wide, narrow, strict=False))
@@ -87,7 +87,7 @@ def way_types(way: Signature) -> tuple[str, ...]:
 
 
 def _ways(thread: Thread) -> Iterable[Signature]:
-    """Yield the signature for every number of optional operands; the last ones are dropped first, as in the check."""
+    """Yield the signature for every number of optional operands; the last optional operands are omitted first."""
     filled = dict(thread.filled)
     places = [place for place in thread.pattern.places if place.stands(filled)]
     optional = [index for index, place in enumerate(places) if place.optional]
@@ -101,7 +101,7 @@ def _ways(thread: Thread) -> Iterable[Signature]:
 
 
 def _distinct(parameters: Iterable[Parameter]) -> Signature:
-    """Return the parameters, with a number from 2 appended to the name of a repeated one."""
+    """Return the parameters with unique names: a repeated name gets a number from 2."""
     found: dict[str, Parameter] = {}
     for each in parameters:
         spare = (f"{each.name}{number}" for number in itertools.count(2))

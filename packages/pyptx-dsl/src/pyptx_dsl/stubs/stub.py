@@ -1,4 +1,4 @@
-"""Generation of the stubs: a class for each state of the graph, with a member for each word that can follow.
+"""Generation of the type stubs: a class for each opcode automaton state, with a member for each next token.
 
 A word without continuations is a method; other words that lead to the same state are aliases of that method, so it has
 one docstring. Any other word is an attribute; its class is callable if the instruction may end there. The classes of a
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.patterns import Pattern
     from pyptx_ir.isa.rows import InstructionRow
 
-# Number of forms that a docstring shows, for an instruction and for a later word; the reference page has all.
+# Maximum forms in a stub's docstring: of an instruction, and of a later modifier. The reference page has all.
 SHOWN = 3
 SHOWN_AT_WORD = 2
-LONGEST = 32  # maximum length of a class name made of all words
+LONGEST = 32  # maximum characters of a class name made of all opcode tokens
 
 HEAD = '''# fmt: off
 """Type stub of `ptx.inst`{owner}, for type checkers and editors.
@@ -59,19 +59,19 @@ _RESULTS = frozenset(("Reg | TwoResults", "Reg | NoResult"))
 
 @dataclass(frozen=True, slots=True)
 class Stub:
-    """Lookup tables: summary of each instruction, class name of each state, and imports of each state's class."""
+    """Lookup tables of one stub: instruction summaries, class names of states, and imports of the states' classes."""
 
     summaries: Mapping[str, str]
     classes: Mapping[int, str]
     imported: Mapping[int, Mapping[str, tuple[Words, ...]]]
 
     def class_of(self, state: State) -> str:
-        """Return the name of the class of a state."""
+        """Return the class name of an automaton state."""
         return self.classes[id(state)]
 
 
 def write_stubs(rows: Mapping[str, tuple[InstructionRow, ...]]) -> dict[str, str]:
-    """Return the text of each stub by module; the first is the stub of `ptx.inst`."""
+    """Return the text of each stub by module; the first stub is that of `ptx.inst` itself."""
     return {part.module: _text(part) for part in parts(rows) if part.entries}
 
 
@@ -96,7 +96,7 @@ def _imports(classes: str) -> Iterator[str]:
 
 
 def _variable(stub: Stub, words: Words, state: State) -> Iterator[str]:
-    """Yield the variable for an opcode prefix, which other stubs import, and its docstring."""
+    """Yield the stub lines of the variable for an opcode prefix that other stubs import, and its docstring."""
     yield f"{variable(words)}: {stub.class_of(state)}"
     text = _documentation(stub, NOWHERE, state) if words else INST
     if text:
@@ -104,12 +104,12 @@ def _variable(stub: Stub, words: Words, state: State) -> Iterator[str]:
 
 
 def variable(words: Words) -> str:
-    """Return the name of the variable for an opcode prefix in a stub."""
+    """Return the name of the stub variable for an opcode prefix."""
     return to_python("_".join(words)) if words else "inst"
 
 
 def _states(roots: Iterable[State]) -> Iterator[State]:
-    """Yield every state that has a class, in alphabetical order of their prefixes."""
+    """Yield every automaton state that has a class, in alphabetical order of opcode prefixes."""
     found = {id(state): state for state in roots}
     pending = list(found.values())
     while pending:
@@ -156,7 +156,7 @@ def _capitalized(name: str) -> str:
 
 
 def _token(state: State, word: str, following: State) -> str:
-    """Return the word that leads from `state` to `following`, or the name of its slot if other words lead there too."""
+    """Return the opcode token that leads from `state` to `following`, or its slot's name if several tokens do."""
     if not state.spelling or sum(each is following for each in state.following.values()) == 1:
         return word
     return state.slots[word]
@@ -188,7 +188,7 @@ def _class(stub: Stub, state: State) -> Iterator[str]:
 
 
 def _calls(stub: Stub, state: State, name: str = "__call__") -> Iterator[str]:
-    """Yield the method that emits an instruction, with overloads if the forms differ in their operands."""
+    """Yield the stub lines of the method for an instruction, with overloads if its forms differ in their operands."""
     ways = signatures(state.accepted)
     # A register is also valid as an address or a value, so the return type cannot depend on which one is meant.
     alike = len(ways) > 1 and any("Name" in (way[0].type, *WIDER.get(way[0].type, ())) for way in ways if way)
@@ -212,7 +212,7 @@ def _parameters(way: Signature) -> str:
 
 
 def _by_result(way: Signature) -> Iterator[Signature]:
-    """Yield the signature with a register result, which the call returns, and the one with other destinations."""
+    """Yield the signature with a register destination, which the call returns, and the one for other destinations."""
     if way and way[0].type in _RESULTS:
         yield from ((replace(way[0], type=kind), *way[1:]) for kind in way[0].type.split(" | "))
     else:
@@ -224,7 +224,7 @@ def _accepted(state: State) -> tuple[Pattern, ...]:
 
 
 def _documentation(stub: Stub, state: State, following: State) -> str:
-    """Return the docstring of a word; empty if it completes no form and an earlier word selected the instruction."""
+    """Return a token's docstring; empty if the token completes no form and an earlier token selects the instruction."""
     if following.accepted and _accepted(following) == _accepted(state):
         return " ".join(stub.summaries[name] for name in _names(_accepted(following)))
     if following.accepted:
@@ -241,7 +241,7 @@ def _names(patterns: Iterable[Pattern]) -> tuple[str, ...]:
 
 
 def _documentation_of_forms(stub: Stub, patterns: tuple[Pattern, ...], shown: int = SHOWN) -> str:
-    """Return the summaries, then the syntax lines with versions and targets: the oldest and shortest first."""
+    """Return the instruction summaries, then the syntax lines with versions and targets, oldest and shortest first."""
     patterns = tuple(sorted(patterns, key=lambda each: (each.row.since, len(each.row.syntax), each.row.name)))
     parts = [stub.summaries[name] for name in _names(patterns) if stub.summaries[name]]
     lines = list(dict.fromkeys(f"- `{each.row.syntax}` ({availability(each.row)})" for each in patterns))

@@ -1,1 +1,1 @@
-"""Recording of one kernel, and its completion when the function returns."""
+"""Recording of the PTX that a kernel's Python function emits, and completion of the PTX when it returns."""

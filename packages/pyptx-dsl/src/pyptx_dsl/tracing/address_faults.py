@@ -1,4 +1,4 @@
-"""Errors for addresses and operands that the instruction table accepts, or rejects without a useful explanation."""
+"""Errors and hints for address operands for which the instruction table has no error, or no useful hint."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["refuse_address", "remedy"]
 
 _WIDE = frozenset({"ld", "ldu", "st", "atom", "red", "prefetch"})
-"""Accesses of global memory or generic addresses, which need 64-bit addresses. Verified with ptxas 13.5."""
+"""Opcodes that access global memory or generic addresses, which have 64 bits. Verified with ptxas 13.5."""
 
 _NARROW = frozenset(
     {"shared", "shared::cta", "shared::cluster", "local", "const", "param", "param::entry", "param::func"}
@@ -29,7 +29,7 @@ _POINTER_BITS = 64
 
 
 def refuse_address(node: Instruction, declared: Callable[[str], str | None]) -> None:
-    """Raise InstructionUseError for an access of global memory at a shared variable or a 32-bit register."""
+    """Raise InstructionUseError for a global or generic access whose address is a shared variable or has 32 bits."""
     if node.opcode[0] not in _WIDE or not _NARROW.isdisjoint(node.opcode):
         return
     for operand in node.operands:
@@ -55,13 +55,13 @@ def _refuse(node: Instruction, name: str, kind: str, shown: str) -> None:
 
 
 def remedy(node: Instruction, verdict: Verdict, declared: Callable[[str], str | None]) -> str | None:
-    """Return the hint for a rejected operand: the pointer of an array, a copy of a special register."""
+    """Return a hint for a rejected operand that is an array parameter or a special register; else None."""
     operand = None if verdict.operand is None else node.operands[verdict.operand]
     match operand:
         case Address(base=Symbol(name=name)) if declared(name) == ".param":
             return pointer_hint(name)
         case Register(name=name) if name in special_registers():
             dtype = special_registers()[name]
-            return f'copy it first, only mov and cvt read special registers: reg.from_("{name}", {dtype})'
+            return f'copy the special register, which only mov and cvt can read: reg.from_("{name}", {dtype})'
         case _:
             return None

@@ -1,8 +1,8 @@
 """Names of a trace's registers, and their declarations.
 
 Unnamed registers get the next number in the register group of their type. A group is one declaration at the start of
-the body: `.reg .b32 %r<12>;`. A user's name is declared as such; a name with the form of a group member (`%r7`) becomes
-a member, and the group grows to include it. All counts are per trace.
+the body: `.reg .b32 %r<12>;`. A register with a user's name has its own declaration; a name with the pattern of a group
+(`%r7`) becomes a member, and the group grows to include it. All register numbers are per trace.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ _REGISTER_NAME = re.compile(r"(?!\d)%?[\w$]+")
 
 
 class Bank:
-    """Register group `prefix0 … prefix(count-1)` of one type; `free` are unused numbers."""
+    """Register group `prefix0 … prefix(count-1)` of one type; `free` are the numbers of unused registers in it."""
 
     __slots__ = ("count", "free", "prefix", "register")
 
     def __init__(self, prefix: str, register: str) -> None:
-        """Start without registers; `register` is the type of the `.reg` declaration."""
+        """Start a group without registers; `register` is the type in its `.reg` declaration."""
         self.prefix = prefix
         self.register = register
         self.count = 0
         self.free: set[int] = set()
 
     def take(self) -> str:
-        """Add a register to the end of the group and return its name."""
+        """Add a register with the next number to the group and return its name."""
         name = f"{self.prefix}{self.count}"
         self.count += 1
         return name
 
     def claim(self, number: int) -> None:
-        """Reserve a number that the user chose; raise DuplicateNameError if it is in use."""
+        """Reserve the register with a number that the user chose; raise DuplicateNameError if it is in use."""
         if number < self.count and number not in self.free:
             raise DuplicateNameError(f"register {self.prefix}{number} is already declared", help="choose another name")
         self.free.discard(number)
@@ -48,12 +48,12 @@ class Bank:
 
 
 class Banks:
-    """All register names of one trace."""
+    """Register groups and single register names of one trace."""
 
     __slots__ = ("_banks", "_counters", "_names", "_reserved")
 
     def __init__(self) -> None:
-        """Start with no register."""
+        """Start without register groups and names."""
         self._banks: dict[str, Bank] = {}
         self._counters: dict[str, int] = {}
         self._names: dict[str, RegisterDeclaration] = {}
@@ -67,7 +67,7 @@ class Banks:
         return bank.take()
 
     def named(self, name: str, dtype: PtxType) -> None:
-        """Declare a single register under the user's name."""
+        """Declare a single register with a name that the user chose."""
         if not _is_register_name(name):
             raise OperandError(f"invalid register name {name!r}", help="write a % and an identifier, as in '%sum'")
         stem = name.rstrip("0123456789")
@@ -83,8 +83,8 @@ class Banks:
     def array(self, dtype: PtxType, count: int, name: str | None = None) -> str:
         """Declare `count` registers in one group of their own; return the group's prefix.
 
-        The first array of a type, if it precedes every scalar of it, is the start of the type's group (`%f<8>`); later
-        ones are groups of their own (`%farr0_<8>`).
+        The first array of a type, if it precedes every scalar of the type, is the start of the type's group (`%f<8>`);
+        each later array is a group of its own (`%farr0_<8>`).
         """
         if name is not None:
             return self._named_array(dtype, count, name)
@@ -97,7 +97,7 @@ class Banks:
         return self._named_array(dtype, count, f"{bank.prefix}arr{number}_")
 
     def reserve(self, written: RegisterName) -> None:
-        """Reserve the names of a user's `.reg`; raise DuplicateNameError for names that are in use."""
+        """Reserve the names in a `.reg` that the user wrote; raise DuplicateNameError for a name in use."""
         name = written.name
         if not _is_register_name(name):
             raise OperandError(f"invalid register name {name!r}", help="write a % and an identifier, as in '%r'")
@@ -113,7 +113,7 @@ class Banks:
         self._reserved.update((stem, name))
 
     def declarations(self, leading_trivia: str) -> list[RegisterDeclaration]:
-        """Return the declarations for the start of the body: groups in order of first use, then single names."""
+        """Return the `.reg` declarations for the start of the body: groups in order of first use, then single names."""
         banks = [
             RegisterDeclaration(
                 type=bank.register, names=(RegisterName(bank.prefix, bank.count),), leading_trivia=leading_trivia
@@ -153,7 +153,7 @@ class Banks:
         return name
 
     def _member(self, stem: str, number: int, dtype: PtxType) -> None:
-        """Make a user's `%r7` a member of the group `%r`."""
+        """Add a register with a user's name such as `%r7` to the register group `%r`."""
         bank = self._banks.setdefault(stem, Bank(stem, dtype.register))
         if bank.register != dtype.register:
             raise DuplicateNameError(
@@ -163,7 +163,7 @@ class Banks:
         bank.claim(number)
 
     def _refuse_overlap(self, prefix: str) -> None:
-        """Raise DuplicateNameError for a group that would redeclare a single name."""
+        """Raise DuplicateNameError for a group that would redeclare a register with a user's name."""
         for name in self._names:
             if name.startswith(prefix) and name[len(prefix) :].isdecimal():
                 raise DuplicateNameError(
@@ -173,5 +173,5 @@ class Banks:
 
 
 def _is_register_name(name: str) -> bool:
-    """Return whether a name is valid: letters, digits, `_` and `$` after an optional `%`."""
+    """Return whether a register name is valid: letters, digits, `_` and `$` after an optional `%`."""
     return _REGISTER_NAME.fullmatch(name) is not None

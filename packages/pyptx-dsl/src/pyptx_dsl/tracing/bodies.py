@@ -1,4 +1,4 @@
-"""Properties of user functions that run once while they are traced: bodies of loops and of device functions."""
+"""Signatures of user functions that a trace calls once: bodies of loops and of device functions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def takes_any(function: object) -> bool:
 
 
 def requires_keywords(function: object) -> bool:
-    """Return whether a Python function has keywords without a default."""
+    """Return whether a Python function has keyword-only arguments without a default."""
     code = getattr(function, "__code__", None)
     if not isinstance(code, CodeType):
         return False

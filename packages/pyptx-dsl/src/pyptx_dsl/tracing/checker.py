@@ -1,7 +1,7 @@
 """Checks of each traced instruction against the instruction table.
 
-The result is cached by form: opcode, types of the registers, shapes of the other operands. For an accepted form only
-constants with limits are checked, and the same numbers are checked once.
+The result is cached by instruction form: opcode, types of the registers, shapes of the other operands. For an accepted
+form, only constants with limits are checked again, and equal constants only once.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.limits import Limits
     from pyptx_ir.syntax.nodes import Instruction
 
-# Limits of an instruction's constants, one set for each matching form.
+# For each matching form of an instruction: (operand index, permitted values) of its constants.
 Choices: TypeAlias = "tuple[tuple[tuple[int, Limits], ...], ...]"
 
 
 class AcceptedForm:
-    """An accepted form: limits of its constants, and the constants (decimal texts) already checked against them."""
+    """An accepted instruction form: limits of its constants, and texts of constants that passed these limits."""
 
     __slots__ = ("inside", "limits")
 
     def __init__(self, limits: Choices) -> None:
-        """Store the limits; no constants are checked yet."""
+        """Store the limits of the form's constants; no constants are checked yet."""
         self.limits = limits
         self.inside: set[str] = set()
 
@@ -43,17 +43,17 @@ Shape: TypeAlias = "tuple[object, ...]"
 Forms: TypeAlias = "dict[Shape, AcceptedForm]"
 
 _MOST_NUMBERS = 1 << 12
-"""Maximum number of cached constants per form; forms are kept until the process ends."""
+"""Maximum number of cached constants per accepted form; the cache lives until the process ends."""
 
 
 @until_plugins_change()
 def _accepted(_target: str, _version: tuple[int, int]) -> Forms:
-    """Return the mutable cache of accepted forms of this process for a target and a version."""
+    """Return this process's mutable cache of accepted instruction forms for a target and a PTX version."""
     return {}
 
 
 class Declared(dict[str, "str | None"]):
-    """Kinds of the names of a trace; unknown names are looked up in `around`, the names of its module.
+    """Name -> kind, for the registers, variables and parameters of a trace; `around` has the names of its module.
 
     Use `declared[name]`: None is an unknown name. Modules can have many functions, and a copy of the names in each
     would take quadratic time.
@@ -62,14 +62,14 @@ class Declared(dict[str, "str | None"]):
     __slots__ = ("around", "banks")
 
     def __init__(self) -> None:
-        """Create an empty table, without the names of a module."""
+        """Start without names, and without a module's names."""
         super().__init__()
         self.around: Mapping[str, str] = {}
         self.banks: list[tuple[NumberedNames, str]] = []
         """Register groups whose names are not stored individually, and their kinds; innermost last."""
 
     def __missing__(self, name: str) -> str | None:
-        """Return the kind of a name in a large register group or in the module; None for an unknown name."""
+        """Return the kind of a name that is in a large register group or in `around`; None for an unknown name."""
         for names, kind in reversed(self.banks):
             if name in names:
                 return kind
@@ -77,7 +77,7 @@ class Declared(dict[str, "str | None"]):
 
 
 class Checker:
-    """Checks of one trace. `declared` has the kind of each name, for `pyptx_ir.isa.shapes.shape_of`.
+    """Checks the instructions of one trace. `declared` has the kind of each name, for `pyptx_ir.isa.shapes.shape_of`.
 
     Traces for the same target and version may share `forms`, the accepted forms.
     """
@@ -85,7 +85,7 @@ class Checker:
     __slots__ = ("_forms", "declared", "target", "version")
 
     def __init__(self, target: str, version: tuple[int, int], forms: Forms | None = None) -> None:
-        """Start with no declared names."""
+        """Start a checker without declared names."""
         self.target = target
         self.version = version
         self.declared = Declared()
@@ -121,7 +121,7 @@ class Checker:
                 form.inside.add(numbers)
 
     def _judge(self, shape: Shape, node: Instruction) -> AcceptedForm:
-        """Return the form of an instruction, cached per process; raise InstructionUseError if it is invalid.
+        """Return the AcceptedForm of an instruction, cached per process; raise InstructionUseError if it is invalid.
 
         Constants are not checked.
         """
@@ -149,7 +149,7 @@ class Checker:
 
 
 def unchecked(_: Instruction) -> None:
-    """Accept any instruction; replaces `Checker.check` while checks are disabled."""
+    """Do not check the instruction; replaces `Checker.check` while checks are disabled."""
 
 
 def _vector_key(vector: Vector, declared: Callable[[str], str | None]) -> tuple[object, ...]:

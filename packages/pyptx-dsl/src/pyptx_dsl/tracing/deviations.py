@@ -1,4 +1,4 @@
-"""Formatting of one statement: whitespace, source text, and whether it is checked."""
+"""Options of `ptx.formatted` for one statement: leading whitespace, source text, disabled checks."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pyptx_ir.values import Value, value
 
 @value
 class Deviation(Value):
-    """Formatting of a statement: `leading_trivia` before it, `spelling` as its source text; None is the usual one."""
+    """Formatting of a statement: its `leading_trivia`, its source text `spelling`; None is the usual formatting."""
 
     leading_trivia: str | None = None
     spelling: str | None = None
     unchecked: bool = False
 
     def behind(self, comment: str, usual: str) -> str:
-        """Return the text before the statement: the comments, and the explicit or usual whitespace."""
+        """Return the leading trivia of a statement: its comments, and the explicit or `usual` whitespace."""
         leading_trivia = usual if self.leading_trivia is None else self.leading_trivia
         return comment + leading_trivia if comment else leading_trivia
 
@@ -39,33 +39,33 @@ _GAP = re.compile(r"[ \t]+")
 
 
 class NextStatement:
-    """Comments and formatting of the next statement or brace; `waiting`: whether there are any."""
+    """Comments and formatting for the next statement or brace; `waiting`: whether any are set."""
 
     __slots__ = ("_comment", "_deviation", "waiting")
 
     def __init__(self) -> None:
-        """Start without comments and formatting."""
+        """Start without comments and formatting for the next statement."""
         self.waiting = False
         self._comment = ""
         self._deviation = AS_USUAL
 
     def comment(self, text: str) -> None:
-        """Append comment lines, with their leading whitespace, to those before the next statement."""
+        """Append comment lines, with their leading whitespace, to the comments before the next statement."""
         self._comment += text
         self.waiting = True
 
     def deviate(self, deviation: Deviation) -> None:
-        """Set the formatting; raise ControlFlowError if it is already set."""
+        """Set the formatting of the next statement; raise ControlFlowError if it is already set."""
         if self._deviation is not AS_USUAL:
             raise ControlFlowError(
-                "no statement follows the previous ptx.formatted", help="combine both in one ptx.formatted"
+                "no statement follows the previous ptx.formatted", help="pass all options to one ptx.formatted"
             )
         self._deviation = deviation
         self.waiting = True
 
     @property
     def unchecked(self) -> bool:
-        """Whether the next statement is unchecked."""
+        """Whether checks are disabled for the next statement."""
         return self._deviation.unchecked
 
     def take_spelling(self) -> str | None:
@@ -85,7 +85,7 @@ class NextStatement:
         return self._comment
 
     def take(self) -> tuple[str, Deviation]:
-        """Return and reset the comments and the formatting."""
+        """Return and reset the comments and the formatting of the next statement."""
         said = self._comment, self._deviation
         self._comment, self._deviation, self.waiting = "", AS_USUAL, False
         return said
@@ -96,7 +96,7 @@ def spelled(node: nodes.Statement, spelling: str, behind: str = "") -> str:
     from pyptx_ir.syntax import PtxSyntaxError, parse_statements, spell
 
     if _GAP.sub(" ", spelling) == spell(node) and '"' not in spelling:
-        return spelling  # fast path: the tokens of the canonical text with other spaces between them
+        return spelling  # fast path: `spelling` differs from the canonical text only in spaces and tabs
     try:
         statements = parse_statements(spelling + behind, "<spelling>")
     except PtxSyntaxError as error:
@@ -114,4 +114,4 @@ def lost(deviation: Deviation) -> ControlFlowError:
     """Return the error for formatting that no statement follows."""
     said = "unchecked=True" if deviation.spelling is None else f"the source text {deviation.spelling!r}"
     help = "put ptx.formatted before the statement that it formats"
-    return ControlFlowError(f"no statement follows for {said}", help=help)
+    return ControlFlowError(f"ptx.formatted: no statement follows {said}", help=help)

@@ -6,7 +6,7 @@ cannot detect how its body was left. So the source of the function is inspected,
 first block. A function without source (typed into `python -c`) is not inspected.
 
 Rejected inside such a block are: a `return` with statements after the block; a `break` of a Python loop around the
-block; a `continue` of such a loop, unless nothing follows in the loop's body.
+block; a `continue` of a Python loop around the block, if statements follow in the loop's body.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _INSTEAD = {"return": "ptx.ret()", "break": "ptx.break_()", "continue": "ptx.con
 
 
 def enter_block(trace: Trace, promise: int) -> None:
-    """Mark a block as entered; raise ControlFlowError if the function that enters it leaves a block by a jump."""
+    """Record that a `with` entered a block; raise ControlFlowError if its function leaves a block by `return` etc."""
     trace.unopened.pop(promise, None)
     frame = user_frame()
     if frame is None:
@@ -56,7 +56,7 @@ def enter_block(trace: Trace, promise: int) -> None:
 
 
 def refuse_unopened(trace: Trace) -> None:
-    """Raise ControlFlowError for the first block that no `with` has entered."""
+    """Raise ControlFlowError for the first `ptx.if_(…)` or other block that no `with` (or `for`) has entered."""
     for what, site in trace.unopened.values():
         word = "for i in" if what == "ptx.range_" else "with"
         raise ControlFlowError(
@@ -67,14 +67,14 @@ def refuse_unopened(trace: Trace) -> None:
 
 
 def _escapes_of(code: CodeType) -> Iterator[ast.stmt]:
-    """Yield the `return`, `break` and `continue` that leave a function's blocks; none if its source is unknown."""
+    """Yield each `return`, `break` and `continue` that leaves a block of a function; none without its source."""
     lines = {line for _, _, line in code.co_lines() if line is not None}
     if not any(_LEAVES.search(linecache.getline(code.co_filename, line)) for line in lines):
         return
     source = "".join(linecache.getlines(code.co_filename))
     try:
         module = ast.parse(source)
-    except SyntaxError:  # the file has changed since it was imported
+    except SyntaxError:  # the source file has changed since Python imported it
         return
     for node in ast.walk(module):
         if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
@@ -85,7 +85,7 @@ def _escapes_of(code: CodeType) -> Iterator[ast.stmt]:
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """Context of statements: in a block, in a block of the innermost loop, before others, before others in the loop."""
+    """Where statements are: in a block, in a block in the innermost Python loop, with statements after them."""
 
     in_block: bool = False
     in_block_of_loop: bool = False

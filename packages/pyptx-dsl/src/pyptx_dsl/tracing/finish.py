@@ -1,8 +1,8 @@
 """Conversion of a finished trace to the body of its entry.
 
-Fills the slots of offsets, declares shared variables as static or moves them into one dynamic symbol, and adds the
-register declarations at the start. Maps every line to the site in the user's Python that emitted it. Statements are not
-reordered or removed; only declarations and, on request, `.loc` are added.
+Replaces each `OffsetSlot` by its instructions, declares shared variables as static or moves them into one dynamic
+symbol, and adds the register declarations at the start. Maps every line to the position in the user's Python code that
+emitted it. Statements are not reordered or removed; only declarations and, on request, `.loc` are added.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
 _DYNAMIC = "dyn_smem"
 _BRANCHES = frozenset({"bra", "brx"})
 _COMPOSED = frozenset({OffsetSlot, Scope})
-"""Nodes in a scope that expand to several statements."""
+"""Classes of nodes in a `Scope` that expand to several statements."""
 _NAMING = (nodes.Instruction, nodes.BranchTargets)
-"""Statements that may name labels: branches and target lists."""
+"""Classes of statements that may contain labels: branches and target lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
     """Body of an entry, statements required before the entry, and the size of dynamic shared memory.
 
-    `sites` has the site of each statement of the body, in the order of the text; for a block two, one for each brace;
-    the last is that of the closing brace of the body. `shared` are the allocations in dynamic shared memory.
+    `sites` has the code position (Site) of each statement of the body, in the order of the text; for a block two, one
+    for each brace; the last is that of the body's closing brace. `shared` are the dynamic shared memory allocations.
     """
 
     body: nodes.Block
@@ -57,7 +57,7 @@ class Finished:
 
 
 def finish(trace: Trace, table: LineTable | None = None) -> Finished:
-    """Finish a trace whose body has run; with a line table, emit `.loc`."""
+    """Return the finished body of a trace whose kernel function has returned; with a line table, with `.loc` lines."""
     if trace.faults:
         raise trace.faults[0]
     refuse_unopened(trace)
@@ -91,7 +91,7 @@ def finish(trace: Trace, table: LineTable | None = None) -> Finished:
 
 
 def _below_blank_line(leading_trivia: str) -> str:
-    return type(leading_trivia)("\n" + leading_trivia)  # keeps the type UsualLead
+    return type(leading_trivia)("\n" + leading_trivia)  # UsualLead + str is a str: restore UsualLead
 
 
 def _let_go(trace: Trace) -> None:
@@ -106,7 +106,7 @@ def _let_go(trace: Trace) -> None:
 def _statements(
     scope: Scope, places: Places, sites: list[Site | None], table: LineTable | None
 ) -> Iterable[nodes.Statement]:
-    """Return the statements of a scope, and append the site of each to `sites`."""
+    """Return the statements of a scope, and append the code position of each to `sites`."""
     if table is None and not places and _COMPOSED.isdisjoint([node.__class__ for node in scope.nodes]):
         sites += scope.sites
         return cast("list[nodes.Statement]", scope.nodes)
@@ -116,7 +116,7 @@ def _statements(
 def _expanded(
     scope: Scope, places: Places, sites: list[Site | None], table: LineTable | None
 ) -> Iterator[nodes.Statement]:
-    """Yield the statements of a scope one by one, including those of its inner scopes and offsets."""
+    """Yield the statements of a scope, with offsets and inner scopes expanded; append code positions to `sites`."""
     for node, site in zip(scope.nodes, scope.sites, strict=True):
         if node.__class__ not in _COMPOSED and table is None and not places:
             sites.append(site)
@@ -199,7 +199,7 @@ def _place_shared(trace: Trace) -> _Shared:
 
 
 def _variables(layout: MemoryLayout) -> tuple[nodes.Variable, ...]:
-    """Return a variable declaration for each allocation in a memory."""
+    """Return a variable declaration for each allocation in a MemoryLayout."""
     return tuple(
         nodes.Variable(
             space=layout.space,

@@ -1,4 +1,4 @@
-"""Generated names for unnamed labels, by position, as in compilers: `$L__BB0_7`.
+"""Names for unnamed labels that contain the number of a basic block or label, as compilers generate: `$L__BB0_7`.
 
 LLVM numbers the basic blocks of a function in the order of the text. A block begins at a label, and after a branch or a
 `ret`; of two consecutive branches, the first of which may fall through, both end one block. Statements between braces
@@ -31,18 +31,18 @@ _ENDS = frozenset({"bra", "brx", "ret"})
 
 @dataclass(frozen=True, slots=True)
 class LabelNames:
-    """Pattern of a function's label names: the number of a basic block or of a label, between two texts."""
+    """Pattern of a function's label names: a prefix, the number of a basic block or label, and a suffix."""
 
     before: str
     behind: str
     of_blocks: bool
 
     def name(self, number: int) -> str:
-        """Return the label name that contains `number`."""
+        """Return the pattern's label name with the number `number`."""
         return f"{self.before}{number}{self.behind}"
 
     def number(self, name: str) -> int | None:
-        """Return the number in a label name; None for a name of another pattern."""
+        """Return the number in a label name; None for a name that does not match the pattern."""
         digits = name[len(self.before) : len(name) - len(self.behind)]
         if not digits.isdecimal() or self.name(int(digits)) != name:
             return None
@@ -50,7 +50,7 @@ class LabelNames:
 
 
 def label_names(scheme: object, function: int) -> LabelNames | None:
-    """Return the label names of a function for a pattern, `$L__BB{function}_{block}`; None without one.
+    """Return the LabelNames of a function for a pattern such as `$L__BB{function}_{block}`; None for None.
 
     Raises OperandError for a pattern that has neither `{block}` nor `{label}`, or both.
     """
@@ -74,14 +74,14 @@ class LabelNumbers:
     __slots__ = ("_falls", "_fresh", "_names", "_number")
 
     def __init__(self, names: LabelNames) -> None:
-        """Start before the first statement."""
+        """Start before the function's first statement."""
         self._names = names
         self._number = 0
         self._fresh = True
         self._falls = False
 
     def instruction(self, node: nodes.Instruction) -> None:
-        """Advance past an instruction of the function's outermost scope."""
+        """Count an instruction of the function's outermost scope; a branch ends its basic block."""
         if node.opcode[0] not in _ENDS:
             self._fresh = self._falls = False
             return
@@ -91,16 +91,16 @@ class LabelNumbers:
         self._fresh, self._falls = True, node.guard is not None
 
     def scope(self) -> None:
-        """Advance past the closing brace of a scope."""
+        """Count an inner scope, which is part of the current basic block."""
         self._fresh = self._falls = False
 
     def expected(self) -> str:
-        """Return the name of a label at this position."""
+        """Return the name that an unnamed label after the counted statements gets."""
         begins = not self._names.of_blocks or not self._fresh
         return self._names.name(self._number + begins)
 
     def label(self, name: str) -> None:
-        """Advance past a label; one of another pattern starts no basic block."""
+        """Count a label; a label whose name does not match the pattern does not start a basic block."""
         number = self._names.number(name)
         if number is not None:
             self._number, self._fresh, self._falls = number, False, False
@@ -140,7 +140,7 @@ def _take(trace: Trace, name: str, site: Site) -> None:
         raise DuplicateNameError(
             f"an unnamed label gets the name {name!r}, which is already used",
             where=trace.recorder.where(site),
-            help="name it, or rename the other label",
+            help="name the unnamed label, or rename the other one",
         )
     trace.names.labels.add(name)
 

@@ -22,7 +22,7 @@ _STRINGS = "$L__python_functions"
 
 
 class LineTable:
-    """Files and functions of a kernel's lines, numbered in order of first use."""
+    """Source files and inlined functions of a kernel, numbered in order of first use."""
 
     __slots__ = ("_files", "_frames", "_functions", "_last", "_recorder", "_size")
 
@@ -36,7 +36,7 @@ class LineTable:
         self._frames: dict[Site, tuple[Frame, ...]] = {}
 
     def locations(self, site: Site, leading_trivia: str) -> Iterator[nodes.Loc]:
-        """Yield the `.loc` lines for an instruction; none if the preceding one has the same stack."""
+        """Yield the `.loc` lines for an instruction; none if the preceding instruction has the same Python stack."""
         frames = self._frames.get(site)
         if frames is None:
             frames = self._frames[site] = self._recorder.frames(site)
@@ -63,7 +63,7 @@ class LineTable:
         return tuple(nodes.File(index=number, name=name, leading_trivia="\n") for name, number in self._files.items())
 
     def sections(self) -> tuple[nodes.Section, ...]:
-        """Return the `.debug_str` section with the function names; none if no helper was inlined."""
+        """Return the `.debug_str` section with the names of inlined functions; none if no helper was inlined."""
         if not self._functions:
             return ()
         rows: list[nodes.SectionData | nodes.Label] = [nodes.Label(name=_STRINGS, leading_trivia="\n")]

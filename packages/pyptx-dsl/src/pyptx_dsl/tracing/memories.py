@@ -1,7 +1,7 @@
-"""Placement of allocations in the memories of a CTA: names, offsets, and for shared memory static or dynamic.
+"""Placement of a kernel's allocations in the memories of a CTA: names and offsets; shared memory: static or dynamic.
 
-Offsets in shared memory are assigned in order of allocation, in both modes. So a layout has the same addresses as
-static variables and as one dynamic symbol. The mode is chosen when the trace ends.
+Offsets in shared memory are assigned in order of allocation. So an allocation has the same address as a static variable
+and as a part of one dynamic symbol. Static or dynamic is chosen when the trace ends.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["Memories", "MemoryLayout", "MemoryRegion", "SharedLayout"]
 
 @dataclass(frozen=True, slots=True)
 class MemoryRegion:
-    """One allocation: `bytes` bytes at `offset`; `name` is its symbol if it is declared separately."""
+    """One allocation: `bytes` bytes at `offset`; `name` is its symbol if it is declared as its own variable."""
 
     name: str
     bytes: int
@@ -33,14 +33,14 @@ class MemoryRegion:
 
 
 class MemoryLayout:
-    """Allocations of one trace in one memory."""
+    """Allocations of one trace in one memory, such as shared memory."""
 
     __slots__ = ("alignment", "bytes", "regions", "space")
 
     fault: ClassVar[type[AllocationError]] = AllocationError
 
     def __init__(self, space: str) -> None:
-        """Start without allocations."""
+        """Start a memory without allocations; `space` is its name."""
         self.space = space
         self.regions: list[MemoryRegion] = []
         self.bytes = 0
@@ -70,14 +70,14 @@ class MemoryLayout:
         return region
 
     def beside(self) -> int:
-        """Return the bytes in this memory that the kernel uses in addition to the allocations."""
+        """Return the number of bytes of this memory that the kernel uses in addition to its allocations."""
         return 0
 
     def _refuse_more(self, trace: Trace, allocated: int) -> None:
         memory, target, total = find_memory(self.space), find_target(trace.target), allocated + self.beside()
         limit = memory.limit(target)
         if not limit:
-            raise self.fault(f"{target.name} has no {memory.words}", help="pass a target that has it as arch=")
+            raise self.fault(f"{target.name} has no {memory.words}", help="pass another target as arch=")
         if total > limit:
             raise self.fault(
                 f"kernel {trace.name!r} needs {total} bytes of {memory.words}; a CTA on {target.name} has "
@@ -110,22 +110,22 @@ class SharedLayout(MemoryLayout):
         self.force_dynamic = False
 
     def beside(self) -> int:
-        """Return the bytes of the kernel's own dynamic memory before the allocations."""
+        """Return the bytes of dynamic shared memory (`smem=`) that precede the allocations at `extern_smem`."""
         return 0 if self.base_symbol is None else self.dynamic_bytes
 
 
 class Memories:
-    """Allocations of one trace, by memory."""
+    """The MemoryLayout of each memory of one trace."""
 
     __slots__ = ("_others", "shared")
 
     def __init__(self) -> None:
-        """Start without allocations."""
+        """Start all memories without allocations."""
         self.shared = SharedLayout()
         self._others: dict[str, MemoryLayout] = {}
 
     def of(self, space: str) -> MemoryLayout:
-        """Return the allocations in a memory; raise MissingPluginError if no plugin defines it."""
+        """Return the MemoryLayout of a memory; raise MissingPluginError if no plugin defines the memory."""
         if space == self.shared.space:
             return self.shared
         if space not in self._others:
@@ -133,5 +133,5 @@ class Memories:
         return self._others[space]
 
     def declared(self) -> Iterator[MemoryLayout]:
-        """Yield the memories, except shared memory, whose allocations are declared as variables."""
+        """Yield the MemoryLayouts, except that of shared memory, whose allocations are declared as variables."""
         return (layout for layout in self._others.values() if find_memory(layout.space).declared)

@@ -1,7 +1,7 @@
 """Names of one trace and their kinds for the checker, scope by scope.
 
-A `{ … }` of PTX is a scope: its declarations may reuse an outer name, and end at its brace. Declarations at the start
-of the body or before the entry are visible everywhere, so their names must be free in all scopes.
+A `{ … }` of PTX is a scope: its declarations may reuse an outer name, and are visible up to its closing brace.
+Declarations at the start of the body or before the entry are visible everywhere, so no scope may use their names.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _COMPONENTS = {"v2": ("xy", "rg"), "v4": ("xyzw", "rgba")}
 
 
 class Hiding:
-    """Replaces the trace of a register while its name is hidden or undeclared; any use of the register raises."""
+    """Stands for the `trace` of a register while its name is hidden or undeclared; any use of the register raises."""
 
     __slots__ = ("_help", "_register", "_why")
 
@@ -38,21 +38,21 @@ class Hiding:
 
     @property
     def name(self) -> str:
-        """Raise HiddenRegisterError; a register of another trace is detected by this access."""
+        """Raise HiddenRegisterError; the check for a register of another trace reads this attribute."""
         raise HiddenRegisterError(f"register {self._register} {self._why}", help=self._help)
 
 
 class NameScope:
-    """Names that one `{ … }` declares, and their registers.
+    """Names that one `{ … }` declares, and the registers with these names.
 
-    `hidden` has the outer kinds of the names, None for none. `covered` are outer registers with names that are
-    redeclared here, with their traces.
+    `hidden` maps each name to its kind in the outer scopes, None if undeclared there. `covered` are the outer registers
+    whose names this scope redeclares, with their traces.
     """
 
     __slots__ = ("_held", "banks", "covered", "hidden", "taken")
 
     def __init__(self) -> None:
-        """Start without names."""
+        """Start a scope without names."""
         self.taken: set[str] = set()
         self.banks: list[NumberedNames] = []
         """Large register groups, whose names are not stored in `taken`."""
@@ -61,7 +61,7 @@ class NameScope:
         self.covered: list[tuple[Handle | RegArray, Trace]] = []
 
     def hold(self, registers: Iterable[Handle | RegArray]) -> None:
-        """Record registers that the scope declares."""
+        """Record registers that this scope declares."""
         self._held.extend(registers)
 
     def let_go(self) -> None:
@@ -78,9 +78,9 @@ class NameScope:
         return next((name for bank in self.banks for name in names if name in bank), None)
 
     def registers(self, names: Collection[str] | None = None) -> Iterator[Handle | RegArray]:
-        """Yield the scope's registers and the elements of its arrays; with `names`, only those with one of these names.
+        """Yield the scope's registers, also those in arrays; with `names`, only registers with one of these names.
 
-        For a large array, these are its existing register objects and the array itself, which creates the others.
+        For a large array, yield its existing `Reg` objects and the array itself, which creates its other registers.
         """
         for held in self._held:
             if isinstance(held, Handle):
@@ -90,15 +90,15 @@ class NameScope:
             yield from [each for each in every if names is None or _has_name(each, names)]
 
     def hide(self, register: Handle | RegArray) -> None:
-        """Make an outer register unusable while this scope is open."""
+        """Make a register of an outer scope unusable while this scope is open."""
         why = "is hidden here: this scope declares another register of that name"
         self.covered.append((register, register.trace))
-        _hide(register, why, "rename one of the two")
+        _hide(register, why, "rename one of the two registers")
 
     def close(self) -> None:
-        """Make the scope's registers unusable, and restore the hidden outer ones."""
+        """Make the scope's registers unusable, and the outer registers that it hid usable again."""
         for register in self.registers():
-            _hide(register, "is not declared here: its scope is closed", "declare it outside of that scope")
+            _hide(register, "is not declared here: its scope is closed", "declare the register outside of that scope")
         for register, trace in self.covered:
             register.trace = trace
 
@@ -109,7 +109,7 @@ def _hide(register: Handle | RegArray, why: str, help: str) -> None:
 
 
 def _of_large(array: RegArray, names: Collection[str] | None) -> list[Handle | RegArray]:
-    """Return the existing registers of a large array with the array, or the registers with these names."""
+    """Return a large array and its existing `Reg` objects or, if `names` are given, its registers with these names."""
     if names is None or isinstance(names, NumberedNames):
         return [array, *array.made()]
     own = numbered(array.base, array.count)
@@ -117,7 +117,7 @@ def _of_large(array: RegArray, names: Collection[str] | None) -> list[Handle | R
 
 
 def _has_name(register: Handle | RegArray, names: Collection[str]) -> bool:
-    """Return whether one of these names is that of the register or in the array."""
+    """Return whether one of these names is the name of the register, or of a register in the array."""
     if isinstance(register, Handle):
         return register.raw_name in names
     own = numbered(register.base, register.count)
@@ -125,25 +125,29 @@ def _has_name(register: Handle | RegArray, names: Collection[str]) -> bool:
 
 
 class Names:
-    """Variables, parameters, labels, and registers declared by the user at their position."""
+    """Names of a trace: variables, parameters, labels, and registers that a `.reg` at its position declares."""
 
     __slots__ = ("_banks", "_declared", "_hints", "_kernel", "_scopes", "_taken", "labels", "scheme", "unnamed_labels")
 
     def __init__(self, kernel: str, declared: Declared) -> None:
-        """Start with the name of the entry; `declared` is the checker's table."""
+        """Start with the name of the entry function; `declared` is the checker's map of names to kinds."""
         self.labels: set[str] = set()
         self.scheme: LabelNames | None = None
         """Pattern by which unnamed labels are renamed when the trace ends; None keeps their generated names."""
         self.unnamed_labels: set[str] = set()
         self._kernel = kernel
         self._declared = declared
-        self._taken: set[str] = {kernel}  # names of all inner scopes so far, labels, and generated names
-        self._banks: list[NumberedNames] = []  # register groups of all scopes so far, too large for `_taken`
+        self._taken: set[str] = {
+            kernel
+        }  # all names declared in inner scopes so far, also closed ones, labels, and generated names
+        self._banks: list[
+            NumberedNames
+        ] = []  # large register groups of all scopes so far: `_taken` does not store their names
         self._hints: dict[str, int] = {}
         self._scopes = [NameScope()]
 
     def surround(self, declared: Mapping[str, str]) -> None:
-        """Set the names of the enclosing module, which may be hidden but not used for generated names."""
+        """Set the names of the enclosing module; the trace may hide them, but no generated name equals one."""
         self._declared.around = declared
 
     def claim(self, name: str, kind: str = "") -> None:
@@ -159,12 +163,12 @@ class Names:
             raise self._duplicate(name)
 
     def claim_parameter(self, name: str, kind: str) -> None:
-        """Reserve the name of a parameter, which may hide one of the module, and may be empty or `_`."""
+        """Reserve the name of a parameter, which may hide a name of the module, and may be empty or `_`."""
         if name not in {"", "_"}:
             self.declare((name,), kind)
 
     def declare(self, names: Collection[str], kind: str) -> None:
-        """Declare names in the innermost scope; raise DuplicateNameError if it has one of them."""
+        """Declare names in the innermost scope; raise DuplicateNameError if the scope already declares one of them."""
         scope = self._scopes[-1]
         taken = scope.first_taken(names)
         if taken is not None:
@@ -213,12 +217,12 @@ class Names:
                     scope.hide(register)
 
     def define_label(self, name: str) -> None:
-        """Define a label in the innermost scope; raise DuplicateNameError if it has that name."""
+        """Define a label in the innermost scope; raise DuplicateNameError if the scope already declares its name."""
         scope = self._scopes[-1]
         if scope.first_taken((name,)) is not None:
             raise DuplicateNameError(
                 f"label {name!r} is already defined in kernel {self._kernel!r}",
-                help="use another name, or leave the name out",
+                help="use another name, or omit the name",
             )
         identifier(name, "a label")
         scope.taken.add(name)
@@ -246,15 +250,15 @@ class Names:
         return any(name in bank for bank in self._banks)
 
     def enter(self) -> None:
-        """Open a scope for the names of a `{ … }`."""
+        """Open a NameScope for the names of a `{ … }`."""
         self._scopes.append(NameScope())
 
     def enter_body(self) -> None:
-        """Declare names in the outermost scope until `leave_body`."""
+        """Make the outermost scope the innermost one, which receives declarations, until `leave_body`."""
         self._scopes.append(self._scopes[0])
 
     def leave_body(self) -> None:
-        """Declare names in the scope that was innermost before `enter_body` again."""
+        """Restore the innermost scope from before `enter_body`."""
         self._scopes.pop()
 
     def leave(self) -> None:
@@ -280,13 +284,13 @@ class Names:
 
 
 def _twice(names: Iterable[str]) -> str:
-    """Return the first name that occurs twice."""
+    """Return the first of `names` that occurs twice."""
     seen = set[str]()
     for name in names:
         if name in seen:
             return name
         seen.add(name)
-    raise ValueError("use each name once")
+    raise ValueError("no name occurs twice")
 
 
 def declared_names(declarators: Iterable[Declarator | RegisterName]) -> Iterator[Sequence[str]]:
@@ -299,7 +303,7 @@ def declared_names(declarators: Iterable[Declarator | RegisterName]) -> Iterator
 
 
 def variable_kind(node: Variable) -> str:
-    """Return the kind of a variable for the checker: its state space, or its opaque type."""
+    """Return the kind of a variable for the instruction checker: its state space, or its opaque type."""
     return f".{node.type}" if node.type.endswith("ref") else f".{node.space.partition('::')[0].partition('[')[0]}"
 
 

@@ -1,4 +1,4 @@
-"""Python origins of the lines of a text."""
+"""Python stack frames that emitted each line of a PTX text."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import Frame
 
 Line: TypeAlias = "tuple[int, int, Site | None]"
-"""One statement or brace: the number of newlines in the text before it, the number inside it, and its site."""
+"""One statement or brace: the number of newlines in its leading trivia, the number inside it, and its Site."""
 
 
 class Origins(Mapping[int, "tuple[Frame, ...]"]):
-    """User frames of each line of a text (from 1), innermost first, computed on access."""
+    """Line number of a PTX text (from 1) -> user's Python frames, innermost first, computed on access."""
 
     def __init__(self, find: Callable[[], dict[int, Site]], recorder: Recorder) -> None:
-        """Store the function that computes the sites of the lines (code positions), and their recorder."""
+        """Store the function that returns the code position (Site) of each line, and the recorder of these Sites."""
         self._find = find
         self._recorder = recorder
         self._known: dict[Site, tuple[Frame, ...]] = {}
@@ -32,7 +32,7 @@ class Origins(Mapping[int, "tuple[Frame, ...]"]):
         return self._find()
 
     def __getitem__(self, line: int) -> tuple[Frame, ...]:
-        """Return the frames of a line; raise KeyError for a line without user code."""
+        """Return the Python frames that emitted a line; raise KeyError for a line without user code."""
         site = self._sites[line]
         frames = self._known.get(site)
         if frames is None:
@@ -40,16 +40,16 @@ class Origins(Mapping[int, "tuple[Frame, ...]"]):
         return frames
 
     def __iter__(self) -> Iterator[int]:
-        """Iterate over the lines that have an origin."""
+        """Iterate over the numbers of the lines that user code emitted."""
         return iter(self._sites)
 
     def __len__(self) -> int:
-        """Return the number of lines with an origin."""
+        """Return the number of lines that user code emitted."""
         return len(self._sites)
 
 
 def lines_inside(node: nodes.Block | nodes.Section, sites: Iterable[Site | None]) -> list[Line]:
-    """Return the lines of the statements between braces and of the closing brace, with their `sites` in order."""
+    """Return a `Line` for each statement between the braces of a node and for the closing brace, with its Site."""
     return list(_inside(node, iter(sites)))
 
 
@@ -62,7 +62,7 @@ def _inside(node: nodes.Block | nodes.Section, sites: Iterator[Site | None]) -> 
 
 
 def line_sites(first: int, lines: Iterable[Line]) -> dict[int, Site]:
-    """Return the site of each line of consecutive statements; whitespace before the first starts in line `first`."""
+    """Return line number -> Site for consecutive statements; the trivia of the first starts in line `first`."""
     number, sites = first, dict[int, "Site"]()
     for before, within, site in lines:
         number += before

@@ -10,17 +10,17 @@ from pyptx_ir.syntax import operands as tree
 
 Places = Mapping[str, tuple[str, int]]
 
-_PLAIN: frozenset[type] = frozenset({tree.Register, tree.Immediate})  # no symbols; most operands
+_PLAIN: frozenset[type] = frozenset({tree.Register, tree.Immediate})  # operands that contain no symbol
 
 
 def rebase(instruction: nodes.Instruction, places: Places) -> nodes.Instruction:
-    """Return the instruction with every symbol of `places` replaced; the same object if it has none."""
+    """Return the instruction with each symbol of `places` replaced by `symbol+offset`; the same object if none."""
     operands = _all_moved(instruction.operands, places)
     return instruction if operands is instruction.operands else replace(instruction, operands=operands, raw=None)
 
 
 def _all_moved(operands: tuple[tree.Operand, ...], places: Places) -> tuple[tree.Operand, ...]:
-    """Return the operands with every symbol replaced; the same tuple if they have none."""
+    """Return the operands with every symbol of `places` replaced; the same tuple if they have none."""
     for operand in operands:
         if operand.__class__ not in _PLAIN and _moved(operand, places) is not operand:
             return tuple([_moved(each, places) for each in operands])

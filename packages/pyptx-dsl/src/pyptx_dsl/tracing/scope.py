@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 class Scope:
-    """The statements of one `{ … }` while it is open; `sites` runs parallel to `nodes`."""
+    """The statements of one `{ … }` while it is open; `sites[i]` is the code position that emitted `nodes[i]`."""
 
     __slots__ = ("closing_trivia", "indent", "leading_trivia", "nodes", "sites")
 
     def __init__(self, indent: int, leading_trivia: str) -> None:
-        """Open a scope with statements indented by `indent` tabs, and with `leading_trivia` before its braces."""
+        """Start an empty scope: `indent` tabs before its statements, `leading_trivia` before each of its braces."""
         self.indent = indent
         self.leading_trivia = leading_trivia
         self.nodes: list[nodes.Statement | OffsetSlot | Scope] = []

@@ -19,23 +19,23 @@ __all__ = ["StatementChecker"]
 
 
 class StatementChecker:
-    """Checks of the statements below one head: `.version`, `.target` and `.address_size`, as far as present."""
+    """Checks of statements that follow a module's head: `.version`, `.target` and `.address_size`, if present."""
 
     __slots__ = ("_head", "_rules")
 
     def __init__(self, *head: nodes.Statement) -> None:
-        """Store the head; the rules are loaded at first use."""
+        """Store the statements of the module's head; the rules are loaded at first use."""
         self._head = head
         self._rules: OneByOne | None = None
 
     def below(self, node: nodes.Statement) -> StatementChecker:
-        """Return the checks with one more statement in the head; raise DirectiveError if it is invalid there."""
+        """Return a checker with `node` appended to the head; raise DirectiveError if `node` is invalid there."""
         head = (*self._head, node)
         _refuse(_fault_of_head(head))
         return StatementChecker(*head)
 
     def rules(self) -> OneByOne:
-        """Return the rules for this head."""
+        """Return the rules of `pyptx check` for modules with this head."""
         if self._rules is None:
             from pyptx_ir.isa.modules.one_by_one import OneByOne
 
@@ -53,7 +53,7 @@ class StatementChecker:
 
 @until_plugins_change(maxsize=1 << 10)
 def _fault_of_head(head: tuple[nodes.Statement, ...]) -> Finding | None:
-    """Return the first error in a head; cached because most modules of a process have the same head."""
+    """Return the first error in a module's head; cached because most modules of a process have the same head."""
     from pyptx_ir.isa.modules.one_by_one import OneByOne
 
     return OneByOne(head).of_head()

@@ -1,8 +1,8 @@
-"""Recording of one kernel.
+"""`Trace`: recording of the PTX that one kernel function emits.
 
-The body of a kernel runs once while its Trace is active, and every call appends to it. The active trace is a context
-variable, so threads and nested builds are independent. All names come from the trace, so a kernel has the same text in
-any order, process and thread.
+The body of a kernel runs once while its Trace is active; each call of a function of `ptx` appends to the active trace.
+The active trace is a context variable, so threads and nested builds are independent. All generated names depend on the
+trace only, so a kernel has the same PTX text in any order of builds, process and thread.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ __all__ = ["Scope", "Trace", "active", "current", "register_names", "tracing"]
 class Trace:
     """Instructions and declarations that the body of one kernel emits.
 
-    `exact` traces emit everything as written, at its position: `[x+0]`, variables. `leading_trivia` is that of the next
-    statement.
+    If `exact`, as in functions of a module, everything is emitted as written, at its position: `[x+0]`, variables.
+    `leading_trivia` is the usual whitespace before the next statement.
     """
 
     exact = False
@@ -57,7 +57,7 @@ class Trace:
         version: tuple[int, int] = (8, 5),
         forms: Forms | None = None,
     ) -> None:
-        """Start an empty trace for the entry `name`; `forms` are the checker's accepted forms."""
+        """Start an empty trace for the entry `name`; `forms` are instruction forms that are known to be valid."""
         self.name = name
         self.target = target
         self.version = version
@@ -66,18 +66,20 @@ class Trace:
         self.memories = Memories()
         self.offsets: dict[str, OffsetSlot] = {}
         self.checker = Checker(target, version, forms)
-        self.declarations: StatementChecker | None = None  # set by a module, or created at the first check
+        self.declarations: StatementChecker | None = None  # set by a `Module`, or created at the first variable
         self.names = Names(name, self.checker.declared)
         self.globals: list[nodes.Statement] = []
-        self.descriptors: dict[tuple[str, str], Reg] = {}  # register of each descriptor, by tensor name and kind
-        self.parameter_types: Mapping[str, PtxType | None] = {}  # types in the function's header; None for an array
+        self.descriptors: dict[tuple[str, str], Reg] = {}  # (tensor name, kind of descriptor) -> register
+        self.parameter_types: Mapping[
+            str, PtxType | None
+        ] = {}  # name -> type in the function header; None for an array
         self.faults: list[TraceError] = []
-        """Errors detected where they could not be raised; the first is raised when the trace ends."""
+        """Errors found where Python cannot raise, as in a closing generator; the first is raised at the end."""
         self.tma_slots = "value"
         self.unopened: dict[int, tuple[str, Site]] = {}
-        """Blocks that no `with` has entered yet, such as a bare `ptx.if_(p)`, by the number that `promise` returned."""
+        """Number from `promise` -> a block that no `with` has entered yet, such as a bare `ptx.if_(p)`."""
         self.notes: dict[object, object] = {}
-        """State of namespaces during one trace, such as the `if_` of an `else_`, by a key of each namespace."""
+        """Key of a module of `ptx` -> its state during this trace, such as the `if_` chain that `else_` continues."""
         self.label_count = 0
         self.statement_count = 0
         self.prologue = Scope(1, usual_trivia(0))
@@ -97,7 +99,7 @@ class Trace:
     def emit(
         self, words: tuple[str, ...], operands: Sequence[object] = (), guard: object = None, of: FrameType | None = None
     ) -> None:
-        """Append an instruction; `guard` is `p` or `~p`, `of` the frame of its site (default: the caller)."""
+        """Append an instruction; `guard` is `p` or `~p`, `of` the Python frame that emits it (default: the caller)."""
         if words[0] == "slct":
             operands = lower_selected(operands, self, words)
         lowered = self.lowered(operands, words)
@@ -108,8 +110,8 @@ class Trace:
             self._written(lowered[0])
 
     def lowered(self, values: Sequence[object], opcode: tuple[str, ...]) -> tuple[tree.Operand, ...]:
-        """Return the operands for user values; numbers are formatted for `opcode`."""
-        # Fast path for plain registers and literals, with the same result as `lower`.
+        """Return the operands for Python values; numbers become literals of the type that `opcode` requires."""
+        # Fast path for registers that are not offsets, and for literals; `lower` would return the same operands.
         return tuple(
             [
                 value.operand
@@ -122,7 +124,7 @@ class Trace:
         )
 
     def append(self, node: nodes.Statement) -> None:
-        """Append another statement, or a finished instruction, with the usual whitespace unless it was parsed."""
+        """Append a statement, with the usual leading whitespace unless it was parsed from source text."""
         leading_trivia = self.leading_trivia
         match node:
             case nodes.Instruction(operands=parts):
@@ -141,7 +143,7 @@ class Trace:
         self._record(_placed(node, leading_trivia), sys._getframe(1))  # noqa: SLF001  as above
 
     def offset(self, operation: str, words: tuple[str, ...], terms: tuple[Term, ...], dtype: PtxType) -> Reg:
-        """Append a slot for an offset and return its register; its instructions are chosen when the trace ends."""
+        """Append an OffsetSlot and return its narrow register; its instructions are chosen when the trace ends."""
         register = self.fresh(dtype)
         slot = OffsetSlot(operation, register, words, terms, self.leading_trivia, labels=self.label_count)
         register.slot = slot
@@ -150,7 +152,7 @@ class Trace:
         return register
 
     def promise(self, what: str) -> int:
-        """Record a block that a `with` must enter; return its key in `unopened`, from which entering removes it."""
+        """Record a block that a `with` must enter; return its key in `unopened`, which the `with` removes."""
         self._promises += 1
         self.unopened[self._promises] = (what, self.recorder.capture(sys._getframe(1)))  # noqa: SLF001  as above
         return self._promises
@@ -167,11 +169,11 @@ class Trace:
 
     @property
     def unchecked(self) -> bool:
-        """Whether the next statement is unchecked."""
+        """Whether checks are disabled for the next statement."""
         return self.check is unchecked
 
     def take_spelling(self) -> str | None:
-        """Return and reset the text of the next statement, to be passed to `Scope.spell` when it is complete."""
+        """Return and reset the source text for the next statement; the caller passes it to `Scope.spell` later."""
         return self._next.take_spelling()
 
     def check_nothing(self) -> None:
@@ -188,17 +190,17 @@ class Trace:
         self.statement_count += 1
 
     def dressed(self, node: nodes.Statement | OffsetSlot) -> nodes.Statement | OffsetSlot:
-        """Return a statement with its comments and formatting."""
+        """Return a statement with the comments and formatting that were set for the next statement."""
         comment, deviation = self._undress()
         if not isinstance(node, OffsetSlot):
             return deviation.of(node, comment)
         if deviation.spelling is not None:
-            raise ControlFlowError("cannot set the source text of an operator", help="write the instruction instead")
+            raise ControlFlowError("cannot set the source text of an operator", help="use ptx.<instruction> instead")
         node.leading_trivia = deviation.behind(comment, node.leading_trivia)
         return node
 
     def _undress(self) -> tuple[str, Deviation]:
-        """Return and reset the formatting of the next statement."""
+        """Return and reset the comments and formatting of the next statement, and enable the checks again."""
         self.check = self._checks
         return self._next.take()
 
@@ -208,7 +210,7 @@ class Trace:
         if isinstance(guard, Handle) and guard.dtype.kind != "pred":
             raise RegisterTypeError(
                 f"a guard must be a predicate, got the {guard.dtype} register {guard.raw_name}",
-                help="compare it first: pred=(value != 0)",
+                help="compare the register with 0: pred=(value != 0)",
             )
         match lower(guard, self):
             case tree.Register(name=name) | tree.Symbol(name=name):
@@ -223,7 +225,7 @@ class Trace:
     # --- offsets ------------------------------------------------------------------------------------
 
     def mention(self, operand: tree.Operand) -> None:
-        """Record the registers in a finished operand, which need the narrow form of their offsets."""
+        """Record that an operand reads the narrow registers of the offsets in it."""
         if not self.offsets:
             return
         for name in register_names(operand):
@@ -232,7 +234,7 @@ class Trace:
                 slot.need_narrow()
 
     def _written(self, destination: tree.Operand) -> None:
-        """Record that an instruction may have written the registers of its first operand."""
+        """Record that an instruction may have written the offset registers in its first operand."""
         match destination:
             case tree.Register(name=name):
                 slot = self.offsets.get(name)
@@ -250,7 +252,7 @@ class Trace:
     # --- names --------------------------------------------------------------------------------------
 
     def fresh(self, type: PtxType, name: str | None = None, prefix: str | None = None) -> Reg:  # noqa: A002  the contract
-        """Declare one register: the next of its type's register group, or `name`."""
+        """Declare and return one register: the next of its type's register group, or one with the name `name`."""
         if name is None:
             name = self.banks.fresh(type, prefix)
         else:
@@ -262,7 +264,7 @@ class Trace:
         return Reg(name, type, self)
 
     def array(self, dtype: PtxType, count: int, name: str | None = None) -> RegArray:
-        """Declare `count` registers in a group of their own."""
+        """Declare and return `count` registers in a register group of their own."""
         registers = RegArray(self.banks.array(dtype, count, name), count, dtype, self)
         if not registers.base.startswith("%"):
             for register in registers:
@@ -307,10 +309,12 @@ class Trace:
     # --- scopes -------------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Open a `{ … }`; registers are still declared at the start of the body."""
+        """Emit the `{` of a scope; `fresh` registers are still declared at the start of the body."""
         comment, deviation = self._undress()
         if deviation.spelling is not None or deviation.unchecked:
-            raise ControlFlowError("only the leading trivia of a `{` can be set", help="format the next statement")
+            raise ControlFlowError(
+                "only the leading trivia of a `{` can be set", help="format the statement after the `{`"
+            )
         inner = Scope(len(self._scopes) + 1, self.leading_trivia)
         inner.leading_trivia = deviation.behind(comment, inner.leading_trivia)
         self._append(inner)
@@ -320,9 +324,9 @@ class Trace:
         self.names.enter()
 
     def close_brace(self) -> None:
-        """Close the innermost `{ … }`; raise ControlFlowError if none is open."""
+        """Emit the `}` of the innermost scope; raise ControlFlowError if no scope is open."""
         if len(self._scopes) == 1:
-            raise ControlFlowError("no scope is open here", help="open one with ptx.open_scope()")
+            raise ControlFlowError("no scope is open here", help="open a scope with ptx.open_scope()")
         self._end(self._scopes.pop())
         self.names.leave()
         self._enter(self._scopes[-1])
@@ -367,11 +371,11 @@ class Trace:
         self.leading_trivia = usual_trivia(scope.indent)
 
     def close(self) -> None:
-        """End the trace: appending then raises."""
+        """End the trace: a later `append` raises NoTraceError."""
         self._end(self.root_scope)
         if len(self._scopes) > 1:
-            where, help = self.recorder.where(self._scopes[-2].sites[-1]), "close it with ptx.close_scope()"
-            self.faults.append(ControlFlowError("a scope is not closed", where=where, help=help))
+            where, help = self.recorder.where(self._scopes[-2].sites[-1]), "close the scope with ptx.close_scope()"
+            self.faults.append(ControlFlowError("a scope is not closed at the end of the body", where=where, help=help))
         self._closed = True
 
 
@@ -381,7 +385,7 @@ def _plain_guard(predicate: str) -> nodes.Guard:
 
 
 def _placed(node: nodes.Statement, leading_trivia: str) -> nodes.Statement:
-    """Return a node with this leading whitespace, and with its own source text."""
+    """Return a node with `leading_trivia` and its own source text."""
     return node if node.leading_trivia is leading_trivia else rewritten(node, leading_trivia, node.raw)
 
 
@@ -397,4 +401,6 @@ def tracing(trace: Trace) -> Generator[Trace]:
     finally:
         ACTIVE.reset(token)
         trace.close()
-        trace.recorder.root = outside  # usually None: a stored frame would keep all its variables
+        trace.recorder.root = (
+            outside  # reset, usually to None: the recorder would keep the frame and all its variables alive
+        )

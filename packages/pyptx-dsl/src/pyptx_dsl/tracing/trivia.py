@@ -1,4 +1,4 @@
-"""Whitespace before a statement: usual or explicit."""
+"""Usual whitespace before a statement, which a style may replace; explicit whitespace is a plain string."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class UsualLead(str):
-    """Usual whitespace of a position, not set by the user: a style may replace it."""
+    """Whitespace before a statement that the user has not set: a style may replace it."""
 
     __slots__ = ()
 
@@ -26,7 +26,7 @@ def usual_trivia(indent: int) -> UsualLead:
 
 
 def left_open(module: nodes.Module) -> nodes.Module:
-    """Return a traced module with None in place of usual whitespace, so that a style formats these places."""
+    """Return a traced module with None in place of usual whitespace, so that a style sets it."""
     return replace(module, body=_left_open(module.body))
 
 
@@ -41,7 +41,7 @@ def _opened(node: nodes.Statement) -> nodes.Statement:
         case nodes.Function(body=nodes.Block() as body):
             return replace(node, leading_trivia=_said(node.leading_trivia), body=_block(body))
         case nodes.Section():
-            # `_left_open` returns statements of the same types.
+            # The cast is valid: `_left_open` returns statements of the same types as its argument.
             lines = cast("tuple[nodes.SectionData | nodes.Label | nodes.Invalid, ...]", _left_open(node.body))
             return replace(
                 node, leading_trivia=_said(node.leading_trivia), body=lines, closing_trivia=_said(node.closing_trivia)

@@ -2,7 +2,7 @@
 
 Uses the shortest edit script (Myers 1986) if it is short. Otherwise entries that occur once on both sides split the
 sequences (patience diff), and the gaps are aligned separately. Parts that exceed the budget are matched greedily, so
-that hostile input costs quality, not time. An alignment is a proposal: callers compare the pairs.
+that hostile input costs quality, not time. An alignment is a proposal: callers compare the paired entries.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 Pairs: TypeAlias = "list[tuple[int, int]]"
 _Row: TypeAlias = "list[tuple[int, int]]"
 
-# Steps of the search for a shortest script: a number per entry plus a constant per piece.
+# Maximum steps of the search for a shortest edit script: a number per entry, plus a constant.
 _STEPS_AN_ENTRY: Final = 4
 _STEPS: Final = 20_000
-_DEEPEST: Final = 8  # levels of nested splits
-_WIDTHS: Final = (1, 8)  # number of consecutive entries that must occur once
-_LOOKAHEAD: Final = 64  # entries that the greedy match searches ahead
+_DEEPEST: Final = 8  # maximum depth of splits within splits
+_WIDTHS: Final = (1, 8)  # entries per window; a window that occurs once on both sides splits both
+_LOOKAHEAD: Final = 64  # entries of the second sequence in which the greedy match searches
 
 
 def align(left: Sequence[int], right: Sequence[int]) -> Pairs:
-    """Return the pairs of positions of matched, equal entries, ascending on both sides."""
+    """Return pairs of a position in `left` and the position of the matched equal entry in `right`, ascending."""
     pairs: Pairs = []
     pieces = [(0, len(left), 0, len(right), 0)]
     while pieces:
@@ -48,7 +48,7 @@ def align(left: Sequence[int], right: Sequence[int]) -> Pairs:
 
 
 def gaps(pairs: Pairs, left: int, right: int) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the ranges between pairs, `low, high, other_low, other_high`, for sequences of these lengths."""
+    """Yield the ranges between matched pairs, `low, high, other_low, other_high`, of sequences of these lengths."""
     at, other = 0, 0
     for i, k in (*pairs, (left, right)):
         if i > at or k > other:
@@ -57,7 +57,7 @@ def gaps(pairs: Pairs, left: int, right: int) -> Iterator[tuple[int, int, int, i
 
 
 def _matched(left: Sequence[int], right: Sequence[int], depth: int) -> tuple[Pairs, list[tuple[int, int, int, int]]]:
-    """Return matched pairs and the gaps between them that may be worth aligning again."""
+    """Return matched pairs of entries, and the gaps between the pairs that should be aligned separately."""
     found = _shortest(left, right, _STEPS + _STEPS_AN_ENTRY * (len(left) + len(right)))
     if found is not None:
         return found, []
@@ -68,7 +68,7 @@ def _matched(left: Sequence[int], right: Sequence[int], depth: int) -> tuple[Pai
 
 
 def _shortest(left: Sequence[int], right: Sequence[int], steps: int) -> Pairs | None:
-    """Return the matches of a shortest edit script; None if the search takes more than `steps`."""
+    """Return the matched pairs of a shortest edit script; None if the search takes more than `steps`."""
     furthest = {1: 0}
     rows: list[_Row] = []
     for distance in range(len(left) + len(right) + 1):
@@ -96,7 +96,7 @@ def _goes_down(furthest: dict[int, int], diagonal: int, distance: int) -> bool:
 
 
 def _run(left: Sequence[int], right: Sequence[int], at: int, other: int) -> int:
-    """Return the position in `left` after the equal entries from `at` in `left` and from `other` in `right`."""
+    """Return the position in `left` after a run of equal entries, from `at` in `left` and from `other` in `right`."""
     end = min(len(left), len(right) + at - other)
     shift = other - at
     while at < end and left[at] == right[at + shift]:
@@ -105,7 +105,7 @@ def _run(left: Sequence[int], right: Sequence[int], at: int, other: int) -> int:
 
 
 def _traced(rows: list[_Row], diagonal: int) -> Pairs:
-    """Trace a script back from its end and return its matches."""
+    """Trace an edit script back from its end, and return its matched pairs."""
     pairs: Pairs = []
     for distance in range(len(rows) - 1, -1, -1):
         start, end = rows[distance][(diagonal + distance) // 2]
@@ -119,7 +119,7 @@ def _traced(rows: list[_Row], diagonal: int) -> Pairs:
 
 
 def _anchors(left: Sequence[int], right: Sequence[int], width: int) -> Pairs:
-    """Return the longest ascending series of windows of this width that occur once on both sides, as positions."""
+    """Return a longest ascending series of windows of `width` entries that occur once in both, as position pairs."""
     mine, others = _once(_windows(left, width)), _once(_windows(right, width))
     both = [(at, others[window]) for window, at in mine.items() if window in others]
     anchors: Pairs = []
@@ -141,7 +141,7 @@ def _once(windows: list[Hashable]) -> dict[Hashable, int]:
 
 
 def _ascending(pairs: Pairs) -> Pairs:
-    """Return the longest subsequence of pairs that ascends in the second element; the input ascends in the first."""
+    """Return the longest subsequence of pairs with ascending second elements; the first elements already ascend."""
     ends: list[int] = []
     last: list[int] = []
     before: list[int] = []
@@ -160,7 +160,7 @@ def _ascending(pairs: Pairs) -> Pairs:
 
 
 def _greedy(left: Sequence[int], right: Sequence[int]) -> Pairs:
-    """Match each entry with the next equal one, if it is near."""
+    """Match each entry of `left` with the next equal entry of `right` within `_LOOKAHEAD` entries."""
     pairs: Pairs = []
     at = 0
     for i, entry in enumerate(left):

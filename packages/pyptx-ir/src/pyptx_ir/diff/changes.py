@@ -1,4 +1,4 @@
-"""Convert an alignment to changes, in hunks with context."""
+"""Convert aligned modules to changed statements, grouped in hunks with context."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Changes(NamedTuple):
     redeclared: Redeclared
 
     def part(self, bodies: AlignedBodies) -> FunctionDifference | None:
-        """Return the differences between two bodies; None if there are none."""
+        """Return the differences between two aligned bodies; None if the bodies are equal."""
         mine, other = bodies.mine, bodies.other
         hunks: list[tuple[Change, ...]]
         if mine is None or other is None:
@@ -55,7 +55,7 @@ class Changes(NamedTuple):
         return mine is None or other is None or not self.explanation.same(mine, other)
 
     def _change(self, pair: ItemPair, function: str) -> Change:
-        """Return the difference between two items, with the names of a function of the second module."""
+        """Return the change from one item to its partner, with names as in a function of the second module."""
         mine, other = pair
         first = self.before.of(mine, self.explanation.naming.statement(mine, function)) if mine else None
         second = self.after.of(other) if other else None
@@ -66,7 +66,7 @@ class Changes(NamedTuple):
         return Change("changed", first, second, self.explanation.reasons(mine, other, function))
 
     def _hunks(self, pairs: list[ItemPair], function: str) -> list[tuple[Change, ...]]:
-        """Return hunks of the differing items with context; nearby differences share a hunk."""
+        """Return hunks of changed items with unchanged items as context; nearby changes share a hunk."""
         ranges: list[tuple[int, int]] = []
         for at in (at for at, pair in enumerate(pairs) if self._differs(pair)):
             low, high = max(0, at - self.context), at + 1 + self.context
@@ -102,5 +102,5 @@ def renamings(explanation: ChangeReasons) -> Iterator[Renaming]:
 
 
 def _declared(one: Declaration) -> str:
-    """Return the declaration of a register; the name alone for other kinds."""
+    """Return the declaration of a register, or only the name of another declaration."""
     return f"{one.detail} {one.name};" if one.kind == "register" else one.name

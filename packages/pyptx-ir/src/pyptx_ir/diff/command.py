@@ -61,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--renames", action="store_true", help="list the names that differ in B")
     parser.add_argument("--debug", action="store_true", help="compare .loc, .file and debugging sections too")
     parser.add_argument(
-        "-U", "--context", type=_context, default=CONTEXT, metavar="N", help="statements around each change"
+        "-U", "--context", type=_context, default=CONTEXT, metavar="N", help="context statements around each change"
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="print nothing; only set the exit status")
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="auto: on a terminal")

@@ -1,4 +1,4 @@
-"""Compare two modules."""
+"""Compare two PTX modules for differences beyond names and formatting."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def compare(before: str | Module, after: str | Module, *, debug: bool = False, c
 
 
 def _modules(tree: Module) -> Iterator[tuple[int, tuple[Statement, ...]]]:
-    """Yield the modules of a text, each with the number of its first statement; a cuobjdump listing has several."""
+    """Yield the modules in a text, each with the number of its first statement; a cuobjdump listing has several."""
     versions = [place for place, node in enumerate(tree.body) if isinstance(node, Version)]
     at = 0
     for start, end in pairwise((0, *versions[1:], len(tree.body))):
@@ -67,6 +67,6 @@ def _modules(tree: Module) -> Iterator[tuple[int, tuple[Statement, ...]]]:
 
 
 def _taken_apart(tokens: Tokens) -> tuple[list[Shape], list[Kinds]]:
-    """Return the shape and the kinds of names of each token."""
+    """Return, by token number, the shapes, and the kinds of the names in each shape."""
     both = [cast("tuple[Shape, Kinds]", one) for one in tokens]
     return [shape for shape, _ in both], [kinds for _, kinds in both]

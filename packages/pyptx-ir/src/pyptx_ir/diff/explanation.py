@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyptx_ir.diff.renaming import Bijection
     from pyptx_ir.diff.scopes import Declarations
 
-_Name: TypeAlias = int | tuple[str]  # number of the declaration it refers to, or the undeclared name itself
+_Name: TypeAlias = int | tuple[str]  # a name: the number of its declaration, or (name,) if undeclared
 
 
 _NONE: Final = "none"
@@ -49,7 +49,7 @@ class ChangeReasons(NamedTuple):
         return mine.token == other.token and agrees(mine, other, self.renaming) and not self._public(mine, other)
 
     def reasons(self, mine: DiffItem, other: DiffItem, function: str) -> tuple[str, ...]:
-        """Return the reasons for a change, with a function's names in the second module; empty if the texts suffice."""
+        """Return why two items differ, with names of a function of the second module; empty if their texts show it."""
         first, second = mine.node, other.node
         if isinstance(first, Instruction) and isinstance(second, Instruction):
             return tuple(self._of_instructions(mine, other, first, second, function))
@@ -82,7 +82,7 @@ class ChangeReasons(NamedTuple):
                         self.naming.pair(first, second)
 
     def _public(self, mine: DiffItem, other: DiffItem) -> list[str]:
-        """Return the public names of a function or variable that differ between the sides."""
+        """Return the name on each side that is public, if the two names of a function or variable differ."""
         if not isinstance(mine.node, Function | Variable) or not mine.names:
             return []
         both = self.before[mine.names[0]], self.after[other.names[0]]
@@ -107,7 +107,7 @@ class ChangeReasons(NamedTuple):
             yield from self._of_names(one.names, two.names, function)
 
     def _operands(self, item: DiffItem, node: Instruction) -> list[_Operand]:
-        """Return the guard and the operands, each with the declarations that its names refer to."""
+        """Return an instruction's guard and operands, each with the declarations that its names refer to."""
         kinds, numbers = iter(self.kinds[item.token]), iter(item.names)
         single = is_single(node.opcode)
         operands: list[_Operand] = []

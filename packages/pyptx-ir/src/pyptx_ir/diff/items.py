@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Node: TypeAlias = Statement | Parameter | HeaderDirective
 
 
-Kinds: TypeAlias = "tuple[str | tuple[str], ...]"  # per name: kind of its declaration, or the undeclared name itself
+Kinds: TypeAlias = "tuple[str | tuple[str], ...]"  # per name: kind of its declaration, or (name,) if undeclared
 
 
 class DiffItem(NamedTuple):
@@ -57,12 +57,12 @@ class Content:
 
 
 class Tokens(dict["Hashable", int]):
-    """Number of each shape, shared by both sides of a comparison."""
+    """Numbers of shapes, shared by both modules of a comparison."""
 
     __slots__ = ()
 
     def __missing__(self, shape: Hashable) -> int:
-        """Assign the next number to a new shape."""
+        """Assign the next free number to a new shape."""
         number = self[shape] = len(self)
         return number
 

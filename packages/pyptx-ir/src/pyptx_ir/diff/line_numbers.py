@@ -1,4 +1,4 @@
-"""Line numbers of items."""
+"""Line numbers of compared items in their module's text."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ class Places:
         self._module = module
 
     def of(self, item: DiffItem, shown: str | None = None) -> StatementLine:
-        """Return the line and text of an item; reports show `shown` instead of the text if it is given."""
+        """Return the line number and the text of an item; reports show `shown` instead of the text if given."""
         text = spelling(item.node)
         return StatementLine(self.line(item.at, item.node), text, text if shown is None else shown)
 
     def line(self, at: int, node: Node | None = None) -> int:
-        """Return the line of a statement by its number, or of a part of a function's header."""
+        """Return the line of a statement, given its number, or of a part of a function's header."""
         start = self._starts[at]
         if isinstance(node, Parameter | HeaderDirective):
             start = self._part(start, node)
         return self._source.line_column(start)[0]
 
     def _part(self, start: int, node: Parameter | HeaderDirective) -> int:
-        """Return the offset of a part of a header; the start of the header if its name is not found."""
+        """Return the offset of a part of a function header; the start of the header if the part's name is not found."""
         text = self._source.text
         word = node.name if isinstance(node, Parameter) else f".{node.name}"
         found = re.compile(rf"(?<![\w$%]){re.escape(word)}(?![\w$])").search(text, text.find("(", start))

@@ -1,4 +1,4 @@
-"""Pair the functions of two modules."""
+"""Pair the functions of two modules that a comparison treats as versions of each other."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 BodyPair: TypeAlias = tuple[Body | None, Body | None]
 _Pairs: TypeAlias = "list[tuple[Body, Body]]"
 
-_LEAST: Final = 0.5  # minimum share of equal items, relative to the larger function, for functions with different names
-_MOST_TRIED: Final = 4096  # maximum number of pairs of functions
+_LEAST: Final = 0.5  # minimum share of equal items in the larger function, for functions with different names
+_MOST_TRIED: Final = 4096  # maximum number of pairs of functions compared for similarity
 
 
 def match_bodies(before: Content, after: Content) -> list[BodyPair]:
@@ -84,7 +84,7 @@ class _Definition(NamedTuple):
 
 
 def _called(pairs: _Pairs, before: Content, after: Content) -> _Pairs:
-    """Pair private functions with equal content that are named at the same positions, starting with `pairs`.
+    """Pair private functions of equal content that paired bodies name at equal positions, starting with `pairs`.
 
     A function may be named by the initializer of a variable (a virtual table) that the bodies name in turn.
     """
@@ -103,7 +103,7 @@ def _called(pairs: _Pairs, before: Content, after: Content) -> _Pairs:
 
 
 def _private(content: Content) -> dict[int, _Definition]:
-    """Return the private functions and variables of the module, by number."""
+    """Return the private functions and variables of a module, by declaration number."""
     found = {
         body.declaration: _Definition(body.items, hash(_tokens(body, content)), body)
         for body in content.bodies
@@ -123,7 +123,7 @@ def _public_variables(before: Content, after: Content) -> list[tuple[list[DiffIt
 
 
 def _names(mine: list[DiffItem], other: list[DiffItem]) -> Iterator[tuple[int, int]]:
-    """Yield the pairs of names at the same positions."""
+    """Align two lists of items, and yield the pairs of names at equal positions of aligned items."""
     for i, k in align([item.token for item in mine], [item.token for item in other]):
         yield from zip(mine[i].names, other[k].names, strict=True)
 
@@ -139,7 +139,7 @@ def _only_kernels(before: Content, after: Content, left: list[Body], right: list
 
 
 def _alike(left: list[Body], right: list[Body]) -> _Pairs:
-    """Pair functions with mostly equal items, most similar first."""
+    """Pair functions of which most items are equal, most similar functions first."""
     if len(left) * len(right) > _MOST_TRIED:
         return []
     mine, others = ([Counter(item.token for item in body.items) for body in side] for side in (left, right))

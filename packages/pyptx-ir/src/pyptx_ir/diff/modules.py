@@ -1,4 +1,4 @@
-"""Align two modules: their functions, the items of these, and their names."""
+"""Align two modules: their functions, the items of these functions, and the declared names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class AlignedBodies(NamedTuple):
-    """Two bodies (None if a side lacks it) and the positions of their aligned items."""
+    """Bodies of one function in both modules (None if a module lacks it), and the position pairs of aligned items."""
 
     mine: Body | None
     other: Body | None
@@ -27,7 +27,7 @@ class AlignedBodies(NamedTuple):
     variables: list[ItemPair]
 
     def items(self) -> Iterator[ItemPair]:
-        """Yield the aligned items in order, with the items of one side only between them."""
+        """Yield pairs of aligned items in order; between these, each unaligned item is paired with None."""
         left, right = _items(self.mine), _items(self.other)
         at, other = 0, 0
         for i, k in (*self.pairs, (len(left), len(right))):
@@ -89,7 +89,7 @@ def _votes(bodies: list[AlignedBodies], agreed: Bijection | None = None) -> Vote
 
 
 def _agree(bodies: AlignedBodies, renaming: Bijection) -> bool:
-    """Return whether two bodies are equal. A body on one side only counts as equal: it needs no realignment."""
+    """Return whether two bodies are equal. A body without a counterpart counts as equal: it needs no realignment."""
     left, right = _items(bodies.mine), _items(bodies.other)
     if bodies.mine is None or bodies.other is None:
         return True

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 ONLY_FIRST = "A:"
 """Prefix of a name of the first module without a counterpart, if the second uses the name for another declaration."""
-_NAME = re.compile(r'"(?:[^"\\]|\\.)*"|(?<![\w$%.])[%$\w]+', re.ASCII)  # a name, or a string, which contains no names
+_NAME = re.compile(r'"(?:[^"\\]|\\.)*"|(?<![\w$%.])[%$\w]+', re.ASCII)  # a string (not renamed), or a name
 
 
 class Naming:
@@ -37,13 +37,13 @@ class Naming:
             self._counterparts.add(*pair)
 
     def pair(self, mine: int, other: int) -> None:
-        """Pair two declarations of one kind and type, unless one of them is paired."""
+        """Pair two declarations of equal kind and type, unless one of the two is already paired."""
         one, two = self._before[mine], self._after[other]
         if (one.kind, one.detail) == (two.kind, two.detail):
             self._counterparts.add(mine, other)
 
     def pair_by_name(self, functions: Mapping[str, str]) -> None:
-        """Pair the remaining declarations by name; `functions` maps functions of the first module to the second's."""
+        """Pair the unpaired declarations by name; `functions` maps functions of the first module to the second's."""
         taken = set(self._counterparts.values())
         left = [number for number in range(len(self._before)) if number not in self._counterparts]
         right = [number for number in range(len(self._after)) if number not in taken]
@@ -58,7 +58,7 @@ class Naming:
 
     @cached_property
     def _known(self) -> dict[str, set[str]]:
-        """Names of the second module, by the function that declares them."""
+        """Declared names of the second module, by the function that declares them."""
         found: defaultdict[str, set[str]] = defaultdict(set)
         for one in self._after:
             found[one.function].add(one.name)
@@ -81,7 +81,7 @@ class Naming:
         return _NAME.sub(lambda found: names.get(found[0], found[0]), text)
 
     def statement(self, item: DiffItem, function: str) -> str:
-        """Return the renamed text of a statement of the first module."""
+        """Return the text of a statement of the first module, with the second module's names."""
         whole = spelling(item.node)
         if not isinstance(item.node, Instruction):
             return self.text(whole, item.names, function)

@@ -1,4 +1,4 @@
-"""Pair elements with equal keys."""
+"""Pair elements of two sequences by equal keys."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ _DWARF = "@@DWARF"
 
 
 class Reader:
-    """Reads one module. `at` is the number of the preceding statement, as `positions` counts."""
+    """Reader of one module. `at` is the number of the preceding statement, as `positions` counts."""
 
     def __init__(self, tokens: Tokens, at: int, *, debug: bool) -> None:
         self._tokens = tokens
@@ -57,13 +57,13 @@ class Reader:
         self._declarations = Declarations()
         self._module_scope = self._scope = NameScope()
         self._module = self._body = Body("module", "", [], [])
-        self._list_names: list[str] = []  # the label of a list of targets
+        self._list_names: list[str] = []  # labels of the next .branchtargets or .calltargets
         self._sections: list[tuple[Section, int]] = []
         self._labels: dict[str, list[int]] = {}
         self._shapes: dict[bool, dict[int, tuple[Shape, list[str]]]] = {False: {}, True: {}}
 
     def read(self, body: Sequence[Statement]) -> Content:
-        """Read the statements of a module."""
+        """Read the statements of a module into comparable bodies."""
         self._declare_module(body)
         bodies = [self._module]
         for node in body:
@@ -79,7 +79,7 @@ class Reader:
     # --- declarations -------------------------------------------------------------------------------
 
     def _declare_module(self, body: Sequence[Statement]) -> None:
-        """Declare the module's own names; their order does not count."""
+        """Declare the names at module level; the order of their declarations does not count."""
         functions: dict[str, list[Function]] = {}
         for node in body:
             if isinstance(node, Function):
@@ -227,7 +227,7 @@ class Reader:
         self._body.items.append(self._item(shape, names, node, self._at))
 
     def _item(self, shape: Shape, names: list[str], node: Node, at: int) -> DiffItem:
-        """Return an item with resolved names. An undeclared name becomes part of the token."""
+        """Return an item with resolved names. An undeclared name becomes part of the item's token."""
         scope, declarations = self._scope, self._declarations
         numbers: list[int] = []
         kinds: list[str | tuple[str]] = []

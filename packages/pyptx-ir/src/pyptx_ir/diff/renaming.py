@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from pyptx_ir.diff.items import DiffItem
     from pyptx_ir.diff.scopes import Declarations
 
-_AGREED: Final = 4  # factor for an aligned pair that agrees with an earlier renaming
+_AGREED: Final = 4  # weight factor of an aligned pair of items that agrees with an earlier renaming
 
-_SAME_NAME: Final = 16  # factor for a pair of equal names
+_SAME_NAME: Final = 16  # weight factor of two declarations with equal names
 
 
 class Votes(defaultdict[tuple[int, int], float]):
@@ -56,24 +56,24 @@ class Bijection(dict[int, int]):
         self._taken: set[int] = set()
 
     def add(self, mine: int, other: int) -> None:
-        """Add a pair, unless one of the two has a partner."""
+        """Add a pair of declarations, unless one of them already has a partner."""
         if mine not in self and other not in self._taken:
             self[mine] = other
             self._taken.add(other)
 
     def refuses(self, mine: int, other: int) -> bool:
-        """Return whether one of the two has another partner."""
+        """Return whether one of two declarations is already paired with a third declaration."""
         return self.get(mine) != other and (mine in self or other in self._taken)
 
 
 def settle(votes: Votes, fixed: Iterable[tuple[int, int]], before: Declarations, after: Declarations) -> Bijection:
-    """Return the renaming with the fixed pairs, then the voted pairs by descending weight.
+    """Return a one-to-one renaming from the fixed pairs, then the voted pairs by descending weight.
 
     If all votes fit a one-to-one relation, that relation is returned.
     """
 
     def rank(pair: tuple[int, int]) -> tuple[bool, float, tuple[int, int]]:
-        """Sort key: names of one type first; an unchanged name weighs more, as in a file edited by hand."""
+        """Sort key of a pair: equal types first; equal names weigh more, as in a file edited by hand."""
         mine, other = before[pair[0]], after[pair[1]]
         weight = votes[pair] * (_SAME_NAME if mine.name == other.name else 1)
         return mine.detail != other.detail, -weight, pair
@@ -85,5 +85,5 @@ def settle(votes: Votes, fixed: Iterable[tuple[int, int]], before: Declarations,
 
 
 def agrees(mine: DiffItem, other: DiffItem, renaming: Mapping[int, int]) -> bool:
-    """Return whether two items with one token have the same names after renaming those of the first."""
+    """Return whether two items with equal tokens have equal names after the first item's names are renamed."""
     return tuple(map(renaming.get, mine.names)) == other.names

@@ -15,7 +15,7 @@ _WIDEST: Final = 120  # maximum characters shown of a statement; initializers ca
 
 
 def text(comparison: Comparison, names: tuple[str, str], *, colour: bool = False, renamings: bool = False) -> str:
-    """Return the text of a comparison of two files; empty without differences."""
+    """Return the report on two compared files; empty if they do not differ."""
     lines: list[tuple[str, str]] = []
     if comparison.parts:
         lines += [("*", f"--- {names[0]}"), ("*", f"+++ {names[1]}")]
@@ -64,7 +64,7 @@ def _number(place: StatementLine | None, width: int) -> str:
 
 
 def _shown(place: StatementLine | None, other: StatementLine | None = None) -> str:
-    """Return a statement's text; of a long one, the part around the first difference from `other`."""
+    """Return a statement's text; if it is long, the part around the first difference from the statement `other`."""
     whole = "" if place is None else place.shown
     if len(whole) <= _WIDEST:
         return whole

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 ChangeKind: TypeAlias = Literal["same", "removed", "added", "changed"]
 
-SCHEMA = 1  # version of `as_json`; fields of one version keep their meaning
+SCHEMA = 1  # version of the objects of `as_json`; the fields of one version keep their meaning
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class StatementLine:
     shown: str
 
     def as_json(self) -> dict[str, object]:
-        """Return `line` and `text`, and `shown` if it differs from `text`."""
+        """Return the JSON object of a statement: `line`, `text`, and `shown` if it differs from `text`."""
         names = {"shown": self.shown} if self.shown != self.text else {}
         return {"line": self.line, "text": self.text, **names}
 
@@ -45,7 +45,7 @@ class Change:
     reasons: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, object]:
-        """Return the fields in a fixed order."""
+        """Return the change as a JSON object."""
         return {
             "kind": self.kind,
             "before": None if self.before is None else self.before.as_json(),
@@ -67,11 +67,11 @@ class FunctionDifference:
     hunks: tuple[tuple[Change, ...], ...]
 
     def changes(self) -> Iterator[Change]:
-        """Yield the changes, without context."""
+        """Yield the changed statements, without the context of the hunks."""
         return (change for hunk in self.hunks for change in hunk if change.kind != "same")
 
     def as_json(self) -> dict[str, object]:
-        """Return the changes, without context."""
+        """Return the JSON object of the body, with its changed statements only."""
         changes = [change.as_json() for change in self.changes()]
         return {"kind": self.kind, "before": self.before, "after": self.after, "changes": changes}
 
@@ -90,7 +90,7 @@ class Renaming:
     function: str = ""
 
     def as_json(self) -> dict[str, object]:
-        """Return the fields in a fixed order."""
+        """Return the renaming as a JSON object."""
         return {"kind": self.kind, "before": self.before, "after": self.after, "function": self.function}
 
 
@@ -103,11 +103,11 @@ class Comparison:
 
     @property
     def same(self) -> bool:
-        """Whether the modules are equal."""
+        """Whether the modules are equal up to renaming and formatting."""
         return not self.parts
 
     def changes(self) -> Iterator[Change]:
-        """Yield all changes."""
+        """Yield the changed statements of all bodies."""
         return (change for part in self.parts for change in part.changes())
 
     def as_json(self, *, renamings: bool = False) -> dict[str, object]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
 _DIGITS: Final = "0123456789"
-_MOST_DIGITS: Final = 18  # a name with more trailing digits is not a numbered register
+_MOST_DIGITS: Final = 18  # a name with more trailing digits is not numbered
 
 
 class Declaration(NamedTuple):
@@ -32,7 +32,7 @@ class Declaration(NamedTuple):
 
 
 class Family(NamedTuple):
-    """Names `stem0 … stem(size-1)`; each is declared at its first use."""
+    """Numbered names, `stem0 … stem(size-1)`; each name is declared at its first use."""
 
     kind: str
     size: int
@@ -43,7 +43,7 @@ class Family(NamedTuple):
 
 @dataclass(slots=True)
 class NameScope:
-    """Names of a module, of a function, or of a block."""
+    """Names declared in a module, in a function, or in a block."""
 
     outer: NameScope | None = None
     names: dict[str, int] = field(default_factory=dict[str, int])
@@ -51,18 +51,18 @@ class NameScope:
 
 
 class Declarations(list[Declaration]):
-    """All declarations of a module, by number."""
+    """All declarations of a module, indexed by number."""
 
     __slots__ = ()
 
     def declare(self, scope: NameScope, declaration: Declaration) -> int:
-        """Add a declaration under its name; return its number."""
+        """Add a declaration to the scope under its name; return its declaration number."""
         number = scope.names[declaration.name] = len(self)
         self.append(declaration)
         return number
 
     def declare_family(self, scope: NameScope, stem: str, family: Family) -> None:
-        """Add numbered names."""
+        """Add numbered names to the scope."""
         scope.families.setdefault(stem, []).append(family)
 
     def find(self, scope: NameScope | None, name: str) -> int | None:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 Shape: TypeAlias = "Hashable"
 
-NUMBER = "#"  # first element of a literal's shape
+NUMBER = "#"  # tag of a literal's shape tuple
 _NAME = "name"
 _ZERO = (NUMBER, 0)
 _TYPE = re.compile(r"(?:[busf]|bf|tf)[0-9]\w*|e[0-9]m[0-9]\w*")
@@ -74,7 +74,7 @@ def shape_of(operand: Operand, names: list[str], *, single: bool = False) -> Sha
 
 def named(name: str, names: list[str]) -> Shape:
     """Return the shape of a name and append it without its selector to `names`."""
-    dot = name.find(".", 1)  # a leading dot belongs to a section's name
+    dot = name.find(".", 1)  # the leading dot of a section's name does not begin a selector
     if dot < 0:
         names.append(name)
         return _NAME
@@ -87,7 +87,7 @@ def _all(operands: Sequence[Operand], names: list[str], *, single: bool = False)
 
 
 def _expression(operand: Operand, names: list[str]) -> Shape:
-    """Return the shape of an operand with an operator."""
+    """Return the shape of an operand with an operator, such as `a+4`."""
     match operand:
         case Immediate(text):
             # `U` makes operators unsigned. Manual: "Constant Expression Evaluation"

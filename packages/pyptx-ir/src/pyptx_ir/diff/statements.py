@@ -33,7 +33,7 @@ _RANGE = re.compile(r"(.+)<([0-9]+)>")
 
 
 def statement_shape(node: Statement, names: list[str]) -> Shape:
-    """Return the shape of a statement that is not an instruction, variable or function; append its names."""
+    """Return a statement's shape and append its names; not for instructions, variables and functions."""
     match node:
         case Label(name):
             names.append(name)

@@ -21,7 +21,7 @@ _Key: TypeAlias = "Callable[[DiffItem], Hashable]"
 def match_variables(
     mine: Body, other: Body, renaming: Bijection, before: Declarations, after: Declarations
 ) -> list[ItemPair]:
-    """Pair the variables of two bodies, and add unreferenced variables to the renaming."""
+    """Pair the variables of two bodies, and add the pairs of unreferenced variables to the renaming."""
     pairs: list[ItemPair] = []
     left, right = mine.variables, other.variables
     keys: tuple[tuple[_Key, _Key], ...] = (

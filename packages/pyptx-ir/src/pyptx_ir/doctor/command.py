@@ -1,4 +1,4 @@
-"""The command: runs the checks of the core and of plugins, and prints a line per result."""
+"""`pyptx doctor`: runs the checks of the core and of plugins, and prints a line per result."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _WIDTH: Final = 16
 
 
 def doctor(argv: Sequence[str]) -> int:
-    """Print the results; return 0, or 1 if an installed component is broken."""
+    """Print the results of all checks; return 1 if an installed component is broken, else 0."""
     try:
         options = _parser().parse_args(argv)
     except SystemExit as leaving:  # argparse has printed the error
@@ -48,12 +48,14 @@ def _parser() -> argparse.ArgumentParser:
         description="Check the installation, tools and devices of this machine, and print help for each problem. "
         "Exits with 1 if an installed component is broken; a missing component is not an error.",
     )
-    parser.add_argument("--json", action="store_true", help="print a list of objects instead of lines")
+    parser.add_argument(
+        "--json", action="store_true", help="print a JSON list of results instead of one line per result"
+    )
     return parser
 
 
 def diagnose() -> tuple[Diagnosis, ...]:
-    """Return the results of all checks. A check that fails yields a fault; the others still run."""
+    """Return the results of all checks. A check that raises an error is a result, and the other checks still run."""
     return tuple(line for check in (*_OWN, *_of_plugins()) for line in _run(check))
 
 
@@ -62,7 +64,7 @@ def _of_plugins() -> tuple[DoctorCheck, ...]:
 
     try:
         return manager().doctor_checks()
-    except PyptxError as error:  # a hook failed, or two plugins have checks with the same name
+    except PyptxError as error:  # a plugin's hook failed, or two plugins have checks with one name
         fault = Diagnosis("plugins", "broken", error.message, error.help)
         return (DoctorCheck("plugins", lambda: (fault,)),)
 
@@ -74,7 +76,7 @@ def _run(check: DoctorCheck) -> Sequence[Diagnosis]:
         return (Diagnosis(check.name, "broken", error.message, error.help),)
     except Exception as error:  # noqa: BLE001 an installed component may fail in any way
         said = f"{type(error).__name__}: {error}"
-        return (Diagnosis(check.name, "broken", said, "reinstall it, or report this"),)
+        return (Diagnosis(check.name, "broken", said, "reinstall the component, or report this error"),)
 
 
 def _as_text(found: Sequence[Diagnosis]) -> str:

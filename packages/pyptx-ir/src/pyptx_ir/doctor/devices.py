@@ -1,4 +1,4 @@
-"""GPUs: the driver, its devices, and whether they run kernels of the default arch.
+"""Checks of GPUs: the NVIDIA driver, its devices, and whether these run kernels of the default arch.
 
 pyptx-launch provides them. It is looked up by name, because the core imports no runtime; its absence is a valid result.
 """
@@ -15,7 +15,7 @@ from pyptx_ir.plugins.rows import Diagnosis
 from pyptx_ir.plugins.targets import find_target
 
 LAUNCHER: Final = "pyptx_launch"
-DEFAULT_ARCH: Final = "sm_90a"  # default of `@kernel`
+DEFAULT_ARCH: Final = "sm_90a"  # default arch of `@kernel`
 _GIB: Final = 1 << 30
 
 
@@ -52,7 +52,7 @@ class Driver(Protocol):
     """Functions of `pyptx_launch.driver` that the doctor calls."""
 
     def reason(self) -> str | None:
-        """Return the reason why launches are impossible, or None."""
+        """Return why kernels can't be launched, or None if they can."""
         ...
 
     def version(self) -> tuple[int, int]:
@@ -60,12 +60,12 @@ class Driver(Protocol):
         ...
 
     def devices(self) -> tuple[Device, ...]:
-        """Return the devices."""
+        """Return the CUDA devices of this machine."""
         ...
 
 
 def devices() -> tuple[Diagnosis, ...]:
-    """Report the driver and its devices."""
+    """Report the NVIDIA driver, and each device."""
     if find_spec(LAUNCHER) is None:
         said = "pyptx-launch is not installed: kernels can't be launched on GPUs"
         return (Diagnosis("driver", "missing", said, gpu_remedy()),)
@@ -85,5 +85,5 @@ def _device(device: Device) -> Diagnosis:
     found = f"{device.name}, sm_{major}{minor}, {device.multiprocessors} SMs, {device.memory / _GIB:.0f} GiB"
     if 10 * major + minor == find_target(DEFAULT_ARCH).number:
         return Diagnosis(subject, "ok", f"{found}; runs kernels of the default arch, {DEFAULT_ARCH}")
-    help = f'compile its kernels with @kernel(arch="sm_{major}{minor}") or arch="auto"'
+    help = f'compile kernels for this GPU with @kernel(arch="sm_{major}{minor}") or arch="auto"'
     return Diagnosis(subject, "ok", f"{found}; does not run the default arch, {DEFAULT_ARCH}", help)

@@ -19,7 +19,7 @@ SIMULATOR: Final = "pyptx_sim"
 
 
 def python() -> tuple[Diagnosis, ...]:
-    """Report the Python interpreter."""
+    """Report the running Python interpreter."""
     import platform
 
     found = f"{platform.python_implementation()} {platform.python_version()}, {platform.system()} {platform.machine()}"
@@ -53,7 +53,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _installed() -> dict[str, Distribution]:
-    """Return the distributions by normalized name; of duplicates, the first, which is the one imported."""
+    """Return the distributions by normalized name; of duplicates, the first on the path, which Python imports."""
     found = dict[str, Distribution]()
     for row in installed():
         name = row.metadata["Name"]
@@ -63,7 +63,7 @@ def _installed() -> dict[str, Distribution]:
 
 
 def plugins() -> tuple[Diagnosis, ...]:
-    """Report the loaded plugins, and the errors of the others."""
+    """Report the loaded plugins, and the error of each plugin that did not load."""
     from pyptx_ir.plugins.manager import manager
 
     broken = [Diagnosis("plugin", "broken", error.message, error.help) for error in manager().broken()]
@@ -71,10 +71,10 @@ def plugins() -> tuple[Diagnosis, ...]:
 
 
 def _clashes() -> tuple[Diagnosis, ...]:
-    """Report plugins with conflicting names, which are detected at the first query."""
+    """Report plugins with conflicting names, which the plugin manager detects at its first query."""
     from pyptx_ir.plugins.manager import manager
 
-    if manager().broken():  # the queries below would raise this error
+    if manager().broken():  # a plugin that did not load: the queries below would raise its error
         return ()
     known = manager()
     for ask in (known.targets, known.namespaces, known.launch_attributes, known.runtimes, known.commands):

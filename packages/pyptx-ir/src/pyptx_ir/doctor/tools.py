@@ -1,4 +1,4 @@
-"""NVIDIA's tools, and the cubin cache."""
+"""Checks of `pyptx doctor` for NVIDIA's tools and the cubin cache."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 COMPILERS: Final = ("ptxas", NVJITLINK)
-# Purpose of each tool.
+# What each tool does, for the report that it is missing.
 _PURPOSES: Final = {
     "ptxas": "compiles PTX to machine code",
     NVJITLINK: "compiles PTX if ptxas is not installed",
-    "nvdisasm": "shows machine code, by line of Python",
-    "cuobjdump": "shows machine code",
+    "nvdisasm": "disassembles cubins, with line numbers of the Python source",
+    "cuobjdump": "disassembles cubins",
 }
 
 
 def tools() -> tuple[Diagnosis, ...]:
-    """Report the available tools, their versions, and the newest PTX that they read."""
+    """Report NVIDIA's tools: whether each is available, its version, and the newest PTX that it reads."""
     return tuple(map(_tool, _PURPOSES))
 
 
@@ -43,18 +43,18 @@ def _tool(name: str) -> Diagnosis:
 
 
 def cubin_cache() -> tuple[Diagnosis, ...]:
-    """Report the folder, the number and the size of cached cubins, and whether new ones can be written."""
+    """Report the cache folder, the number and size of its cubins, and whether cubins can be added."""
     cache = CubinCache()
     refused = _refused(cache.folder)
     if refused:
-        help = "set PYPTX_CACHE_DIR to a writable folder; without one, every process compiles again"
+        help = "set PYPTX_CACHE_DIR to a writable folder; without a cache, each process compiles its kernels again"
         return (Diagnosis("cubin cache", "warning", f"{cache.folder} is not writable: {refused}", help),)
     size = f"{cache.size() / 1e6:.1f} of at most {cache.max_bytes / 1e6:.0f} MB"
     return (Diagnosis("cubin cache", "ok", f"{cache.folder}, {counted(len(cache), 'cubin')}, {size}"),)
 
 
 def _refused(folder: Path) -> str | None:
-    """Return why `folder` is not writable, without leaving a file there; None if it is."""
+    """Return why `folder` is not writable, or None if it is; leaves no file in the folder."""
     import tempfile
 
     place = next(each for each in (folder, *folder.parents) if each.exists())

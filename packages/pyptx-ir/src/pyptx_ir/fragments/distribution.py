@@ -10,7 +10,7 @@ from functools import cache
 
 from pyptx_ir.fragments.layout import Fragment, Stride
 
-_GROUP = 2  # lane bits within a group of four
+_GROUP = 2  # number of lane index bits within a group of four lanes
 _LANES = 5
 
 
@@ -42,20 +42,20 @@ def _powers(start: int, stop: int) -> tuple[int, ...]:
 
 
 def _steps(columns: int, beside: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """Return the steps along a row: within a lane, between lanes of a group, between tiles."""
+    """Return the steps along a matrix row: within a lane, between lanes of a group, between tiles."""
     group = beside << _GROUP
     return _powers(1, beside), _powers(beside, group), _powers(group, columns)
 
 
 def _split_rows(rows: int, warps: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """Return the steps down a column: between groups, between tiles, between warps."""
+    """Return the steps down a matrix column: between groups of lanes, between tiles, between warps."""
     tile = 1 << (_LANES - _GROUP)
     return _powers(1, tile), _powers(tile, rows // warps), _powers(rows // warps, rows)
 
 
 @cache
 def transposed(fragment: Fragment, title: str) -> Fragment:
-    """Return the layout in which columns are distributed as `fragment` distributes rows."""
+    """Return the layout that distributes columns over lanes as `fragment` distributes rows."""
     return Fragment(
         title,
         fragment.columns,

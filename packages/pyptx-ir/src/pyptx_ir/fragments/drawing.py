@@ -1,4 +1,4 @@
-"""Draw fragments as tables."""
+"""Draw the register layout of a matrix as a table."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def draw(fragment: Fragment) -> str:
 
 
 def _holders(fragment: Fragment, product: int) -> list[list[str]]:
-    """Return, for each column, the lane and register that hold the element of each row."""
+    """Return, for each matrix column, the lane and register of the element in each row."""
 
     def name(row: int, column: int) -> str:
         first, *others = fragment.places(row, column, product)
@@ -39,7 +39,7 @@ def _holders(fragment: Fragment, product: int) -> list[list[str]]:
 
 
 def _together(lines: Sequence[Sequence[str]]) -> list[Range]:
-    """Return the first and last index of each run of neighbors whose elements share registers."""
+    """Return the first and last index of each run of neighboring rows or columns that share their registers."""
     groups = (list(each) for _, each in groupby(range(len(lines)), key=lambda number: tuple(lines[number])))
     return [(group[0], group[-1]) for group in groups]
 

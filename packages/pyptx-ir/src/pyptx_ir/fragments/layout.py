@@ -13,22 +13,22 @@ from typing import NamedTuple, Protocol, Self, TypeVar
 
 
 class Number(Protocol):
-    """Type of a lane: an integer, or a register of a kernel."""
+    """Type of a lane index: an integer, or a register of a kernel."""
 
     def __rshift__(self, other: int, /) -> Self:
-        """Shift right."""
+        """Return the value shifted right by `other` bits."""
         ...
 
     def __lshift__(self, other: int, /) -> Self:
-        """Shift left."""
+        """Return the value shifted left by `other` bits."""
         ...
 
     def __and__(self, other: int, /) -> Self:
-        """Mask."""
+        """Return the bitwise and of the value and the mask `other`."""
         ...
 
     def __add__(self, other: Self | int, /) -> Self:
-        """Add."""
+        """Return the sum of the value and `other`."""
         ...
 
 
@@ -46,7 +46,7 @@ class Stride(NamedTuple):
     product: int = 0
 
 
-_ROW, _COLUMN, _PRODUCT = range(3)  # indices of the fields of a Stride
+_ROW, _COLUMN, _PRODUCT = range(3)  # indices of the fields of a `Stride`
 
 
 class ElementPosition(NamedTuple):
@@ -76,17 +76,17 @@ class Fragment:
 
     @property
     def count(self) -> int:
-        """Number of elements per thread."""
+        """Number of matrix elements per thread."""
         return 1 << len(self.elements)
 
     @property
     def packed(self) -> int:
-        """Number of elements per register."""
+        """Number of matrix elements per register."""
         return self.width // self.bits
 
     @property
     def registers(self) -> int:
-        """Number of registers per thread."""
+        """Number of registers of the fragment per thread."""
         return self.count // self.packed
 
     def row(self, lane: N, index: int) -> N:
@@ -112,22 +112,22 @@ class Fragment:
         return _sum(lane, tuple([step[axis] for step in self.lanes]), start)
 
     def places(self, row: int, column: int, product: int = 0) -> tuple[ElementPosition, ...]:
-        """Return all locations of a matrix element, by lane; several if the layout repeats elements."""
+        """Return the locations of a matrix element, by lane; several if the layout repeats elements."""
         found = _places(self).get((row, column, product))
         if found is None:
             raise ValueError(f"element ({row}, {column}) is outside {self.title} ({self.rows} x {self.columns})")
         return found
 
     def lane_of(self, row: int, column: int, product: int = 0) -> int:
-        """Return the lane that holds an element; the first if there are several."""
+        """Return the lane that holds a matrix element; the first lane if several hold copies."""
         return self.places(row, column, product)[0].lane
 
     def element_of(self, row: int, column: int, product: int = 0) -> int:
-        """Return the index of an element within its lane."""
+        """Return the index of a matrix element within its lane."""
         return self.places(row, column, product)[0].element
 
     def __str__(self) -> str:
-        """Return the table of the matrix: the lane and register of each element."""
+        """Return the matrix as a table of the lane and register of each element."""
         from pyptx_ir.fragments.drawing import draw
 
         return draw(self)
@@ -150,7 +150,7 @@ def _sum(lane: N, weights: tuple[int, ...], start: int) -> N:
 
 @cache
 def _runs(weights: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
-    """Return the half-open ranges of bits whose weights double from one to the next."""
+    """Return the half-open ranges of bits whose weights double from each bit to the next."""
     runs: list[tuple[int, int]] = []
     for bit, weight in enumerate(weights):
         if not weight:

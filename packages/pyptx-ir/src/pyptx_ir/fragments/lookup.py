@@ -1,4 +1,4 @@
-"""Lookup of a fragment by instruction name, and of matrix moves by modifiers."""
+"""Look up fragment layouts by instruction name, and matrix moves by modifiers."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ Operand: TypeAlias = Literal["a", "b", "c", "d"]
 
 _SHAPE: Final = re.compile(r"m(\d+)n(\d+)k(\d+)")
 _WORD: Final = 32
-_PAIR: Final = 2  # consecutive accumulator elements of a lane
+_PAIR: Final = 2  # number of consecutive accumulator elements in one lane
 
 
 def sizes(shape: str) -> tuple[int, int, int]:
@@ -49,7 +49,7 @@ def mma_fragment(shape: str, operand: Operand, element: str, layout: str = "") -
 # --- m8n8k4 with f16: four MMAs at once, each by lanes 4p to 4p+3 and 4p+16 to 4p+19 -------------------------
 
 _PRODUCT: Final = (Stride(0, 0, 1), Stride(0, 0, 2))
-# Steps of the lane's bits 0, 1 and 4, then of the elements.
+# Steps in the matrix for bits 0, 1 and 4 of the lane index, then for the bits of the element index.
 _QUAD_PAIRS: Final[dict[tuple[str, str, str], tuple[tuple[Stride, Stride, Stride], tuple[Stride, ...]]]] = {
     ("a", "f16", "row"): ((Stride(1), Stride(2), Stride(4)), (Stride(0, 1), Stride(0, 2))),
     ("a", "f16", "col"): ((Stride(0, 1), Stride(0, 2), Stride(4)), (Stride(1), Stride(2))),
@@ -77,7 +77,7 @@ def _quad_pairs(operand: Operand, element: str, layout: str) -> Fragment:
 
 _TILE_ROWS: Final = 16
 _TILE_COLUMNS: Final = 8
-_WMMA_F16_ELEMENTS: Final = 4  # bits of the element index: f16 operands A and B take 8 registers and repeat elements
+_WMMA_F16_ELEMENTS: Final = 4  # bits of the element index; f16 operands A and B repeat elements, in 8 registers
 _WMMA_TRANSPOSED: Final[dict[Operand, Operand]] = {"a": "b", "b": "a", "c": "c", "d": "d"}
 
 
@@ -97,7 +97,7 @@ def wmma_fragment(shape: str, operand: Operand, element: str) -> Fragment:
 
 
 def _tiled(title: str, extents: tuple[int, int, int], operand: Operand, element: str) -> Fragment:
-    """Return the repeated layouts of mma.sync, placed below or to the right of each other."""
+    """Return the layout of several mma.sync operands, placed below or to the right of each other."""
     m, n, k = extents
     height, width = min(m, _TILE_ROWS), min(n, _TILE_COLUMNS)
     tile = mma_fragment(f"m{height}n{width}k{k}", operand, element)

@@ -19,7 +19,7 @@ def _plain(shape: str, rows: int, columns: int, bits: int) -> Fragment:
 
 
 def flipped(fragment: Fragment) -> Fragment:
-    """Return the layout of a move with `.trans`: columns are distributed as `fragment` distributes rows."""
+    """Return the layout of a matrix move with `.trans`: columns are distributed as `fragment` distributes rows."""
     return transposed(fragment, f"{fragment.title} .trans")
 
 
@@ -36,4 +36,4 @@ MOVES: Final = (
     MatrixMove("m8n16", ("b8x16", "b6x16_p32"), _M8N16, 6),
     MatrixMove("m8n16", ("b8x16", "b4x16_p64"), _M8N16, 4),
 )
-"""Moves of ldmatrix; stmatrix supports some of these, and others (see pyptx-arch-hopper)."""
+"""Matrix moves of ldmatrix; stmatrix supports some of them, and further ones (see pyptx-arch-hopper)."""

@@ -14,8 +14,8 @@ from pyptx_ir.fragments.layout import Fragment, Stride
 from pyptx_ir.fragments.mma import sizes
 from pyptx_ir.isa.matrix_rows import BITS
 
-_FIELD = 2  # bits of a field
-_FIELDS = 16  # fields per register
+_FIELD = 2  # bits of a metadata field
+_FIELDS = 16  # metadata fields per 32-bit register
 _WORD = 32
 _HALF_ROWS = 8
 
@@ -45,7 +45,7 @@ SPARSITY: dict[int, Sparsity] = {16: _HALVES, 32: _WORDS, 8: _BYTES, 4: _NIBBLES
 
 @cache
 def sparse_fragment(shape: str, element: str) -> Fragment:
-    """Return the layout of the stored elements of A: `k / 2` in each row."""
+    """Return the register layout of the stored elements of A: `k / 2` elements in each row."""
     m, _, k = sizes(shape)
     bits = BITS[element]
     return distributed(f"{shape} sparse a .{element}", m, k // 2, bits, _WORD // bits)
@@ -73,7 +73,7 @@ def metadata_fragment(shape: str, element: str) -> Fragment:
 
 
 def selected_lanes(shape: str, element: str, selector: int) -> tuple[int, ...]:
-    """Return the lanes of each group of four that hold the metadata, for a selector."""
+    """Return which lanes of each group of four hold the metadata, for a sparsity selector."""
     fragment = metadata_fragment(shape, element)
     count = 1 << sum(step != Stride() for step in fragment.lanes[:2])
     if not 0 <= selector < 4 // count:

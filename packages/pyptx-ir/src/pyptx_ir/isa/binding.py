@@ -54,15 +54,15 @@ class Bound(Value):
         return tuple([word for word in self.words.values() if word in SPACES])
 
     def word(self, slot: str) -> str:
-        """Return the modifier that fills a slot, or an empty string."""
+        """Return the modifier that fills a slot of the row, or an empty string."""
         return self.words.get(slot, "")
 
     def type_of(self, operand: str) -> str:
-        """Return the type of an operand's register, or of its first; empty if `types` has none."""
+        """Return the register type of an operand, or of its first register; empty if `types` has none."""
         return next(iter(self.types[operand] or ()), "")
 
     def length(self, slot: str) -> int:
-        """Return the number that the row assigns to a slot's modifier, such as the number of a vector's elements."""
+        """Return the number that the row assigns to a slot's modifier, such as a vector's number of elements."""
         choices, numbers = dict(self.row.slots)[slot], dict(self.row.lengths)[slot]
         return numbers[choices.index(self.words[slot])]
 
@@ -82,7 +82,7 @@ def bound(instruction: Instruction, declared: Callable[[str], str | None], addre
 
 @value
 class _Form(Value):
-    """Properties that bound instructions of one opcode and the same operand shapes share."""
+    """Properties that bound instructions with one opcode and equal operand shapes share."""
 
     row: InstructionRow
     words: Mapping[str, str]
@@ -100,7 +100,7 @@ def _form(opcode: tuple[str, ...], shapes: tuple[Shape, ...], address_size: int)
 
 
 def _read(pattern: Pattern, words: Mapping[str, str], count: int) -> _Form:
-    """Return the row's description of an instruction with these modifiers and `count` operands."""
+    """Return the properties of instructions of this row with these modifiers and `count` operands."""
     standing = placed([place for place in pattern.places if place.stands(words)], count)
     places = {place.name: place for place in standing}
     written = frozenset(name for name, place in places.items() if place.written)

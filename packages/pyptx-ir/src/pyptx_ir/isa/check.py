@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Instruction
     from pyptx_ir.syntax.operands import Operand
 
-# PTX version that the table describes; a module of a later version may use forms that it lacks.
+# PTX version that the table describes; a module of a later version may use forms that the table lacks.
 TABLE_VERSION = (9, 5)
 
 # Matching takes more than quadratic time in the number of modifiers; the longest opcodes in tests/oracle/forms have 17.
@@ -104,7 +104,7 @@ def verdict_on(
 
 
 def verdict_by(judgement: Judgement, instruction: Instruction) -> Verdict | None:
-    """Return the verdict for an instruction, including its constants, from the result for its shapes."""
+    """Return the `Verdict` on an instruction from the `Judgement` on its shapes and the values of its constants."""
     if judgement.diagnostic is not None:
         return worded(judgement.diagnostic, instruction)
     return out_of_range(instruction, judgement.limits) if judgement.limits else None
@@ -117,7 +117,7 @@ def judgement_on(
     version: tuple[int, int],
     address_size: int = 64,
 ) -> Judgement:
-    """Check everything about `instruction` except the values of constants; `declared` is as in `shape_of`."""
+    """Check all of `instruction` except the values of constants; `declared` is as in `shape_of`."""
     shapes = tuple([shape_of(operand, declared) for operand in instruction.operands])
     judgement = judge(instruction.opcode, shapes, target, version, address_size)
     if judgement.diagnostic is not None:
@@ -133,7 +133,7 @@ def judgement_on(
 
 
 def out_of_range(instruction: Instruction, choices: tuple[tuple[tuple[int, Limits], ...], ...]) -> Verdict | None:
-    """Return an error if each set of limits excludes a constant; the form with the last excluded operand is assumed."""
+    """Return an error if every set of limits excludes a constant: for the set that excludes the last operand."""
     outside: list[tuple[int, Limits, str]] = []
     for limits in choices:
         for index, limit in limits:
@@ -150,7 +150,7 @@ def out_of_range(instruction: Instruction, choices: tuple[tuple[tuple[int, Limit
 
 
 def _fault(operand: Operand, limit: Limits) -> tuple[Limits, str] | None:
-    """Return the limits that a constant, or the first failing element of a vector, exceeds, and its text.
+    """Return the limits that a constant exceeds, and its text; of a vector, for the first element out of range.
 
     A literal without a value, such as one of more than 64 bits, exceeds all limits.
     """
@@ -164,7 +164,7 @@ def _fault(operand: Operand, limit: Limits) -> tuple[Limits, str] | None:
 
 
 def worded(diagnostic: FormDiagnostic, instruction: Instruction) -> Verdict:
-    """Return the verdict on one instruction for a diagnostic."""
+    """Return a diagnostic as the `Verdict` on one instruction, with the faulty operand's text in the message."""
     message = diagnostic.message
     if diagnostic.operand is not None:
         from pyptx_ir.syntax.spelling import spell
@@ -204,7 +204,7 @@ def judge(
         limits = tuple(limits_in(pattern, filled, shapes) for pattern, filled in fits)
         return Judgement(None, () if () in limits else limits)
     meant = _fitting(matches, shapes, address_size)
-    if meant is not None:  # operands that only a form of another target or version accepts
+    if meant is not None:  # operands that match a form of another target or version only
         return Judgement(unavailable(meant.row, opcode, target, version))
     found = [(fault, pattern) for fault, pattern, _ in faults if fault is not None]
     fault, pattern = max(found, key=lambda each: _progress(each[0]))
@@ -213,7 +213,7 @@ def judge(
 
 @until_plugins_change(maxsize=1 << 12)
 def forms_of(opcode: tuple[str, ...]) -> list[tuple[Pattern, dict[str, str]]]:
-    """Return the rows that include this opcode among their forms, each with the modifiers in its slots."""
+    """Return the rows that have this opcode as a form, each with the modifiers that fill the row's slots."""
     words = opcode[1:]
     meant = (compile_row(row) for row in _rows_of(opcode[0]) if _may_hold(row, words))
     found = ((pattern, match_modifiers(pattern, words)) for pattern in meant)
@@ -221,7 +221,7 @@ def forms_of(opcode: tuple[str, ...]) -> list[tuple[Pattern, dict[str, str]]]:
 
 
 def _may_hold(row: InstructionRow, words: tuple[str, ...]) -> bool:
-    """Return whether a row contains all words. A quick filter, so that most rows need not be compiled."""
+    """Return whether a row has all these modifiers: a quick filter, so that most rows need not be compiled."""
     syntax, slots = row.syntax, row.slots
     return all(word in syntax or any(word in choices for _, choices in slots) for word in words)
 
@@ -233,7 +233,7 @@ def _misspelt(opcode: tuple[str, ...]) -> FormDiagnostic:
 
 @until_plugins_change()
 def patterns_of(opcode: str) -> tuple[Pattern, ...]:
-    """Return the compiled rows of an instruction."""
+    """Return the compiled rows of an instruction's opcode."""
     return tuple(compile_row(row) for row in _rows_of(opcode))
 
 
@@ -252,11 +252,11 @@ def names_a_bank(opcode: tuple[str, ...]) -> bool:
 def _fitting(
     matches: list[tuple[Pattern, dict[str, str]]], shapes: tuple[Shape, ...], address_size: int
 ) -> Pattern | None:
-    """Return the first form that the operands match, regardless of its target and version."""
+    """Return the first form of the opcode that the operands match, regardless of its target and version."""
     fitting = (pattern for pattern, filled in matches if fault_in(pattern, filled, shapes, address_size) is None)
     return next(fitting, None)
 
 
 def _progress(fault: OperandFault) -> int:
-    """Return the rank of a fault: the form with the most matching operands before the fault is assumed to be meant."""
+    """Return the rank of a fault: the form with the most matching operands before its fault is assumed to be meant."""
     return -1 if fault.operand is None else fault.operand

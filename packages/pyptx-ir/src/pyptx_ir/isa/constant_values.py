@@ -104,7 +104,7 @@ def fault_of_integer(text: str) -> str:
 
 
 def _usual(apply: Callable[[Any, Any], Any]) -> Callable[[Any, Any], int | float | None]:
-    """Return an operator on two numbers of one type; integers and the result are .u64 if either operand is."""
+    """Return an operator function on two numbers of one type; the result is .u64 if either integer operand is."""
 
     def operate(left: int | float, right: int | float) -> int | float | None:
         if isinstance(left, float) or isinstance(right, float):
@@ -123,7 +123,7 @@ def _of_integers(apply: Callable[[int, int], int | None]) -> Callable[[Any, Any]
 
 
 def _shift(apply: Callable[[int, int], int]) -> Callable[[Any, Any], int | None]:
-    """Return a shift by the low six bits of the count; the result has the type of the shifted value."""
+    """Return a shift function that uses the low six bits of the count; the result has the type of the shifted value."""
 
     def operate(value: int | float, count: int | float) -> int | None:
         if isinstance(value, float) or isinstance(count, float):
@@ -134,7 +134,7 @@ def _shift(apply: Callable[[int, int], int]) -> Callable[[Any, Any], int | None]
 
 
 def _truth(apply: Callable[[Any, Any], Any]) -> Callable[[Any, Any], int]:
-    """Return a comparison, whose result is 0 or 1."""
+    """Return a comparison function, whose result is 0 or 1."""
     usual = _usual(apply)
     return lambda left, right: int(bool(usual(left, right)))
 

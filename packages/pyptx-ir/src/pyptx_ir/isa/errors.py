@@ -1,4 +1,4 @@
-"""Errors of instructions."""
+"""Errors for invalid instructions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class InstructionError(PyptxError):
         operand: int | None = None,
         code: str = "",
     ) -> None:
-        """Compose the text."""
+        """Compose the error text: `message`, then the source line `where`, then `help`."""
         super().__init__(message, where=where, help=help)
         self.operand = operand
         self.code = code

@@ -31,7 +31,7 @@ class OperandFault:
 def fault_in(
     pattern: Pattern, filled: dict[str, str], shapes: tuple[Shape, ...], address_size: int = 64
 ) -> OperandFault | None:
-    """Return the first operand that does not match the row, given the modifiers in its slots; None if all match."""
+    """Return the first operand that does not match the row, given the row's modifiers; None if all match."""
     places = [place for place in pattern.places if place.stands(filled)]
     least = sum(not place.optional for place in places)
     if not least <= len(shapes) <= len(places):
@@ -48,7 +48,7 @@ def fault_in(
 
 
 def places_of(pattern: Pattern, words: tuple[str, ...], count: int) -> list[OperandSlot] | None:
-    """Return the row's descriptions of `count` operands after these modifiers; None if it does not match."""
+    """Return the operand slots of a row for these modifiers and `count` operands; None if the row does not match."""
     filled = match_modifiers(pattern, words)
     places = [] if filled is None else [place for place in pattern.places if place.stands(filled)]
     fits = filled is not None and sum(not place.optional for place in places) <= count <= len(places)
@@ -56,7 +56,7 @@ def places_of(pattern: Pattern, words: tuple[str, ...], count: int) -> list[Oper
 
 
 def limits_in(pattern: Pattern, filled: dict[str, str], shapes: tuple[Shape, ...]) -> tuple[tuple[int, Limits], ...]:
-    """Return index and limits of each constant operand that has limits; the operands must match the row."""
+    """Return the index and the limits of each constant operand with limits; the operands must match the row."""
     places = placed([place for place in pattern.places if place.stands(filled)], len(shapes))
     found: list[tuple[int, Limits]] = []
     for index, (place, shape) in enumerate(zip(places, shapes, strict=True)):
@@ -73,7 +73,7 @@ def _counted(count: int) -> str:
 
 
 def placed(places: list[OperandSlot], count: int) -> list[OperandSlot]:
-    """Return the descriptions of `count` operands: surplus optional operands are dropped, the last first."""
+    """Return the slots of `count` operands: surplus optional operands are dropped, the last one first."""
     surplus = len(places) - count
     kept: list[OperandSlot] = []
     for place in reversed(places):
@@ -85,22 +85,22 @@ def placed(places: list[OperandSlot], count: int) -> list[OperandSlot]:
 
 
 def _mismatch(place: OperandSlot, shape: Shape, use: Use) -> Mismatch | None:
-    """Return the expectation of `place` that `shape` does not meet; None if it matches."""
+    """Return the expected operand if `shape` does not match the slot `place`; None if it matches."""
     if shape[0] == "element" and len(shape) > 2:
-        return Mismatch("an element whose index is an integer")
+        return Mismatch("an array element with an integer index")
     if shape[0] == "pair":
         return _mismatch_pair(place, shape, use)
     if place.second and not place.optional_second:
         return Mismatch("a pair, as in d|p")
     if shape[0] == "sink":
-        return None if place.sink else Mismatch("a register, not the sink")
+        return None if place.sink else Mismatch("a register, not the sink `_`")
     if shape[0] == "unified":
         inner = cast("Shape", shape[1])
         reaches_it = spaces_named(use) <= {"global"}
         return _mismatch(place, inner, use) if place.unified and reaches_it else Mismatch("an address without .unified")
     if shape[0] == "negated":
         inner = cast("Shape", shape[1])
-        return use.mismatch("pred", inner) if place.negated else Mismatch("an operand without `!`")
+        return use.mismatch("pred", inner) if place.negated else Mismatch("an operand without the negation `!`")
     if shape[0] in ("symbol", "element") and place.symbol:
         return None
     return use.mismatch(place.kind, shape)
@@ -116,7 +116,7 @@ def _mismatch_pair(place: OperandSlot, shape: Shape, use: Use) -> Mismatch | Non
             return mismatch
     if second[0] != "sink":
         return use.mismatch(place.second, second)
-    return None if place.optional_second and first[0] != "sink" else Mismatch("a pair with a predicate after the bar")
+    return None if place.optional_second and first[0] != "sink" else Mismatch("a pair d|p with a predicate p")
 
 
 _DESCRIPTIONS: dict[str, str] = {
@@ -134,7 +134,7 @@ _DESCRIPTIONS: dict[str, str] = {
 
 
 def describe(shape: Shape) -> str:
-    """Return the description of an operand: `a .f32 register`."""
+    """Return a description of an operand by its shape: `a .f32 register`."""
     kind, detail = shape[0], shape[1] if len(shape) > 1 else ""
     if kind == "register":
         return f"a .{detail} register"

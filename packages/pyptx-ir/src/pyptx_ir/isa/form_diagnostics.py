@@ -27,7 +27,7 @@ TARGET = "target"
 VERSION = "version"
 REMOVED = "removed"
 
-_MOST_CHOICES = 6  # maximum number of modifier values in a hint
+_MOST_CHOICES = 6  # maximum number of modifiers that help lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +60,9 @@ def unknown(opcode: tuple[str, ...]) -> FormDiagnostic:
     return FormDiagnostic(
         UNKNOWN_INSTRUCTION,
         message,
-        f"{meant}if ptxas knows it, use ptx.raw, which is not checked",
+        f"{meant}for an instruction that only ptxas knows, use ptx.raw, which is not checked",
         severity="warning",
-        in_file=f"{meant}it is not checked; in a Python kernel, use ptx.raw for an instruction that only ptxas knows",
+        in_file=f"{meant}in a Python kernel, use ptx.raw for an instruction that only ptxas knows; it is not checked",
     )
 
 
@@ -74,7 +74,7 @@ def _known_opcodes() -> tuple[str, ...]:
 
 
 def unknown_hint(opcode: tuple[str, ...]) -> str | None:
-    """Return a hint for an instruction whose name is not in the table; None if the name is."""
+    """Return help for an instruction whose name is not in the table; None if the name is in the table."""
     from pyptx_ir.plugins.manager import manager
 
     if manager().instructions_of(opcode[0]):
@@ -83,7 +83,7 @@ def unknown_hint(opcode: tuple[str, ...]) -> str | None:
 
 
 def lives_elsewhere(opcode: tuple[str, ...], patterns: tuple[Pattern, ...]) -> bool:
-    """Return whether the forms of this name belong to a missing package: `patterns` has none of its rows."""
+    """Return whether the forms of this name belong to a missing package, none of whose rows is in `patterns`."""
     from pyptx_ir.plugins.homes import words_of_home
 
     key = words_of_home(opcode)
@@ -105,7 +105,7 @@ def unavailable(
 def _removed(
     row: InstructionRow, opcode: tuple[str, ...], before: tuple[str, tuple[int, int]], target: str
 ) -> FormDiagnostic:
-    """Return the version or target that removed a form, and its replacement."""
+    """Return the PTX version or target that removed a form, and the replacement of the form."""
     name = ".".join(opcode)
     first, (major, minor) = before
     if ".sync" not in row.syntax:
@@ -118,7 +118,7 @@ def _removed(
 
 
 def unready_word(opcode: tuple[str, ...], target: str, version: tuple[int, int]) -> FormDiagnostic | None:
-    """Return why a modifier with its own requirements is unavailable, or None."""
+    """Return why this target or version lacks a modifier with requirements of its own, or None if it has it."""
     for word in opcode[1:]:
         since, need = WORDS.get(word, ((1, 0), ""))
         found = _unready(f".{word} of {'.'.join(opcode)}", since, tuple(need.split()), target, version)
@@ -128,14 +128,14 @@ def unready_word(opcode: tuple[str, ...], target: str, version: tuple[int, int])
 
 
 def unready_unified(opcode: tuple[str, ...], target: str, version: tuple[int, int]) -> FormDiagnostic | None:
-    """Return why `[a].unified` is unavailable, or None. Manual: the notes at the end of ld."""
+    """Return why this target or version lacks `[a].unified`, or None. Manual: the notes at the end of ld."""
     return _unready(f".unified of {'.'.join(opcode)}", (8, 0), ("sm_90",), target, version)
 
 
 def unready_register(name: str, operand: int, target: str, version: tuple[int, int]) -> FormDiagnostic | None:
-    """Return why a special register, as operand number `operand`, is unavailable, or None."""
+    """Return why this target or version lacks a special register, operand number `operand`, or None."""
     rows = special_register_rows()
-    row = rows.get(name) or rows[f"{name}.x"]  # the whole vector has a row for each component only
+    row = rows.get(name) or rows[f"{name}.x"]  # for a whole vector, the table has rows of its components only
     diagnostic = _unready(name, row.since, (row.target,) if row.target else (), target, version)
     return diagnostic and replace(diagnostic, operand=operand)
 
@@ -143,7 +143,7 @@ def unready_register(name: str, operand: int, target: str, version: tuple[int, i
 def _unready(
     name: str, since: tuple[int, int], targets: tuple[str, ...], target: str, version: tuple[int, int]
 ) -> FormDiagnostic | None:
-    """Return why a name is unavailable, or None; the message covers both version and target if both are wrong."""
+    """Return why `name` is unavailable, or None; the message has both target and version if both are wrong."""
     lacks_target = bool(targets) and not any(includes(target, need) for need in targets)
     wanted = _needs_target(name, targets, target) if lacks_target else None
     if version >= since:
@@ -172,20 +172,20 @@ def _needs_target(name: str, targets: tuple[str, ...], target: str) -> FormDiagn
 
 
 def _listed(targets: tuple[str, ...]) -> str:
-    """Return the targets of a form: `sm_90 or later`, `sm_90a or sm_100a`."""
+    """Return the targets that have a form, as text: `sm_90 or later`, `sm_90a or sm_100a`."""
     first = find_target(targets[0])
     return " or ".join(targets) + (" or later" if first in TARGETS and first.kind == "plain" else "")
 
 
 def _sibling(targets: tuple[str, ...], target: str) -> str | None:
-    """Return a suitable target of the same device: sm_90a for sm_90."""
+    """Return a target of the same device that supports a form: sm_90a for sm_90."""
     number = find_target(target).number
     same = [row.name for row in TARGETS if row.number == number and row.name != target]
     return next((name for name in same if any(includes(name, need) for need in targets)), None)
 
 
 def misspelt(opcode: tuple[str, ...], patterns: tuple[Pattern, ...]) -> FormDiagnostic:
-    """Return which modifier is unknown, out of place or missing, compared with the closest row."""
+    """Return which modifier is unknown, misplaced or missing, compared with the closest row of the table."""
     words = opcode[1:]
     name = ".".join(opcode)
     best = min(patterns, key=lambda pattern: len(unknown_words(pattern, words)) + len(missing_items(pattern, words)))
@@ -213,7 +213,7 @@ def misspelt(opcode: tuple[str, ...], patterns: tuple[Pattern, ...]) -> FormDiag
 
 
 def _completions(opcode: tuple[str, ...], patterns: tuple[Pattern, ...]) -> tuple[list[str], Pattern] | None:
-    """Return the modifiers of which any one completes the opcode, and the completed form."""
+    """Return the modifiers of which any one completes an incomplete opcode, and the form that it completes."""
     words = opcode[1:]
     for pattern in patterns:
         if unknown_words(pattern, words):
@@ -240,7 +240,7 @@ def _with_values(form: str, pattern: Pattern) -> str:
 
 
 def misused(opcode: tuple[str, ...], pattern: Pattern, fault: OperandFault) -> FormDiagnostic:
-    """Return the diagnostic for an operand that the row does not accept."""
+    """Return the diagnostic for an operand that a row does not accept."""
     name = ".".join(opcode)
     help = f"use the form {pattern.row.syntax}"
     if fault.operand is None:

@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 
 
 def register_type(name: str) -> str | None:
-    """Return the type in the name of a form's register, `u32` of `%u32_1`; None for any other name."""
+    """Return the type in a register name of an expanded form, `u32` of `%u32_1`; None for any other name."""
     stem, _, number = name.removeprefix("%").rpartition("_")
     return stem if name.startswith("%") and number.isdigit() else None
 
 
 def forms(row: InstructionRow) -> Iterator[str]:
-    """Yield instructions: each combination of types, and for the first also other modifiers, singly and in pairs."""
+    """Yield a row's instructions: each combination of types; for the first also other modifiers, singly and paired."""
     pattern = compile_row(row)
     for words in _spellings(pattern):
         yield from _instructions(pattern, words)
 
 
 def some_forms(row: InstructionRow, chance: Random, most: int) -> Iterator[str]:
-    """Yield at most `most` of `forms`: the first, and random others, because yielding all takes long."""
+    """Yield at most `most` of a row's `forms`: the first, and random others, because yielding all takes long."""
     pattern = compile_row(row)
     spellings = list(_spellings(pattern))
     first = next(_instructions(pattern, spellings[0]))
@@ -47,7 +47,7 @@ def some_forms(row: InstructionRow, chance: Random, most: int) -> Iterator[str]:
 
 
 def _spellings(pattern: Pattern) -> Iterator[tuple[str, ...]]:
-    """Yield the modifiers of opcodes, one entry per item of the pattern; an absent one is empty."""
+    """Yield the modifiers of example opcodes, one entry per item of the pattern; an absent modifier is empty."""
     choices = [sorted(item.words) for item in pattern.items]
     typed = [place for place, words in enumerate(choices) if words[0] in TYPES]
     base = ["" if item.optional else words[0] for item, words in zip(pattern.items, choices, strict=True)]
@@ -67,7 +67,7 @@ def _spellings(pattern: Pattern) -> Iterator[tuple[str, ...]]:
 def _variants(
     pattern: Pattern, choices: list[list[str]], typed: list[int], base: list[str], *, thorough: bool
 ) -> Iterator[tuple[str, ...]]:
-    """Yield `base`, then `base` with each other modifier in turn; if `thorough`, also with each pair of them."""
+    """Yield opcode `base`, then `base` with each other modifier in turn; if `thorough`, also with each pair of them."""
     yield tuple(base)
     changes = [
         (place, word)
@@ -86,7 +86,7 @@ def _variants(
 
 
 def _with(pattern: Pattern, choices: list[list[str]], base: list[str], *changes: tuple[int, str]) -> tuple[str, ...]:
-    """Return `base` with the modifiers in `changes`, and with the other modifiers of their optional groups."""
+    """Return opcode `base` with the modifiers in `changes`, and with the other modifiers of their optional groups."""
     words = list(base)
     for place, word in changes:
         group = pattern.items[place].group
@@ -98,7 +98,7 @@ def _with(pattern: Pattern, choices: list[list[str]], base: list[str], *changes:
 
 
 def _instructions(pattern: Pattern, words: tuple[str, ...]) -> Iterator[str]:
-    """Yield the instruction with no and with all optional operands, then with each other example of an operand."""
+    """Yield an instruction with no and with all optional operands, then with each other example of an operand."""
     filled = {item.name: word for item, word in zip(pattern.items, words, strict=True) if word}
     opcode = ".".join((pattern.row.opcode, *(word for word in words if word)))
     spelt: dict[str, None] = {}

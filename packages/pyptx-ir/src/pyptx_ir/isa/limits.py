@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pyptx_ir.isa.constant_values import constant_value, fault_of_integer
 from pyptx_ir.isa.scalar_types import SIZES, is_bits, is_integer
 
-__all__ = ["Limits", "constant_value", "fault_of_integer", "limits_of_type", "parse_limits"]  # with two re-exports
+__all__ = ["Limits", "constant_value", "fault_of_integer", "limits_of_type", "parse_limits"]  # with re-exports
 
 _SPAN = re.compile(r"(-?\d+)\.\.(-?\d+)(?: by (\d+))?")
 _WORDS = 1 << SIZES["b64"]
@@ -38,17 +38,17 @@ class Limits:
         return self.least <= value <= self.most and (value - self.least) % self.step == 0
 
     def __str__(self) -> str:
-        """Return the allowed values, as text for an error message."""
+        """Return the allowed values of a constant, as text for an error message."""
         if self.choices:
             return " or ".join(map(str, self.choices))
         return f"{self.least} to {self.most}" + (f" in steps of {self.step}" if self.step > 1 else "")
 
     def inside(self) -> tuple[int, ...]:
-        """Return allowed values: all choices, or both ends."""
+        """Return examples of allowed values: all choices, or both ends of the range."""
         return self.choices or (self.least, self.most - (self.most - self.least) % self.step)
 
     def outside(self) -> tuple[int, ...]:
-        """Return values that are not allowed: adjacent to the ends, and between two steps."""
+        """Return examples of excluded values: next to both ends of the range, and between two steps."""
         if self.choices:
             return tuple(value for value in (min(self.choices) - 1, max(self.choices) + 1) if not self.allow(value))
         between = (self.least + 1,) if self.step > 1 else ()
@@ -57,7 +57,7 @@ class Limits:
 
 @functools.cache
 def parse_limits(text: str) -> Limits:
-    """Parse the text after `in` in a row; raise ValueError if it is invalid."""
+    """Parse the limits after `in` in an operand of a row; raise ValueError for invalid text."""
     span = _SPAN.fullmatch(text)
     if span:
         return Limits(int(span[1]), int(span[2]), int(span[3] or 1))
@@ -66,7 +66,7 @@ def parse_limits(text: str) -> Limits:
 
 @functools.cache
 def limits_of_type(type_name: str) -> Limits | None:
-    """Return the limits of an integer literal of a type: its bits, read as signed or as unsigned."""
+    """Return the limits of an integer literal of a type: from the least signed to the greatest unsigned value."""
     if not (is_integer(type_name) or is_bits(type_name)):
         return None
     bits = SIZES[type_name]

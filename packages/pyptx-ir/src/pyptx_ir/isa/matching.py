@@ -9,13 +9,13 @@ from pyptx_ir.isa.scalar_types import TYPES
 if TYPE_CHECKING:
     from pyptx_ir.isa.patterns import ModifierSlot, Pattern
 
-# Modifiers with a fixed order: types, and element formats that no register has.
+# Modifiers that keep their order: types, and element formats that no register has.
 _ORDERED = TYPES | {"b2", "b4", "b8x16", "b6x16_p32", "b4x16_p64"}
-# State spaces: `cp.async.bulk.global.shared::cta` copies to global memory, the other order from it.
+# State spaces keep their order: `cp.async.bulk.global.shared::cta` copies to global memory, the reverse from it.
 _SPACES = frozenset(("global", "shared", "shared::cta", "shared::cluster", "const", "local", "param"))
-# Layouts of operands A and B: mma.row.col is not mma.col.row.
+# Layouts of operands A and B keep their order: mma.row.col is not mma.col.row.
 _LAYOUTS = frozenset(("row", "col"))
-# Bitwise operations: mma.xor.popc counts the bits of the xor.
+# Bitwise operations keep their order: mma.xor.popc counts the bits of the xor.
 _BITWISE = frozenset(("xor", "and", "popc"))
 _FAMILIES = (_ORDERED, _SPACES, _LAYOUTS, _BITWISE)
 
@@ -33,7 +33,7 @@ def match_modifiers(pattern: Pattern, words: tuple[str, ...]) -> dict[str, str] 
 
 
 def places_taken(pattern: Pattern, words: tuple[str, ...]) -> tuple[int, ...] | None:
-    """Return the index of the syntax line's item that each modifier fills; None as `match_modifiers` does."""
+    """Return the index of the syntax line's item that each modifier fills; None if `words` is not a form of the row."""
     items = pattern.items
     if len(words) > len(items) or not pattern.vocabulary.issuperset(words):
         return None
@@ -59,7 +59,7 @@ def _assign(items: tuple[ModifierSlot, ...], words: tuple[str, ...], taken: tupl
 
 
 def _complete(items: tuple[ModifierSlot, ...], taken: tuple[int, ...]) -> bool:
-    """Return whether all required items are present and no optional group is incomplete."""
+    """Return whether all required items of a syntax line are present, and no optional group is incomplete."""
     present = {items[place].group for place in taken}
     return all(place in taken for place, item in enumerate(items) if not item.optional or item.group in present)
 
@@ -70,5 +70,5 @@ def unknown_words(pattern: Pattern, words: tuple[str, ...]) -> list[str]:
 
 
 def missing_items(pattern: Pattern, words: tuple[str, ...]) -> list[ModifierSlot]:
-    """Return the required items that none of `words` can fill."""
+    """Return the required items of a row that none of the modifiers `words` can fill."""
     return [item for item in pattern.items if not item.optional and not item.words.intersection(words)]

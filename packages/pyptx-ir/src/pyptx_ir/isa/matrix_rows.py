@@ -50,7 +50,7 @@ ELEMENTS: Final = (
     Element("bits", 32),  # a 32-bit register that ptxas requires to be untyped
 )
 BITS: Final[Mapping[str, int]] = {element.name: element.bits for element in ELEMENTS}
-"""Bits per element of each of NVIDIA's types."""
+"""Bits per matrix element, by name of NVIDIA's element types."""
 
 
 @value
@@ -70,10 +70,10 @@ class MatrixMove(Value):
 
     @property
     def name(self) -> str:
-        """Modifiers in an opcode: `m8n8.trans.b16`."""
+        """Modifiers of the matrix move in an opcode: `m8n8.trans.b16`."""
         return ".".join((self.shape, *(("trans",) if self.transposed else ()), *self.types))
 
     @property
     def addresses(self) -> int:
-        """Number of lanes that provide a row address, per matrix."""
+        """Number of lanes that provide a row address for one matrix."""
         return self.fragment.rows

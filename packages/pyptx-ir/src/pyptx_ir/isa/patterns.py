@@ -97,7 +97,7 @@ class OperandSlot:
     optional_second: bool = False
 
     def stands(self, filled: Mapping[str, str]) -> bool:
-        """Return whether the operand belongs to a form with these slots (optional ones may still be absent)."""
+        """Return whether a form with these filled slots has the operand (an optional operand may still be absent)."""
         if self.needs and self.needs not in filled and self.needs not in filled.values():
             return False
         return not self.lacks or (self.lacks not in filled and self.lacks not in filled.values())
@@ -105,7 +105,7 @@ class OperandSlot:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A compiled row. `vocabulary` contains all modifiers that its items accept."""
+    """A compiled row of the table. `vocabulary` contains all modifiers that its items accept."""
 
     row: InstructionRow
     items: tuple[ModifierSlot, ...]
@@ -113,7 +113,7 @@ class Pattern:
 
     @property
     def places(self) -> tuple[OperandSlot, ...]:
-        """Operands, compiled at first use: most rows of an instruction are never used."""
+        """Operands of the row, compiled at first use, because most rows of an instruction are never used."""
         return _places_of(self.row)
 
 
@@ -174,7 +174,7 @@ def _places(tail: str, row: InstructionRow, items: tuple[ModifierSlot, ...]) -> 
 
 @dataclass(frozen=True, slots=True)
 class _Stated:
-    """Parsed operand description of a row."""
+    """Description of an operand in a row, parsed to kind, flags, limits and conditions."""
 
     kind: str
     flags: tuple[str, ...]

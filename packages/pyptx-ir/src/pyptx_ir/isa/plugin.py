@@ -1,4 +1,4 @@
-"""The built-in baseline, registered with the same hooks as third-party plugins."""
+"""The built-in plugin with NVIDIA's data, registered with the same hooks as third-party plugins."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 @hookimpl
 def pyptx_api_version() -> int:
-    """Return the API version of the baseline, which is always the current one."""
+    """Return the plugin API version of the built-in plugin, which is always the current one."""
     return API_VERSION
 
 
 @hookimpl
 def pyptx_targets() -> Sequence[TargetRow]:
-    """Return NVIDIA's targets."""
+    """Return the rows of NVIDIA's targets."""
     from pyptx_ir.isa.target_rows import TARGETS
 
     return TARGETS
@@ -36,7 +36,7 @@ def pyptx_targets() -> Sequence[TargetRow]:
 
 @hookimpl
 def pyptx_instructions() -> Sequence[InstructionRow]:
-    """Return the rows of every chapter."""
+    """Return the instruction rows of every chapter of the manual."""
     from pyptx_ir.isa.table.chapters import ROWS
 
     return ROWS
@@ -52,7 +52,7 @@ def pyptx_operand_kinds() -> Sequence[Kind]:
 
 @hookimpl
 def pyptx_memories() -> Sequence[Memory]:
-    """Return shared memory."""
+    """Return shared memory, the memory of a CTA on every target."""
     from pyptx_ir.isa.memory_rows import MEMORIES
 
     return MEMORIES
@@ -68,7 +68,7 @@ def pyptx_elements() -> Sequence[Element]:
 
 @hookimpl
 def pyptx_matrix_moves() -> Sequence[MatrixMove]:
-    """Return the matrix moves of ldmatrix."""
+    """Return the matrix moves of ldmatrix, by shape and element types."""
     from pyptx_ir.fragments.moves import MOVES
 
     return MOVES
@@ -84,7 +84,7 @@ def pyptx_fragments() -> Sequence[Fragments]:
 
 @hookimpl
 def pyptx_check_codes() -> Sequence[CheckCode]:
-    """Return the error codes for NVIDIA's PTX."""
+    """Return the error codes of `pyptx check` for NVIDIA's PTX."""
     from pyptx_ir.isa.modules.codes import CODES
 
     return CODES
@@ -92,7 +92,7 @@ def pyptx_check_codes() -> Sequence[CheckCode]:
 
 @hookimpl
 def pyptx_check_rules() -> Sequence[CheckRule]:
-    """Return the rules for NVIDIA's PTX, in order."""
+    """Return the rules of `pyptx check` for NVIDIA's PTX, in order of application."""
     from pyptx_ir.isa.modules.rules import RULES
 
     return RULES
@@ -100,7 +100,7 @@ def pyptx_check_rules() -> Sequence[CheckRule]:
 
 @hookimpl
 def pyptx_commands() -> Sequence[Command]:
-    """Return the commands that need only the core."""
+    """Return the subcommands of `pyptx` that need only the core."""
     from pyptx_ir.commands import built_in
 
     return built_in()

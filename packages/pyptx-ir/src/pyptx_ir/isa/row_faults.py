@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 
 _SCALARS = ("typed", "relaxed", "wide", "register", "braced")
 _NESTED = ("vec", "sparse")
-LITERALS: Final = ("single", "double", "int")  # literals that may replace registers of a matrix
+LITERALS: Final = ("single", "double", "int")  # kinds of literals that may replace registers of a matrix
 ROW_BITS: Final = 128  # bits of a matrix row in shared memory (ldmatrix, stmatrix)
 _WIDEST = 64  # bits of the widest register that holds elements
 
 
 @dataclass(frozen=True, slots=True)
 class RowFault:
-    """A field of a row (`slots`, `operands`, `access`, `lengths`, `targets`, `syntax`), and its fault."""
+    """A fault of a row and its field: `slots`, `operands`, `access`, `lengths`, `targets` or `syntax`."""
 
     field: str
     message: str
 
 
 def fault_of(row: InstructionRow, kinds: Kinds, targets: Collection[str]) -> RowFault | None:
-    """Return the first fault of a row, or None if it is valid; `targets` has the names of all known targets."""
+    """Return the first fault of an instruction row, or None if it is valid; `targets` are all known target names."""
     return next(_faults(row, kinds, targets), None)
 
 
@@ -51,7 +51,7 @@ def fault_of_element(element: Element) -> RowFault | None:
 
 
 def fault_of_move(move: MatrixMove) -> RowFault | None:
-    """Return the first fault of a move of a matrix, or None if it is valid."""
+    """Return the first fault of a `MatrixMove`, or None if it is valid."""
     stored, held = move.stored, move.fragment.bits
     if not 1 <= stored <= held:
         return RowFault("stored", f"expected 1 to {held} bits, the width of an element, got {stored}")
@@ -89,7 +89,7 @@ def _faults(row: InstructionRow, kinds: Kinds, targets: Collection[str]) -> Iter
 
 
 def _reason(kind: str, row: InstructionRow, kinds: Kinds) -> str:
-    """Return why a row cannot have an operand of a kind, or an empty string."""
+    """Return why an operand of a row cannot have a kind, or an empty string."""
     name, argument = kinds.split(kind)
     if name in _NESTED:
         return _reason(argument, row, kinds)
@@ -120,7 +120,7 @@ def _reason_of_fragment(argument: str, row: InstructionRow, kinds: Kinds) -> str
 
 
 def _words(name: str, row: InstructionRow) -> tuple[str, ...]:
-    """Return the values of a slot, or the name itself if it is not a slot."""
+    """Return the values of a row's slot, or the name itself if it is not a slot."""
     return dict(row.slots).get(name, (name,))
 
 

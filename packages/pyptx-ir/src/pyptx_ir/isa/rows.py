@@ -54,12 +54,12 @@ class InstructionRow(Value):
 
     @property
     def opcode(self) -> str:
-        """First word of the instruction: `mad`, `cp`, `acme`."""
+        """First word of the row's opcode: `mad`, `cp`, `acme`."""
         return _opcode(self.syntax.split(None, 1)[0])
 
 
 def ptx(major: int, minor: int) -> tuple[int, int]:
-    """Return a PTX version."""
+    """Return a PTX version as a (major, minor) pair."""
     return (major, minor)
 
 

@@ -75,7 +75,7 @@ def is_bits(name: str) -> bool:
 
 
 def doubled(name: str) -> str:
-    """Return the type of twice the width: `u32` of `u16`."""
+    """Return the type of twice the width of a type: `u32` of `u16`."""
     return f"{name[0]}{2 * SIZES[name]}"
 
 

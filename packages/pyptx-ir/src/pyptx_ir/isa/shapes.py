@@ -48,7 +48,7 @@ _FORMER_TYPES: dict[str, tuple[str, ...]] = {
 _NO_INDICES = frozenset({"f16", "f16x2", "bf16", "bf16x2", "f32", "f64", "pred", "b128", "part"})
 
 _CODE = frozenset({".label", ".targets", ".func", ".entry"})
-_NAMES = (Register, Symbol)  # a union type would be rebuilt for each address
+_NAMES = (Register, Symbol)  # a tuple: a union type would be rebuilt for each address
 
 Shape: TypeAlias = "tuple[str | Shape, ...]"
 Declared: TypeAlias = "Callable[[str], str | None]"
@@ -65,7 +65,7 @@ def shape_of(operand: Operand, declared: Declared) -> Shape:
 
 
 def literal_kind(text: str) -> str:
-    """Return `"int"`, `"single"` (`0f…`) or `"double"` (`0d…`, or with a point or an exponent)."""
+    """Return the kind of a literal: `"int"`, `"single"` (`0f…`) or `"double"` (`0d…`, or with point or exponent)."""
     digits = text.lstrip("+-").lower()
     if digits.startswith("0f"):
         return "single"
@@ -97,7 +97,7 @@ def _named(name: str, declared: Declared, otherwise: str) -> Shape:
 
 
 def _part(name: str, declared: Declared) -> Shape:
-    """Return the shape of a part of a scalar register, or of a component of a vector register."""
+    """Return the shape of a byte or half of a scalar register, or of a component of a vector register."""
     base, _, selector = name.partition(".")
     whole = declared(base)
     return ("part", whole, selector) if whole and whole[0] != "." else ("register", "")
@@ -141,7 +141,7 @@ def _constant(operand: Operand, declared: Declared) -> Shape:
 
 
 def _constant_kind(operand: Operand) -> str:
-    """Return the kind of literal of a constant expression's value; comparisons of floats are integers."""
+    """Return the literal kind of a constant expression's value; comparisons of floats are integers."""
     match operand:
         case Immediate(text):
             return literal_kind(text)
@@ -171,7 +171,7 @@ def _other(_operand: Operand, _declared: Declared) -> Shape:
 
 
 def _is_constant(operand: Operand) -> bool:
-    """Return whether a constant expression is a number, without the address of a variable."""
+    """Return whether a constant expression is a number that does not depend on the address of a variable."""
     match operand:
         case Immediate():
             return True

@@ -67,7 +67,7 @@ def _suffixed(
     arch: tuple[int, int] | None = None,
     renamed: int | None = None,
 ) -> tuple[TargetRow, ...]:
-    """Return the plain, the f (if `family_since`) and the a target of one device."""
+    """Return the plain target, the f target (if `family_since`) and the a target of one device."""
     kinds = [("", "plain", plain), ("a", "arch", arch or plain)]
     if family_since:
         kinds.insert(1, ("f", "family", family_since))
@@ -107,7 +107,7 @@ OLDEST_IN_TABLE: Final = 50
 """The oldest target in the instruction table; PTX for older targets can be parsed and simulated."""
 
 TARGETS: Final[tuple[TargetRow, ...]] = (
-    # Older than the instruction table. The manuals do not state the PTX version of sm_21; it is that of sm_20.
+    # Targets older than the instruction table. The manuals lack the PTX version of sm_21; it is that of sm_20.
     *(_oldest(number, (1, 0), 124, 8192, 16, 512) for number in (10, 11)),
     *(_oldest(number, (1, 2), 124, 16384, 16, 512) for number in (12, 13)),
     *(_oldest(number, (2, 0), 63, 32768) for number in (20, 21)),
@@ -128,14 +128,14 @@ TARGETS: Final[tuple[TargetRow, ...]] = (
     *_old(80, (7, 0), 163),
     *_old(86, (7, 1), 99),
     *_old(87, (7, 4), 163),
-    # The manual says 9.0; ptxas 13.0 also accepts 7.4. The tables of limits lack 8.8; these are the limits of 8.6.
+    # sm_88: PTX 9.0 in the manual, but ptxas 13.0 accepts 7.4 too. Tables of limits lack 8.8; these are those of 8.6.
     *_old(88, (9, 0), 99),
     *_old(89, (7, 8), 99),
     *_suffixed(90, (7, 8), arch=(8, 0), family_since=None, family=None, optin=227, clusters=(8, 16)),
     *_suffixed(100, (8, 6), family_since=(8, 8), family="sm_10x", optin=227, clusters=(8, 16)),
     *_suffixed(101, (8, 6), family_since=(8, 8), family="sm_11x", optin=227, clusters=(8, 16), renamed=110),
     *_suffixed(103, (8, 8), family_since=(8, 8), family="sm_10x", optin=227, clusters=(8, 16)),
-    # Supported by ptxas 13.4 and later. The tables of limits lack 10.7; these are the limits of its family.
+    # sm_107: supported since ptxas 13.4. The tables of limits lack 10.7; these are the limits of its family.
     *_suffixed(107, (9, 4), family_since=(9, 4), family="sm_10x", optin=227, clusters=(8, 16)),
     *_suffixed(110, (9, 0), family_since=(9, 0), family="sm_11x", optin=227, clusters=(8, 16)),
     *_suffixed(120, (8, 7), family_since=(8, 8), family="sm_12x", optin=99, clusters=(8, 8)),

@@ -14,14 +14,14 @@ from pyptx_ir.plugins.targets import find_target
 if TYPE_CHECKING:
     from pyptx_ir.isa.target_rows import TargetRow
 
-# Default PTX versions, by major compute capability and for all other devices; those of kernels before this table
-# existed. Newer than `since`, so that more instructions (256-bit loads, …) are available.
+# Default PTX versions, by major compute capability and for all other devices. They are later than a target's `since`,
+# so that more instructions (256-bit loads, …) are available.
 _HABITUAL: dict[int, tuple[int, int]] = {10: (8, 8), 12: (8, 7)}
 _HABITUAL_OTHERWISE = (8, 5)
 
 
 def default_version(target: str | TargetRow) -> tuple[int, int]:
-    """Return the default `.version` for `target`, which supports the target."""
+    """Return the default `.version` of modules for `target`, a version that supports the target."""
     row = find_target(target) if isinstance(target, str) else target
     return max(row.since, _HABITUAL.get(row.number // 10, _HABITUAL_OTHERWISE))
 
@@ -37,7 +37,7 @@ def includes(have: str | TargetRow, need: str | TargetRow) -> bool:
 
 
 def _today(target: str | TargetRow) -> TargetRow:
-    """Return the target under its current name."""
+    """Return a renamed target under its current name; any other target unchanged."""
     row = find_target(target) if isinstance(target, str) else target
     return find_target(row.renamed) if row.renamed else row
 

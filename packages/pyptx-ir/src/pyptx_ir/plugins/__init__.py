@@ -1,4 +1,4 @@
-"""Plugins: hook specifications, their rows, and the manager that loads them."""
+"""Plugins: hook specifications, the rows that hooks return, and the manager that loads plugins."""
 
 from __future__ import annotations
 

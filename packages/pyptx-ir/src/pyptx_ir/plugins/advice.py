@@ -1,4 +1,4 @@
-"""Explanations of ptxas messages."""
+"""Explanations of ptxas messages, as rows of plugins."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_FORGET: Final[list[Callable[[], None]]] = []  # `cache_clear` of each cached function, added at its definition
+_FORGET: Final[list[Callable[[], None]]] = []  # `cache_clear` of each cached function
 
 
 def until_plugins_change(maxsize: int | None = None) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -20,12 +20,12 @@ def until_plugins_change(maxsize: int | None = None) -> Callable[[Callable[P, R]
     def cached(function: Callable[P, R]) -> Callable[P, R]:
         made = functools.lru_cache(maxsize)(function)
         _FORGET.append(made.cache_clear)
-        return cast("Callable[P, R]", made)  # returns lru_cache's own wrapper, for speed
+        return cast("Callable[P, R]", made)  # the wrapper of lru_cache itself, for speed
 
     return cached
 
 
 def forget_answers() -> None:
-    """Clear all results that were computed from plugins."""
+    """Clear all cached results that were computed from plugins."""
     for forget in _FORGET:
         forget()

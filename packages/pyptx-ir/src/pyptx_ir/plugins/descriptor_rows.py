@@ -1,4 +1,4 @@
-"""Kinds of descriptors: byte objects that the host encodes, by which hardware accesses arrays."""
+"""Kinds of descriptors: byte objects that the host encodes, and that hardware uses to access arrays."""
 
 from __future__ import annotations
 
@@ -71,5 +71,5 @@ class DescriptorKind(Value):
 
     @property
     def title(self) -> str:
-        """Name with spaces, for messages."""
+        """Name of the kind with spaces, for messages."""
         return self.name.replace("_", " ")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def descriptor_kinds() -> tuple[DescriptorKind, ...]:
-    """Return the kinds of the loaded plugins."""
+    """Return the descriptor kinds of the loaded plugins."""
     from pyptx_ir.plugins.manager import manager
 
     return manager().descriptors()
@@ -22,7 +22,7 @@ def descriptor_kinds() -> tuple[DescriptorKind, ...]:
 
 @until_plugins_change()
 def find_descriptor_kind(name: str) -> DescriptorKind:
-    """Return the kind called `name`; raise MissingPluginError, which names its distribution, if no plugin has it."""
+    """Return the descriptor kind called `name`; MissingPluginError, with its distribution, if no plugin has it."""
     from pyptx_ir.plugins.manager import manager
 
     return manager().descriptor(name)
@@ -30,7 +30,7 @@ def find_descriptor_kind(name: str) -> DescriptorKind:
 
 @until_plugins_change()
 def descriptor_kind_of(described: type) -> DescriptorKind:
-    """Return the kind whose descriptions have a class; raise MissingPluginError if no plugin has it."""
+    """Return the kind with descriptions of class `described`; raise MissingPluginError if no plugin has it."""
     from pyptx_ir.plugins.errors import MissingPluginError
 
     found = next((kind for kind in descriptor_kinds() if kind.described is described), None)
@@ -43,7 +43,7 @@ def descriptor_kind_of(described: type) -> DescriptorKind:
 
 
 def described_alignments(parameters: Iterable[EntryParameter]) -> dict[int, int]:
-    """Return the alignment of array addresses that their descriptors require, by array index."""
+    """Return the alignment of array addresses that the arrays' descriptors require, by array index."""
     found: dict[int, int] = {}
     for row in parameters:
         if row.descriptor is not None and row.index is not None:

@@ -27,7 +27,7 @@ class Candidate:
 
     @property
     def package(self) -> str:
-        """Import package that contains the plugin; empty for an object, or for a module outside packages."""
+        """Import package that contains the plugin; empty for a plugin object, or for a module outside packages."""
         return (getattr(self.load(), "__package__", None) or "").partition(".")[0]
 
 
@@ -53,7 +53,7 @@ def _installed() -> dict[tuple[str, str], Candidate]:
 
     found = {
         (point.name, point.value): Candidate(point.name, point.dist.name if point.dist else "unknown", point.load)
-        for point in reversed(list(entry_points(group=GROUP)))  # reversed: of two equal ones, the first wins
+        for point in reversed(list(entry_points(group=GROUP)))  # reversed: of duplicates, the first on the path wins
         if point.value != BASELINE
     }
     return dict(sorted(found.items()))

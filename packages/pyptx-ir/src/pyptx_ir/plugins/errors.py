@@ -10,7 +10,7 @@ class PluginError(PyptxError):
 
 
 class MissingPackageError(PluginError, ImportError):
-    """A module's name that needs a package that is not installed. `from … import` shows it as an ImportError."""
+    """A name of a module that needs a package that is not installed. `from … import` shows it as an ImportError."""
 
 
 class MissingPluginError(PluginError, AttributeError):

@@ -35,12 +35,12 @@ class Home(Value):
 
     @property
     def module(self) -> str:
-        """Import package."""
+        """Import package of the distribution."""
         return self.distribution.replace("-", "_")
 
     @property
     def launches(self) -> bool:
-        """Whether it runs kernels on GPUs."""
+        """Whether the distribution is a runtime that runs kernels on GPUs."""
         return bool(self.frameworks) and not self.cpu_frameworks
 
 
@@ -91,7 +91,7 @@ HOMES: Final = (
 )
 
 RUNTIMES: Final = frozenset(home.runtime for home in HOMES if home.runtime)
-"""Names of this project's runtimes, each for arrays of one framework; other runtimes declare what they accept."""
+"""Names of this project's runtimes, each for arrays of one framework; other runtimes declare their frameworks."""
 
 _BY_DISTRIBUTION: Final = {home.distribution: home for home in HOMES}
 _BY_NAMESPACE: Final = {name: home for home in HOMES for name in home.namespaces}
@@ -102,22 +102,22 @@ _LONGEST: Final = 1 + max(words.count(".") for words in _BY_INSTRUCTION)
 
 
 def home_of_namespace(name: str) -> str | None:
-    """Return the distribution of this project that has `ptx.<name>`; None if none has it."""
+    """Return the distribution of this project that provides `ptx.<name>`; None if none does."""
     return _distribution(_BY_NAMESPACE.get(name))
 
 
 def home_of_launch_attribute(name: str) -> str | None:
-    """Return the distribution of this project that has a launch attribute; None if none has it."""
+    """Return the distribution of this project that provides a launch attribute; None if none does."""
     return _distribution(_BY_LAUNCH_ATTRIBUTE.get(name))
 
 
 def home_of_descriptor(name: str) -> str | None:
-    """Return the distribution of this project that has a descriptor kind; None if none has it."""
+    """Return the distribution of this project that provides a descriptor kind; None if none does."""
     return _distribution(_BY_DESCRIPTOR.get(name))
 
 
 def home_of_instruction(opcode: tuple[str, ...]) -> str | None:
-    """Return the distribution, other than the core, that has an instruction's rows; None if none has them."""
+    """Return the distribution, other than the core, that provides an instruction's rows; None if none does."""
     return _distribution(_BY_INSTRUCTION.get(words_of_home(opcode)))
 
 
@@ -133,12 +133,12 @@ def _distribution(home: Home | None) -> str | None:
 
 
 def install_hint(distribution: str) -> str:
-    """Return the command that installs a distribution of this project that has an extra."""
+    """Return the command that installs a distribution of this project, by the distribution's extra."""
     return install_command(_BY_DISTRIBUTION[distribution].extra)
 
 
 def remedy(framework: str) -> str | None:
-    """Return the command that installs a runtime for a framework, given its top-level module; None if unknown."""
+    """Return the command that installs a runtime for a framework's top-level module; None for an unknown framework."""
     usual = [home.extra for home in HOMES if framework in home.frameworks]
     on_cpu = [
         f"; the extra {home.extra} is enough for CPU tensors" for home in HOMES if framework in home.cpu_frameworks
@@ -147,10 +147,10 @@ def remedy(framework: str) -> str | None:
 
 
 def descriptor_remedy() -> str:
-    """Return the command that installs descriptor kinds."""
+    """Return the command that installs the package with descriptor kinds."""
     return install_command(*(home.extra for home in HOMES if home.descriptors))
 
 
 def gpu_remedy() -> str:
-    """Return the command that installs the GPU runtimes."""
+    """Return the command that installs the runtimes for GPUs."""
     return install_command(*(home.extra for home in HOMES if home.launches))

@@ -43,16 +43,16 @@ __all__ = ["HookSpecs", "hookimpl", "hookspec"]
 
 
 class HookSpecs:
-    """The hooks. Each is called once, at the first query for something that it could provide."""
+    """Hook specifications. Each hook is called once, at the first query for something that it could provide."""
 
     @hookspec
     def pyptx_api_version(self) -> int:
-        """Return the `pyptx_ir.plugins.API_VERSION` that the plugin was written for. Required."""
+        """Return the `pyptx_ir.plugins.API_VERSION` that the plugin was written for. This hook is required."""
         raise NotImplementedError
 
     @hookspec
     def pyptx_targets(self) -> Sequence[TargetRow]:
-        """Return targets in addition to NVIDIA's, which are core data."""
+        """Return rows of targets in addition to NVIDIA's targets, which are core data."""
         raise NotImplementedError
 
     @hookspec
@@ -131,12 +131,12 @@ class HookSpecs:
 
     @hookspec
     def pyptx_runtimes(self) -> Sequence[Runtime]:
-        """Return runtimes, which run kernels on arrays of a framework."""
+        """Return runtimes, which run kernels on arrays of one framework."""
         raise NotImplementedError
 
     @hookspec
     def pyptx_commands(self) -> Sequence[Command]:
-        """Return subcommands of `pyptx`."""
+        """Return subcommands of the `pyptx` command."""
         raise NotImplementedError
 
     @hookspec
@@ -146,7 +146,7 @@ class HookSpecs:
 
     @hookspec
     def pyptx_sugar_rules(self) -> Sequence[SugarRule]:
-        """Return rules for more idiomatic transpiled Python; they apply in this order, before the transpiler's own."""
+        """Return rules for more idiomatic transpiled Python; they apply in this order, before the built-in rules."""
         raise NotImplementedError
 
     @hookspec

@@ -49,7 +49,7 @@ _EXAMINED = frozenset({INSTRUCTIONS, "pyptx_elements", "pyptx_matrix_moves"})
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """A row (or a namespace) and the plugin that provides it."""
+    """A row, or a namespace, with the plugin that provides it."""
 
     name: str
     value: object
@@ -57,7 +57,7 @@ class Owned:
 
 
 class Plugins:
-    """All plugins of a process. Thread-safe; every result is computed once."""
+    """All plugins of a process. Thread-safe; the result of every query is computed once."""
 
     def __init__(self, load: Callable[[], Iterable[Candidate]] = discover) -> None:
         self._discover = load
@@ -67,11 +67,11 @@ class Plugins:
         self._opcodes: dict[str, tuple[InstructionRow, ...]] | None = None
 
     def targets(self) -> tuple[TargetRow, ...]:
-        """Return every target: NVIDIA's, then those of plugins."""
+        """Return every target: NVIDIA's targets, then those of plugins."""
         return cast("tuple[TargetRow, ...]", self._rows("pyptx_targets"))
 
     def target(self, name: str) -> TargetRow:
-        """Return one target; raise TargetError with the closest names if it is unknown."""
+        """Return the target called `name`; raise TargetError with the closest names if it is unknown."""
         known = self._collect("pyptx_targets")
         owned = known.get(name)
         if owned is not None:
@@ -82,7 +82,7 @@ class Plugins:
         raise unknown_target(name, tuple(known))
 
     def instructions(self) -> tuple[InstructionRow, ...]:
-        """Return every row of the instruction table: the baseline's, then those of plugins."""
+        """Return every row of the instruction table: NVIDIA's rows, then those of plugins."""
         return cast("tuple[InstructionRow, ...]", self._rows(INSTRUCTIONS))
 
     def instructions_of(self, opcode: str) -> tuple[InstructionRow, ...]:
@@ -93,7 +93,7 @@ class Plugins:
         return found
 
     def instructions_by_package(self) -> Mapping[str, tuple[InstructionRow, ...]]:
-        """Return the rows of the instruction table by their plugin's import package; "" for one outside packages."""
+        """Return the rows of the instruction table by their plugin's import package; "" if it has none."""
         self._require_all(INSTRUCTIONS)
         found: dict[str, list[InstructionRow]] = {}
         for owned in self._collect(INSTRUCTIONS).values():
@@ -110,7 +110,7 @@ class Plugins:
         return self._opcodes
 
     def namespaces(self) -> Mapping[str, object]:
-        """Return the DSL namespaces by name."""
+        """Return the DSL namespaces of the loaded plugins, by name."""
         self._require_all("pyptx_namespaces")
         return {name: owned.value for name, owned in self._collect("pyptx_namespaces").items()}
 
@@ -142,23 +142,23 @@ class Plugins:
         return cast("tuple[Element, ...]", self._loaded_rows("pyptx_elements"))
 
     def matrix_moves(self) -> tuple[MatrixMove, ...]:
-        """Return the moves of matrices between shared memory and registers."""
+        """Return the `MatrixMove` rows: moves of matrices between shared memory and registers."""
         return cast("tuple[MatrixMove, ...]", self._rows("pyptx_matrix_moves"))
 
     def fragments(self) -> tuple[Fragments, ...]:
-        """Return the fragments of all instructions that have them."""
+        """Return the fragments of all instructions that have matrix operands."""
         return cast("tuple[Fragments, ...]", self._rows("pyptx_fragments"))
 
     def fragments_of(self, instruction: str) -> Fragments:
-        """Return the fragments of one instruction; raise MissingPluginError if no plugin has them."""
+        """Return the fragments of the instruction with a name; raise MissingPluginError if no plugin has them."""
         return cast("Fragments", self._named("pyptx_fragments", instruction, f"the fragments of {instruction}"))
 
     def memories(self) -> tuple[Memory, ...]:
-        """Return the memories in which kernels allocate."""
+        """Return the memories in which kernels can allocate."""
         return cast("tuple[Memory, ...]", self._rows("pyptx_memories"))
 
     def memory(self, space: str) -> Memory:
-        """Return one memory; raise MissingPluginError if no plugin has it."""
+        """Return the memory called `space`; raise MissingPluginError if no plugin has it."""
         return cast("Memory", self._named("pyptx_memories", space, f"the memory {space}"))
 
     def descriptors(self) -> tuple[DescriptorKind, ...]:
@@ -166,7 +166,7 @@ class Plugins:
         return cast("tuple[DescriptorKind, ...]", self._loaded_rows("pyptx_descriptors"))
 
     def descriptor(self, name: str) -> DescriptorKind:
-        """Return one descriptor kind; raise MissingPluginError, which names its distribution, if no plugin has it."""
+        """Return the descriptor kind called `name`; MissingPluginError, with its distribution, if no plugin has it."""
         from pyptx_ir.plugins.homes import home_of_descriptor
 
         asked = f"the descriptor {name}"
@@ -177,7 +177,7 @@ class Plugins:
         return cast("tuple[CheckCode, ...]", self._loaded_rows("pyptx_check_codes"))
 
     def check_rules(self) -> tuple[CheckRule, ...]:
-        """Return `pyptx check` rules of loaded plugins; an unknown instruction raises the error of a failed plugin."""
+        """Return `pyptx check` rules of the plugins; for an unknown instruction, raise a failed plugin's error."""
         return cast("tuple[CheckRule, ...]", self._loaded_rows("pyptx_check_rules"))
 
     def semantics(self) -> tuple[Semantics, ...]:
@@ -193,24 +193,24 @@ class Plugins:
         return cast("tuple[Explanation, ...]", self._loaded_rows("pyptx_explanations"))
 
     def launch_attributes(self) -> tuple[LaunchAttribute, ...]:
-        """Return the known launch attributes."""
+        """Return the launch attributes of the driver that plugins provide."""
         return cast("tuple[LaunchAttribute, ...]", self._rows("pyptx_launch_attributes"))
 
     def runtimes(self) -> tuple[Runtime, ...]:
-        """Return the runtimes, highest priority first."""
+        """Return the runtimes of plugins, highest priority first."""
         rows = cast("tuple[Runtime, ...]", self._rows("pyptx_runtimes"))
         return tuple(sorted(rows, key=lambda runtime: -runtime.priority))
 
     def commands(self) -> tuple[Command, ...]:
-        """Return the subcommands of `pyptx`."""
+        """Return the subcommands of `pyptx` from plugins."""
         return cast("tuple[Command, ...]", self._rows("pyptx_commands"))
 
     def sources(self) -> tuple[SourceFormat, ...]:
-        """Return the input formats of commands of the loaded plugins."""
+        """Return the input formats of `pyptx` commands from plugins."""
         return cast("tuple[SourceFormat, ...]", self._loaded_rows("pyptx_sources"))
 
     def sugar_rules(self) -> tuple[SugarRule, ...]:
-        """Return the rules of the transpiler, in the order in which they apply."""
+        """Return the rewrite rules of the transpiler, in the order in which they apply."""
         rows = cast("tuple[SugarRule, ...]", self._rows("pyptx_sugar_rules"))
         ordered = [row for row in rows if row.behind is None]
         for row in rows:
@@ -220,11 +220,11 @@ class Plugins:
         return tuple(ordered)
 
     def advice(self) -> tuple[Advice, ...]:
-        """Return the explanations of ptxas messages of the loaded plugins; other messages are shown without one."""
+        """Return explanations of ptxas messages from the loaded plugins; other messages have no explanation."""
         return cast("tuple[Advice, ...]", self._loaded_rows("pyptx_advice"))
 
     def doctor_checks(self) -> tuple[DoctorCheck, ...]:
-        """Return the checks of `pyptx doctor` of the loaded plugins; the doctor also reports plugins that failed."""
+        """Return the `pyptx doctor` checks of loaded plugins; the doctor also reports plugins that failed to load."""
         return cast("tuple[DoctorCheck, ...]", self._loaded_rows("pyptx_doctor_checks"))
 
     def register(self, plugin: object, name: str) -> None:
@@ -302,7 +302,7 @@ class Plugins:
         found = self._collected.get(hook)
         if found is not None:
             return found
-        with self._lock, collector_paused(lasting=True):  # rows live as long as the process
+        with self._lock, collector_paused(lasting=True):  # the rows live as long as the process
             if hook not in self._collected:
                 found = _unique(hook, self._registry().contributions(hook))
                 if hook in _EXAMINED:
@@ -311,7 +311,7 @@ class Plugins:
             return self._collected[hook]
 
     def _require_sound(self, hook: str, rows: Iterable[Owned]) -> None:
-        """Raise PluginError for an invalid row of a third-party plugin; tests check the rows of this project."""
+        """Raise PluginError for an invalid row of a third-party plugin; this project's rows are checked by tests."""
         from pyptx_ir.plugins.homes import HOMES
 
         ours = {home.distribution for home in HOMES}
@@ -324,7 +324,7 @@ class Plugins:
             if fault is not None:
                 raise PluginError(
                     f"{hook} of {owned.owner.label}, row '{owned.name}', {fault.field}: {fault.message}",
-                    help="repair the row; pyptx_ir.plugins.testing.check_plugin checks a plugin",
+                    help="repair the row in the plugin; pyptx_ir.plugins.testing.check_plugin checks a plugin",
                 )
 
     def _faults(self, hook: str) -> Callable[[Any], RowFault | None]:
@@ -351,12 +351,12 @@ def _unique(hook: str, contributions: Iterable[tuple[Candidate, str, object]]) -
             raise PluginError(f"{hook}: {owner.label} provides {name!r} twice")
         raise PluginError(
             f"{hook}: {name!r} is provided by both {earlier.owner.label} and {owner.label}",
-            help="uninstall one of the two, or set PYPTX_DISABLE_PLUGIN_AUTOLOAD=1 to disable installed plugins",
+            help="uninstall one of the plugins, or set PYPTX_DISABLE_PLUGIN_AUTOLOAD=1 to disable installed plugins",
         )
     return found
 
 
 @functools.cache
 def manager() -> Plugins:
-    """Return the process's plugins, which are discovered and imported at the first query."""
+    """Return the plugin manager of this process; plugins are discovered and imported at its first query."""
     return Plugins()

@@ -1,4 +1,4 @@
-"""The mark of hook implementations. It does not need pluggy, so that importing a plugin's module is cheap."""
+"""The mark of hook implementations. The mark does not need pluggy, so that importing a plugin's module is cheap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lookup of memories by state space."""
+"""Lookup of CTA memories by state space."""
 
 from __future__ import annotations
 

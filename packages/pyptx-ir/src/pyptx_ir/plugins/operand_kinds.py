@@ -1,4 +1,4 @@
-"""All operand kinds."""
+"""All operand kinds: NVIDIA's and those of plugins."""
 
 from __future__ import annotations
 

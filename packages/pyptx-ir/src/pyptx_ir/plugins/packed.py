@@ -23,11 +23,11 @@ class PackedElements(Value):
     padded: bool = False
 
     def elements(self, count: int) -> int:
-        """Return the number of elements in `count` bytes of the tensor."""
+        """Return the number of sub-byte elements in `count` bytes of the tensor."""
         return count * 8 // self.bits
 
     def bytes(self, count: int) -> int:
-        """Return the number of bytes of `count` elements in the tensor."""
+        """Return the number of bytes that `count` sub-byte elements take in the tensor."""
         return count * self.bits // 8
 
 
@@ -39,4 +39,4 @@ PACKED_ELEMENTS: Final = {
         PackedElements("b6x16_p32", 6, 15, padded=True),
     )
 }
-"""By name in the manual; stores call the last one `b6p2x16`."""
+"""Sub-byte elements by name in the manual; the manual calls the last one `b6p2x16` in stores."""

@@ -1,4 +1,4 @@
-"""pluggy's manager for pyptx hooks; each returned value and each error carries the name of its plugin."""
+"""Subclass of pluggy's manager for pyptx hooks: each returned value and each error carries its plugin's name."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from pyptx_ir.plugins.version import API_VERSION
 if TYPE_CHECKING:
     from pyptx_ir.plugins.discovery import Candidate
 
-# Hook, class of its rows, and the attribute that identifies a row.
+# For each hook, the class of its rows, and the attribute that identifies a row.
 ROWS: dict[str, tuple[type, str]] = {
     "pyptx_targets": (TargetRow, "name"),
     "pyptx_instructions": (InstructionRow, "name"),
@@ -63,10 +63,10 @@ ROWS: dict[str, tuple[type, str]] = {
 
 
 class Registry(pluggy.PluginManager):
-    """The loaded plugins, each with its candidate, and the errors of plugins that failed to load."""
+    """The loaded plugins, each with its `Candidate`, and the error of each plugin that failed to load."""
 
     def __init__(self, candidates: Iterable[Candidate]) -> None:
-        """Import and register `candidates`; keep the error of each that fails."""
+        """Import and register `candidates`; keep the error of each candidate that fails."""
         super().__init__("pyptx")
         self.add_hookspecs(HookSpecs)
         self.candidates: dict[str, Candidate] = {}
@@ -101,7 +101,7 @@ class Registry(pluggy.PluginManager):
             self.unregister(name=candidate.name)
 
     def contributions(self, hook: str) -> Iterable[tuple[Candidate, str, object]]:
-        """Call `hook` of every plugin; yield owner, name and value of each returned row."""
+        """Call `hook` of every plugin; yield each returned row with its plugin and its name."""
         named = _namespaces if hook == "pyptx_namespaces" else _rows
         for implementation in getattr(self.hook, hook).get_hookimpls():
             candidate = self.candidates[implementation.plugin_name]
@@ -114,7 +114,7 @@ class Registry(pluggy.PluginManager):
         return [caller.name for caller in callers if caller.name in ROWS or caller.name == "pyptx_namespaces"]
 
     def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
-        """Return the options of a marked function; raise for a hook without the mark, which pluggy would ignore."""
+        """Return the options of a marked hook function; raise for a hook without a mark, which pluggy would ignore."""
         # Static lookup, because pluggy before 1.7 evaluates properties. Modules take a faster path than objects.
         modular = isinstance(plugin, ModuleType)
         member = vars(plugin).get(name) if modular else inspect.getattr_static(plugin, name, None)
@@ -130,7 +130,7 @@ class Registry(pluggy.PluginManager):
         if implementation is None:
             raise PluginError(
                 f"{candidate.label} has no plugin API version",
-                help="implement the hook pyptx_api_version: return the pyptx_ir.plugins.API_VERSION it was written for",
+                help="implement the hook pyptx_api_version: return the pyptx_ir.plugins.API_VERSION the plugin needs",
             )
         version = _call(candidate, "pyptx_api_version", implementation)
         if version != API_VERSION:

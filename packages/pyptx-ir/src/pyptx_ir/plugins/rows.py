@@ -14,7 +14,7 @@ from pyptx_ir.values import Value, value
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from typing_extensions import TypeVar  # type checkers provide its stub, which has defaults even before Python 3.13
+    from typing_extensions import TypeVar  # type checkers bundle its stub; Python has defaults since 3.13
 
     from pyptx_ir.fragments.layout import Fragment
     from pyptx_ir.syntax.nodes import Module
@@ -31,7 +31,7 @@ else:
 
 @value
 class Frame(Value):
-    """One line of user code that emitted an instruction."""
+    """One line of user code that emitted an instruction, as file, line and function."""
 
     file: str
     line: int
@@ -189,7 +189,7 @@ class Specialization(Value):
     )
 
     def grid_on(self, multiprocessors: int) -> tuple[int, int, int]:
-        """Return the grid on a device with this number of SMs; for a persistent kernel, at least one whole cluster.
+        """Return the launch grid on a device with this number of SMs; for a persistent kernel, at least one cluster.
 
         SMs that do not fill a whole cluster get no CTA.
         """
@@ -210,12 +210,12 @@ class Launchable(Protocol[DeclarationT_co]):
 
     @property
     def name(self) -> str:
-        """The kernel's name, for messages."""
+        """Name of the kernel, for messages."""
         ...
 
     @property
     def declaration(self) -> DeclarationT_co:
-        """Declaration of the kernel, in the class of its front end."""
+        """Declaration of the kernel, in the class of its front end (`pyptx_dsl`)."""
         ...
 
     def specialize(self, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:
@@ -228,27 +228,27 @@ class Fault(Protocol):
 
     @property
     def rule(self) -> str:
-        """Violated rule, such as `shared-race`."""
+        """Name of the violated rule, such as `shared-race`."""
         ...
 
     @property
     def message(self) -> str:
-        """Description of the fault, in a sentence."""
+        """Description of the fault, as one sentence."""
         ...
 
     @property
     def line(self) -> int | None:
-        """PTX line of the faulting instruction."""
+        """Number of the faulting instruction's line in the PTX."""
         ...
 
     @property
     def origin(self) -> tuple[Frame, ...]:
-        """User frames of that instruction."""
+        """Frames of user code that emitted the faulting instruction."""
         ...
 
     @property
     def help(self) -> str | None:
-        """How to fix it."""
+        """How to fix the fault."""
         ...
 
 
@@ -262,7 +262,7 @@ class Simulation(Protocol[ArrayT_co]):
 
     @property
     def findings(self) -> Sequence[Fault]:
-        """Findings of the checks, in order of first occurrence; empty for a clean kernel."""
+        """Findings of the checks, in order of first occurrence; empty if the kernel has no fault."""
         ...
 
 

@@ -41,5 +41,5 @@ class Semantics(Value):
 
     @property
     def name(self) -> str:
-        """Opcode, and the manual section if it is given."""
+        """Opcode prefix, and the manual section if it is given."""
         return f"{self.opcode}, {self.manual}" if self.manual else self.opcode

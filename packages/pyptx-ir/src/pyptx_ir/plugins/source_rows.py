@@ -1,4 +1,4 @@
-"""Inputs of commands, their PTX modules, and rows for input formats."""
+"""Inputs of `pyptx` commands, their PTX modules, and rows for input formats."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class CommandInput(Value):
     held: bytes = b""
 
     def data(self) -> bytes:
-        """Return all bytes. Raise OSError if the file can't be read."""
+        """Return all bytes of the input. Raise OSError if the file can't be read."""
         return self.held if self.path is None else self.path.read_bytes()
 
 
@@ -69,6 +69,6 @@ class SourceFormat(Value):
 
 
 def target_of(text: str) -> str:
-    """Return the first name in a module's `.target`, or an empty string."""
+    """Return the first name in a module's `.target`, or an empty string if it has none."""
     found = _TARGET.search(text)
     return found[1] if found else ""

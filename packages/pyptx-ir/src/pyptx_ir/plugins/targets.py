@@ -1,4 +1,4 @@
-"""Lookup of targets by name."""
+"""Lookup of targets by their name."""
 
 from __future__ import annotations
 

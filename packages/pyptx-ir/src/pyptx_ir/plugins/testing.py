@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.plugins.descriptor_rows import DescriptorKind
 
-# Modules that any plugin import needs.
+# Modules that importing any plugin loads.
 ALLOWED = frozenset({"pyptx_ir", "pluggy"})
 
 
@@ -67,7 +67,7 @@ def examine(module: str) -> None:
         raise AssertionError(str(error))
     baseline = Plugins(lambda: candidates[:1])
     given = set(baseline.instructions())
-    rows = [row for row in plugins.instructions() if row not in given]  # raises for an invalid row
+    rows = [row for row in plugins.instructions() if row not in given]  # raises PluginError for an invalid row
     _check_values([*rows, *plugins.targets(), *plugins.semantics(), *plugins.runtimes(), *plugins.commands()])
     _check_values([*plugins.elements(), *plugins.fragments(), *plugins.matrix_moves()])
     _check_values([*plugins.memories(), *plugins.check_codes(), *plugins.check_rules()])
@@ -81,7 +81,7 @@ def examine(module: str) -> None:
 
 
 def imported_by(module: str) -> list[str]:
-    """Import `module` and return the disallowed packages that it imported."""
+    """Import `module`, and return the packages that it imported although plugins must not."""
     before = set(sys.modules)
     importlib.import_module(module)
     roots = {name.partition(".")[0] for name in set(sys.modules) - before}
@@ -95,7 +95,7 @@ def _check_values(rows: Iterable[object]) -> None:
 
 
 def _check_descriptor_kind(kind: DescriptorKind) -> None:
-    """Check that descriptors of a kind are valid parameters, and their descriptions valid cache keys."""
+    """Check that descriptors of a kind are valid kernel parameters, and their descriptions valid cache keys."""
     _require(kind.size > 0, f"the descriptor {kind.name} has {kind.size} bytes")
     _require(kind.alignment.bit_count() == 1, f"the descriptor {kind.name} is aligned to {kind.alignment} bytes")
     named = f"x{kind.suffix}"

@@ -1,4 +1,4 @@
-"""Errors of inputs."""
+"""Errors of inputs without usable PTX."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from pyptx_ir.errors import PyptxError
 
 
 class SourceError(PyptxError):
-    """An input without PTX, damaged, or with several modules where one is expected."""
+    """An input that has no PTX, is damaged, or has several modules where one is expected."""

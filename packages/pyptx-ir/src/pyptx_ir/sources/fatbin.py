@@ -84,18 +84,18 @@ def text_of(data: Bytes, image: Image) -> bytes:
         payload = _zstd(payload, image)
     text = payload.rstrip(b"\0")
     if b".version" not in text:
-        raise _damaged(image.offset, "its content is not PTX")
+        raise _damaged(image.offset, "the entry's content is not PTX")
     return text
 
 
 def missing_packages(found: list[Image]) -> tuple[str, ...]:
-    """Return the packages required to decompress these PTX images that are not installed."""
+    """Return the packages that decompress these PTX images but are not installed."""
     needed = dict.fromkeys(PACKAGES[image.compression] for image in found if image.compression)
     return tuple(package for package in needed if find_spec(package) is None)
 
 
 def _header(data: Bytes, at: int) -> tuple[int, int] | None:
-    """Return the start and end of a fat binary's entries; None if `at` has no fat binary header."""
+    """Return the start and end of the entries of a fat binary at offset `at`; None without a valid header there."""
     if at + HEADER.size > len(data):
         return None
     _, version, header, size = HEADER.unpack_from(data, at)
@@ -127,13 +127,13 @@ def _entries(data: Bytes, at: int, end: int) -> Iterator[Image]:
         yield Image(kind, at, start, start + length, compression, size)
         at = start + padded
     if any(data[at:end]):
-        raise _damaged(at, f"the last {end - at} bytes are not an entry")
+        raise _damaged(at, f"the last {end - at} bytes are not a fat binary entry")
 
 
 def _lz4(payload: bytes, image: Image) -> bytes:
     if image.size > min(LONGEST_TEXT, _LZ4_RATIO * len(payload)):
         raise _too_long(image)
-    block = importlib.import_module("lz4.block")  # by name: lz4 has no type information
+    block = importlib.import_module("lz4.block")  # imported by name, because lz4 has no type information
     try:
         text: bytes = block.decompress(payload, uncompressed_size=image.size)
     except block.LZ4BlockError as error:
@@ -142,7 +142,7 @@ def _lz4(payload: bytes, image: Image) -> bytes:
 
 
 def _zstd(payload: bytes, image: Image) -> bytes:
-    """Decompress in pieces, because the sizes in the entry and in the payload are not trustworthy."""
+    """Decompress an image in pieces, because the sizes in its entry and its payload are not trustworthy."""
     if image.size > LONGEST_TEXT:
         raise _too_long(image)
     import zstandard

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 INPUTS: Final = "PTX, a cuobjdump listing, or a file with PTX images (lib.so#2: the second); -: standard input"
-ARCH: Final = "in a file with several modules, use those with this .target"
+ARCH: Final = "in a file with several modules, read only the modules with this .target"
 _HEAD: Final = 4096
 _NUMBERED = re.compile(r"(.+)#([0-9]{1,9})", re.DOTALL)
 _ENTRY = re.compile(r"\.entry\s+([\w$%]+)")
@@ -53,13 +53,13 @@ def read_source(name: str, arch: str | None = None) -> PtxSource:
     if len(found) > 1:
         raise SourceError(
             f"{found[0].file} contains {len(found)} PTX modules:\n{described(found)}",
-            help=f"choose one: {found[0].name}, or --arch if one module has that target",
+            help=f"choose one module: {found[0].name}, or --arch if one module has that target",
         )
     return found[0]
 
 
 def described(found: Sequence[PtxSource]) -> str:
-    """Return a line for each module: its name as an argument, its target, its kernels. At most 20 are shown."""
+    """Return a line for each module: its name as a command's argument, target and kernels. At most 20 are shown."""
     lines = list[str]()
     for each in found[:_MOST_SHOWN]:
         text = each.load()
@@ -78,13 +78,13 @@ def opened(name: str) -> CommandInput:
         with path.open("rb") as file:
             return CommandInput(name, file.read(_HEAD), path)
     if not path.exists():
-        return CommandInput(name, path=path)  # a format may need only the name; others fail to read it
+        return CommandInput(name, path=path)  # a format may need only the name; other formats fail to read the file
     data = path.read_bytes()
     return CommandInput(name, data[:_HEAD], held=data)
 
 
 def _format(source: CommandInput) -> SourceFormat:
-    if PTX.begins is not None and PTX.begins.match(source.head):  # the common case needs no plugins
+    if PTX.begins is not None and PTX.begins.match(source.head):  # PTX, the common case, needs no plugins
         return PTX
     from pyptx_ir.plugins.manager import manager
 
@@ -100,6 +100,6 @@ def _for_target(source: CommandInput, found: Sequence[PtxSource], arch: str) -> 
     if not wanted:
         raise SourceError(
             f"{source.name} has no PTX for {arch}",
-            help=f"choose one of its targets: {', '.join(dict.fromkeys(targets))}",
+            help=f"choose one of the file's targets: {', '.join(dict.fromkeys(targets))}",
         )
     return wanted

@@ -19,7 +19,7 @@ _HEADING = re.compile(
     r"|^member [^\n]*:\r?$",
     re.MULTILINE,
 )
-# Whitespace and comments, then the first directive of a module.
+# Beginning of PTX: whitespace and comments, then the first directive of a module.
 _MODULE = re.compile(rb"(?:[ \t\r\n\f\v]|//[^\n]*\n|/\*[^*]*\*+(?:[^*/][^*]*\*+)*/)*\.version\b")
 
 
@@ -78,7 +78,7 @@ FORMATS: Final = (
     _language(
         "mlir",
         "MLIR",
-        "use the PTX of its compiler: in Triton's cache, the .ptx file of the same name",
+        "use the PTX that its compiler writes: in Triton's cache, the .ptx file of the same name",
         r"\.(?:mlir|ttg?ir)$",
         rb"\s*(?:#loc\d* = loc\(|module\b)",
     ),

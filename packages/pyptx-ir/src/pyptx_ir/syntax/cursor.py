@@ -1,4 +1,4 @@
-"""Position in a text that advances by lexemes."""
+"""A position in PTX text that advances lexeme by lexeme."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class SyntaxFault(Exception):  # noqa: N818 - internal to the parser, which conv
 
 
 class Spelling(TypedDict):
-    """Leading trivia and source text of a parsed statement."""
+    """Leading trivia and source text of one parsed statement."""
 
     leading_trivia: str
     raw: str
@@ -43,7 +43,7 @@ class Cursor:
         self._clean: int = -1
 
     def begin(self) -> str:
-        """Start a statement: take its leading trivia, and return its first character (empty at the end)."""
+        """Start a statement: take its leading trivia, and return its first character (empty at the end of the text)."""
         at = self.skip()
         self.leading_trivia = self.text[self.end : at]
         self.start = self.end = at
@@ -54,7 +54,7 @@ class Cursor:
         return {"leading_trivia": self.leading_trivia, "raw": self.text[self.start : self.end]}
 
     def skip(self) -> int:
-        """Go to the next lexeme."""
+        """Skip trivia, and return the offset of the next lexeme."""
         at = self.at
         if at != self._clean:
             found = TRIVIA.match(self.text, at)
@@ -64,14 +64,14 @@ class Cursor:
         return at
 
     def find(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """Take the next lexeme if it matches, and return the match."""
+        """Take the next lexeme if it matches `pattern`, and return the match."""
         found = pattern.match(self.text, self.skip())
         if found is not None:
             self.at = self.end = found.end()
         return found
 
     def take(self, pattern: re.Pattern[str]) -> str | None:
-        """Take the next lexeme if it matches, and return its text."""
+        """Take the next lexeme if it matches `pattern`, and return its text."""
         found = self.find(pattern)
         return None if found is None else found[0]
 
@@ -80,32 +80,32 @@ class Cursor:
         return self.text.startswith(mark, self.skip())
 
     def eat(self, mark: str) -> bool:
-        """Take `mark` if it is next; return whether it was."""
+        """Take `mark` if it is the next lexeme; return whether it was."""
         if not self.text.startswith(mark, self.skip()):
             return False
         self.at = self.end = self.at + len(mark)
         return True
 
     def need(self, mark: str, help: str | None = None) -> None:
-        """Take `mark`; raise a fault if it is not next."""
+        """Take `mark`; raise a `SyntaxFault` if the next lexeme is another."""
         if not self.eat(mark):
             self.refuse(f"'{mark}'", help)
 
     def name(self, what: str = "a name", help: str | None = None) -> str:
-        """Take an identifier."""
+        """Take an identifier and return it; raise a `SyntaxFault` if the next lexeme is another."""
         return self.take(NAME) or self.refuse(what, help)
 
     def number(self, what: str = "an integer") -> int:
-        """Take an integer literal."""
+        """Take an integer literal and return its value; raise a `SyntaxFault` if the next lexeme is another."""
         return integer(self.take(INTEGER) or self.refuse(what))
 
     def string(self) -> str:
-        """Take a string literal, and return it without its quotes."""
+        """Take a string literal and return it without quotes; raise a `SyntaxFault` if the next lexeme is another."""
         found = self.find(STRING)
         return self.refuse("a string") if found is None else found[1]
 
     def refuse(self, expected: str, help: str | None = None) -> NoReturn:
-        """Raise a fault at the next lexeme, which is not the `expected` one."""
+        """Raise a `SyntaxFault` at the next lexeme, which is not the `expected` one."""
         at = self.skip()
         rest = self.text[at : at + _SHOWN]
         if not rest:
@@ -113,11 +113,11 @@ class Cursor:
         if _CONTROL.match(rest):
             raise SyntaxFault(f"control character {rest[0]!r} in the text", at, at + 1, "remove it")
         if rest[0] == BYTE_ORDER_MARK:
-            raise SyntaxFault("byte-order mark: ptxas does not accept it", at, at + 1, "save the file without it")
+            raise SyntaxFault("byte-order mark: ptxas does not accept it", at, at + 1, "remove the byte-order mark")
         if rest.startswith("/*"):
-            raise SyntaxFault("comment is never closed", at, at + 2, "close it with '*/'")
+            raise SyntaxFault("comment is never closed", at, at + 2, "close the comment with '*/'")
         if rest[0] == '"' and not STRING.match(self.text, at):
-            raise SyntaxFault("string is never closed", at, at + 1, "close it with '\"' on the same line")
+            raise SyntaxFault("string is never closed", at, at + 1, "close the string with '\"' on the same line")
         if rest[0].isdecimal() and TOO_LONG.match(self.text, at):
             raise SyntaxFault(f"number of more than {MOST_DIGITS} digits", at, at + len(rest), "shorten the number")
         found = FOUND.match(rest)

@@ -1,4 +1,4 @@
-"""Variables, registers and parameters. Manual: "State Spaces, Types, and Variables"."""
+"""Parse variables, registers and parameters. Manual: "State Spaces, Types, and Variables"."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _USUAL = re.compile(
 
 @dataclass(slots=True)
 class Qualifiers:
-    """Keywords before a declared name, in any order."""
+    """Qualifiers of a declaration before its name, in any order."""
 
     space: str | None = None
     type: str | None = None
@@ -53,7 +53,7 @@ class Qualifiers:
     attributes: list[Attribute] = field(default_factory=list[Attribute])
 
     def read(self, cursor: Cursor) -> None:
-        """Take all following keywords, up to and including `.entry` or `.func`."""
+        """Take all qualifiers that follow, up to and including `.entry` or `.func`."""
         while word := cursor.find(KEYWORD):
             self._word(cursor, word[1], word.start())
             if word[1] in FUNCTIONS:
@@ -61,10 +61,14 @@ class Qualifiers:
                 return
 
     def _only_link(self, word: str, at: int) -> None:
-        """Raise a fault if anything other than linking precedes a function."""
+        """Raise a `SyntaxFault` if a qualifier other than linking precedes a function."""
         others = (self.space, self.alignment, self.vector, self.pointer)
         if self.linking == "common" or self.attributes or any(other is not None for other in others):
-            help = f"put attributes after '{word}'" if self.attributes else "remove the other qualifiers"
+            help = (
+                f"put attributes after '{word}'"
+                if self.attributes
+                else "remove the qualifiers other than .visible, .extern or .weak"
+            )
             allowed = ".visible, .extern or .weak"
             raise SyntaxFault(f"only {allowed} can precede '{word}'", at, at + len(word), help)
 
@@ -97,7 +101,7 @@ def _slot(word: str) -> str:
 
 
 def _pointer(cursor: Cursor) -> Pointer:
-    """Read the state space and the alignment after `.ptr`, in this order."""
+    """Read the state space and the alignment after `.ptr`, which must be in this order."""
     space = _next_word(cursor, _POINTED)
     aligned = _next_word(cursor, frozenset({"align"}))
     return Pointer(space, cursor.number("a number of bytes") if aligned else None)
@@ -113,7 +117,7 @@ def _next_word(cursor: Cursor, words: frozenset[str]) -> str | None:
 
 
 def attributes(cursor: Cursor) -> list[Attribute]:
-    """Read `(.managed, .unified(1, 2))` after `.attribute`."""
+    """Read the list `(.managed, .unified(1, 2))` after `.attribute`."""
     cursor.need("(")
     out: list[Attribute] = []
     while True:
@@ -129,7 +133,7 @@ def attributes(cursor: Cursor) -> list[Attribute]:
 
 
 def count(cursor: Cursor) -> int | None:
-    """Read `<n>` after a name, if present."""
+    """Read the count `<n>` after a declared name, if present."""
     if not cursor.eat("<"):
         return None
     number = cursor.number("a number of names")
@@ -138,7 +142,7 @@ def count(cursor: Cursor) -> int | None:
 
 
 def declaration(cursor: Cursor, qualifiers: Qualifiers) -> Variable | RegisterDeclaration:
-    """Read the declared names after the qualifiers, up to and including the `;`."""
+    """Read the declared names after a declaration's qualifiers, up to and including the `;`."""
     if qualifiers.type is None:
         cursor.refuse("a type", "write a type such as .b32 or .f64")
     return _registers(cursor, qualifiers) if qualifiers.space == "reg" else _variable(cursor, qualifiers)
@@ -190,7 +194,7 @@ def _declarator(cursor: Cursor) -> Declarator:
 
 
 def parameters(cursor: Cursor) -> tuple[Parameter, ...]:
-    """Read the parameters after an opening parenthesis, and the closing one."""
+    """Read the parameters after an opening parenthesis, up to and including the closing one."""
     if cursor.eat(")"):
         return ()
     out = [_parameter(cursor)]
@@ -202,7 +206,7 @@ def parameters(cursor: Cursor) -> tuple[Parameter, ...]:
 
 
 def usual_parameters(text: str) -> tuple[Parameter, ...] | None:
-    """Read the text between the parentheses of a list; None if it does not have the usual form."""
+    """Read the parameters between the parentheses of a list; None if the text does not have the usual form."""
     out: list[Parameter] = []
     at = 0
     while at < len(text):

@@ -1,4 +1,4 @@
-"""Statements that begin with a dot. Manual: "Directives"."""
+"""Parse statements that begin with a dot. Manual: "Directives"."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from pyptx_ir.syntax.operands import Operand, Symbol
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-DATA = frozenset({"b8", "b16", "b32", "b64", "byte", "4byte", "quad"})  # the last three occur in @@DWARF
+DATA = frozenset({"b8", "b16", "b32", "b64", "byte", "4byte", "quad"})  # the last three types occur in @@DWARF
 _QUALIFIERS = SPACES | LINKING | {"reg", "align", "attribute"}
 _DWARF_WORD = re.compile(rf"@progbits|{DOTTED_NAME.pattern}", re.ASCII)
 
 
 def directive(cursor: Cursor) -> Statement:
-    """Read a statement that begins with a keyword; stop before the body of a function."""
+    """Read a statement that begins with a dot and a keyword; stop before the body of a function."""
     word = cursor.find(KEYWORD) or cursor.refuse("a directive")
     read = _READERS.get(word[1])
     if read is not None:
         return read(cursor)
-    if word[1] in PERFORMANCE:  # early PTX has these in bodies, too
+    if word[1] in PERFORMANCE:  # early PTX has these directives in bodies, too
         return _plain(cursor, word[1])
     if word[1] in FUNCTIONS:
         return function(cursor, word[1], Qualifiers())
@@ -53,7 +53,7 @@ def directive(cursor: Cursor) -> Statement:
 
 
 def data(cursor: Cursor) -> SectionData:
-    """Read a line of data in a debugging section."""
+    """Read a data line of a debugging section: a type and values."""
     word = cursor.find(MODIFIER)
     if word is None or word[1] not in DATA:
         if word is not None:
@@ -63,7 +63,7 @@ def data(cursor: Cursor) -> SectionData:
 
 
 def dwarf(cursor: Cursor) -> Directive:
-    """Read an old debugging line, `@@DWARF .byte 0x2b, 0`."""
+    """Read an old-style debugging line, `@@DWARF .byte 0x2b, 0`."""
     if not (cursor.eat("@@DWARF") or cursor.eat("@@dwarf")):
         cursor.refuse("'@@DWARF'")
     kind = cursor.find(MODIFIER) or cursor.refuse(
@@ -164,7 +164,7 @@ def _pragma(cursor: Cursor) -> Pragma:
 
 
 def _targets(cursor: Cursor, what: str) -> tuple[str, ...]:
-    """Read a list of names, up to and including the `;`; a name with a count, `N<5>`, stays one entry."""
+    """Read a list of labels or functions, up to and including the `;`; a name with a count, `N<5>`, stays one entry."""
     names: list[str] = []
     while True:
         name, number = cursor.name(what), count(cursor)

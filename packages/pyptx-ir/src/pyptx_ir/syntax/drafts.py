@@ -34,7 +34,7 @@ def instruction(
     leading_trivia: str | None,
     raw: str | None = None,
 ) -> Instruction:
-    """Make an instruction."""
+    """Return an `Instruction`, built as a draft."""
     node: Any = InstructionDraft()
     node.leading_trivia = leading_trivia
     node.raw = raw
@@ -47,7 +47,7 @@ def instruction(
 
 
 def register(name: str) -> Register:
-    """Make a register."""
+    """Return a `Register`, built as a draft."""
     value: Any = RegisterDraft()
     value.name = name
     value.__class__ = Register
@@ -56,7 +56,7 @@ def register(name: str) -> Register:
 
 
 def symbol(name: str) -> Symbol:
-    """Make a symbol."""
+    """Return a `Symbol`, built as a draft."""
     value: Any = _SymbolDraft()
     value.name = name
     value.__class__ = Symbol
@@ -65,7 +65,7 @@ def symbol(name: str) -> Symbol:
 
 
 def immediate(text: str) -> Immediate:
-    """Make a literal."""
+    """Return an `Immediate`, built as a draft."""
     value: Any = _ImmediateDraft()
     value.text = text
     value.__class__ = Immediate
@@ -74,7 +74,7 @@ def immediate(text: str) -> Immediate:
 
 
 def address(base: Operand, offset: Operand | None) -> Address:
-    """Make an address."""
+    """Return an `Address`, built as a draft."""
     value: Any = _AddressDraft()
     value.base = base
     value.offset = offset
@@ -84,7 +84,7 @@ def address(base: Operand, offset: Operand | None) -> Address:
 
 
 def vector(elements: tuple[Operand, ...]) -> Vector:
-    """Make a vector."""
+    """Return a `Vector`, built as a draft."""
     value: Any = _VectorDraft()
     value.elements = elements
     value.__class__ = Vector
@@ -101,7 +101,7 @@ def rewritten(node: NodeT, leading_trivia: str | None, raw: str | None) -> NodeT
 
 @cache
 def _copier(kind: Any) -> Any:  # noqa: ANN401 - typing can't express the parameter type of `fields`
-    """Return the function that copies statements of a class, with one assignment per field."""
+    """Return a function that copies statements of a class, with one assignment per field."""
     shared = [one.name for one in fields(kind) if one.name not in {"leading_trivia", "raw"}]
     lines = [
         "copy = __draft()",

@@ -1,4 +1,4 @@
-"""Edits: a changed copy of a node."""
+"""Edit a tree: return a changed copy of a node."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyptx_ir.syntax.nodes import Function, Node, Section, trivia_of
 
 NodeT = TypeVar("NodeT", bound=Node)
 
-# Fields without meaning: changing them keeps the source text valid.
+# Fields that are not part of a node's meaning: changing them keeps the source text valid.
 _TRIVIA = frozenset({"leading_trivia", "raw", "closing_trivia", "head"})
 _STRING_OR_COMMENT = re.compile(r'"[^"\n]*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _INDENT = re.compile(r"[ \t]*\Z")
@@ -42,7 +42,7 @@ def _replaced(node: NodeT, changes: dict[str, Any]) -> NodeT:
 
 
 def _kept(node: Node, changes: dict[str, object]) -> frozenset[str]:
-    """Return the fields that may change without invalidating the source text."""
+    """Return the fields of a node that may change without invalidating its source text."""
     if isinstance(node, Section):
         return _TRIVIA | {"body"}
     if isinstance(node, Function) and (node.body is None) == (changes.get("body", node.body) is None):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A statement that contains statements: the text before them, the statements, and the text after them."""
+    """A statement that contains statements: the text before the nested statements, these, and the text after them."""
 
     opening: str
     body: Sequence[Statement]
@@ -24,7 +24,7 @@ class Opened:
 
 
 def opened(node: Statement) -> Opened | None:
-    """Split a statement with a body; return None for every other statement."""
+    """Split a statement that has a body; return None for every other statement."""
     match node:
         case Block():
             return Opened("{", node.body, _or(node.closing_trivia, "\n") + "}")

@@ -1,4 +1,4 @@
-"""Syntax errors."""
+"""The error for invalid PTX syntax."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class PtxSyntaxError(PyptxError):
     """
 
     def __init__(self, message: str, source: Source, span: Span, help: str | None = None) -> None:
-        """Locate `message` in `source`."""
+        """Compose the error text: `message`, then the line of `span` in `source` with carets, then `help`."""
         self.source = source
         self.span = span
         self.line, self.column = source.line_column(span.start)
@@ -26,5 +26,5 @@ class PtxSyntaxError(PyptxError):
         super().__init__(message, where=source.caret(span), help=help)
 
     def __reduce__(self) -> tuple[type[PtxSyntaxError], tuple[str, Source, Span, str | None]]:
-        """Pickle by constructor arguments: worker processes return their errors."""
+        """Pickle as constructor arguments, because worker processes return their errors."""
         return type(self), (self.message, self.source, self.span, self.help)

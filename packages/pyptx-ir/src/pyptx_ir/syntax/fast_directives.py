@@ -27,7 +27,7 @@ DIRECTIVE_TEXT = (
 
 
 def directive(leading_trivia: str, raw: str) -> Statement:
-    """Read a directive that `DIRECTIVE_TEXT` matches."""
+    """Read a `.file` or `.pragma` directive that `DIRECTIVE_TEXT` matches."""
     word, rest = raw.split(None, 1)
     return _READERS[word](rest, leading_trivia, raw)
 

@@ -17,26 +17,26 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.cursor import Cursor
 
 _LISTED = r"\(([^()]*+)\)"
-# Groups: leading trivia; linking, kind, returned parameters, name, parameters.
+# Groups of the pattern: leading trivia; linking, kind, returned parameters, name, parameters.
 _HEAD = re.compile(
     rf"({TRIVIA_TEXT})(?:\.(visible|extern|weak)[ \t]++)?+\.(entry|func)[ \t]++"
     rf"(?:{_LISTED}[ \t]*+)?+({NAME_TEXT})\s*+{_LISTED}",
     re.ASCII,
 )
-# Groups: a name with numbers; the numbers; a name without numbers. The full parser reads any other text.
+# Groups of the pattern: a name with numbers; the numbers; a name without numbers. Other text: the full parser.
 _DIRECTIVE = re.compile(
     r"\s*+\.(?:(maxntid|reqntid|minnctapersm|maxnctapersm|maxnreg|maxclusterrank|reqnctapercluster)"
     rf"[ \t]++({DIGITS_TEXT}(?:,[ \t]*+{DIGITS_TEXT})*+)|(noreturn|explicitcluster|blocksareclusters))(?=\s*+[.{{;/])",
     re.ASCII,
 )
-# Group: leading trivia of a brace.
+# Group of the pattern: the leading trivia of a brace.
 _END = re.compile(rf"\s*+;|({TRIVIA_TEXT})\{{", re.ASCII)
 
 _FunctionDraft = draft(Function)
 
 
 def header(cursor: Cursor, frames: list[OpenBrace]) -> bool:
-    """Read an ordinary header and open its body, if any; return False and read nothing for other text."""
+    """Read a function header in the usual form, and open its body, if any; return False and read nothing otherwise."""
     text = cursor.text
     head = _HEAD.match(text, cursor.end)
     if head is None or len(frames) > 1:

@@ -85,7 +85,7 @@ _LabelDraft, _VariableDraft, _DeclaratorDraft = draft(Label), draft(Variable), d
 
 
 class FastReader:
-    """Reads runs of ordinary statements of one text."""
+    """Reader of runs of ordinary statements in one text."""
 
     __slots__ = ("_guards", "_line_values", "_lines", "_opcodes", "_trivia", "locs", "operands")
 
@@ -93,13 +93,13 @@ class FastReader:
         tables = shared_tables()
         self.operands, self._opcodes, self._guards = tables.operands, tables.opcodes, tables.guards
         self._line_values = tables.line_values
-        # Statements without a name of their own repeat often; equal ones share a node per text.
+        # Statements without individual names repeat often; equal statements share one node per parsed text.
         self._lines: dict[str, SectionData | Label] = {}
         self.locs: dict[str, Loc] = {}
         self._trivia: dict[str, str] = {}
 
     def statements(self, cursor: Cursor, frames: list[OpenBrace]) -> None:
-        """Read the statements of bodies into the innermost frame, and stop before the first unusual one."""
+        """Read the statements of function bodies into the innermost frame; stop before the first unusual statement."""
         self._run(cursor, frames)
         while header(cursor, frames):
             self._run(cursor, frames)
@@ -145,16 +145,16 @@ class FastReader:
             cursor.at = cursor.end = last.end()
 
     def leading_trivia(self, found: re.Match[str]) -> str:
-        """Return the leading trivia of a match; equal strings are shared."""
+        """Return the leading trivia of a statement's match; equal strings are shared."""
         trivia: str | None = found[1]
         return _USUAL_TRIVIA if trivia is None else self._trivia.setdefault(trivia, trivia)
 
     def _split(self, opcode: tuple[str, ...], listed: str) -> tuple[Operand, ...]:
-        """Read operands that contain nested commas or parentheses."""
+        """Read operands, some of which contain commas or parentheses."""
         return self.operands.split_call(listed) if opcode[0] == "call" else self.operands.split(listed)
 
     def lines(self, cursor: Cursor, frames: list[OpenBrace]) -> None:
-        """Read the lines of a debugging section, and stop before the first unusual one."""
+        """Read the lines of a debugging section, and stop before the first unusual line."""
         add, known = frames[-1].items.append, self._lines
         last: re.Match[str] | None = None
         try:
@@ -188,7 +188,7 @@ class FastReader:
 
 
 def _braced(frames: list[OpenBrace], leading_trivia: str, found: re.Match[str]) -> bool:
-    """Open a block, or close the innermost one; return False if the full parser must handle the brace."""
+    """Open a block, or close the innermost block; return False if the full parser must handle the brace."""
     if found.lastindex == _OPEN:
         if len(frames) > DEEPEST_BLOCK:
             return False

@@ -1,4 +1,4 @@
-"""Open braces, and the statements that they become when closed."""
+"""Open braces while parsing, and the statements that they become when closed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Invalid, Label, SectionData
 
 _BlockDraft = draft(Block)
-# Comparing and copying a tree are recursive; compilers nest blocks a dozen deep.
+# Maximum depth of blocks: comparing and copying a tree are recursive; compilers nest blocks a dozen deep.
 DEEPEST_BLOCK = 100
 
 
@@ -26,10 +26,10 @@ class OpenBrace:
     items: list[Statement] = field(default_factory=list[Statement])
 
     def closed(self, closing_trivia: str) -> Statement:
-        """Return one statement for the closed brace and its header."""
+        """Return the statement for a closed brace: a block, or the header with its body."""
         header = self.header
         if isinstance(header, Section):
-            # The parser accepts only these in a section.
+            # The parser accepts only these statement classes in a section.
             lines = cast("tuple[SectionData | Label | Invalid, ...]", tuple(self.items))
             return replace(header, body=lines, closing_trivia=closing_trivia)
         block = _block(tuple(self.items), closing_trivia, self.leading_trivia)

@@ -1,4 +1,4 @@
-"""Headers of functions and prototypes. Manual: "Kernel and Function Directives", "Performance-Tuning Directives"."""
+"""Parse function and prototype headers. Manual: "Kernel and Function Directives", "Performance-Tuning Directives"."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ PERFORMANCE = frozenset(
 )
 # A word after a directive without arguments belongs to the next statement.
 _ARGUMENT = re.compile(r"[0-9\"(\-]|WARP_SZ\b")
-# Keywords that begin the next statement of a module, after a prototype.
+# Keywords after a prototype that begin the module's next statement.
 _STATEMENTS = FUNCTIONS | LINKING | SPACES | {"align", "attribute", "file", "section", "alias"}
-# Placeholder in a header whose body is not read yet.
+# Placeholder for the body of a function whose header has been read.
 PENDING = Block(body=())
 
 
@@ -80,7 +80,7 @@ def function(cursor: Cursor, kind: str, qualifiers: Qualifiers) -> Function:
 
 
 def prototype(cursor: Cursor) -> CallPrototype:
-    """Read the text after `.callprototype`."""
+    """Read the prototype after `.callprototype`."""
     returns = parameters(cursor) if cursor.eat("(") else ()
     cursor.need("_", "write '_' as the function name of a prototype")
     given = parameters(cursor) if cursor.eat("(") else None
@@ -104,7 +104,7 @@ def header_directives(cursor: Cursor) -> tuple[HeaderDirective, ...]:
 
 
 def arguments(cursor: Cursor) -> tuple[Operand | str, ...]:
-    """Read the comma-separated arguments of a directive, integers and strings, or nothing."""
+    """Read the comma-separated arguments of a directive, integers and strings; empty if there are none."""
     if not _ARGUMENT.match(cursor.text, cursor.skip()):
         return ()
     out = [argument(cursor)]
@@ -114,12 +114,12 @@ def arguments(cursor: Cursor) -> tuple[Operand | str, ...]:
 
 
 def argument(cursor: Cursor) -> Operand | str:
-    """Read a string, without its quotes, or a constant expression."""
+    """Read a directive's argument: a string, without its quotes, or a constant expression."""
     return cursor.string() if cursor.sees('"') else OperandParser(cursor, lines=True).operand()
 
 
 def closest(word: str, known: Iterable[str]) -> str | None:
-    """Return a hint with the directive closest to a misspelled one; None if there is none."""
+    """Return help with the directive closest to a misspelled one; None if no directive is close."""
     close = close_names(word, sorted(known), most=1)
     return f"did you mean '.{close[0]}'?" if close else None
 

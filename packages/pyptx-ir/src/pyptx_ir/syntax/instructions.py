@@ -1,4 +1,4 @@
-"""Instructions and labels, lexeme by lexeme. Manual: "Instruction Statements"."""
+"""Parse instructions and labels, lexeme by lexeme. Manual: "Instruction Statements"."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def instruction_or_label(cursor: Cursor) -> Instruction | Label:
-    """Read `name:` or `@guard opcode operands;`."""
+    """Read a label `name:` or an instruction `@guard opcode operands;`."""
     guard = _guard(cursor) if cursor.eat("@") else None
     if guard is None:
         label = _label(cursor)

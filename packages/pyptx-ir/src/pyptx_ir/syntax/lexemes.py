@@ -55,7 +55,7 @@ TOO_LONG = re.compile(rf"(?:0[xXbB])?+[0-9a-fA-F]{{{MOST_DIGITS + 1}}}", re.ASCI
 VERSION = re.compile(rf"({DIGITS_TEXT})\.({DIGITS_TEXT})(?![\w$.])", re.ASCII)
 STRING = re.compile(r'"([^"\n\0]*+)"')
 TARGET_NAME = re.compile(r"\w++", re.ASCII)
-OPERATOR = re.compile(r"\|\||&&|==|!=|<=|>=|<<|>>|%(?![\w$])|[|^&<>+\-*/?]", re.ASCII)  # `%x` is a register
+OPERATOR = re.compile(r"\|\||&&|==|!=|<=|>=|<<|>>|%(?![\w$])|[|^&<>+\-*/?]", re.ASCII)  # `%x`: a register
 UNIFIED = re.compile(r"\.unified(?![\w$])", re.ASCII)
 CAST = re.compile(r"\.[su]64(?!\w)", re.ASCII)
 FOUND = re.compile(rf"{NUMBER.pattern}|[\w$%.]++|::|[|&=<>!]=|<<|>>|&&|\|\||.", re.ASCII | re.VERBOSE | re.DOTALL)
@@ -63,7 +63,7 @@ FOUND = re.compile(rf"{NUMBER.pattern}|[\w$%.]++|::|[|&=<>!]=|<<|>>|&&|\|\||.", 
 
 @lru_cache(maxsize=4096)
 def integer(text: str) -> int:
-    """Return the value of an integer literal: decimal, hexadecimal, binary or octal, with or without `U`."""
+    """Return the value of an integer literal: decimal, hexadecimal, binary or octal, with or without suffix `U`."""
     digits = text.rstrip("U")
     if digits[:2].lower() in {"0x", "0b"}:
         return int(digits, 0)

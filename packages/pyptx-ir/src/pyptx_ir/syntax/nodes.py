@@ -44,7 +44,7 @@ def trivia_of(node: Node) -> str:
 
 @value
 class Guard(Value):
-    """`@p` or `@!p`."""
+    """Guard of an instruction: `@p` or `@!p`."""
 
     register: str
     negated: bool = False

@@ -1,4 +1,4 @@
-"""The names in an operand."""
+"""The names of registers and symbols in an operand."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from pyptx_ir.syntax.operands import (
 if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
 
-# Functions in initializers that look like names.
+# Operators in initializers that are spelled like names.
 _OPERATORS = frozenset({"generic"})
 
 
@@ -49,7 +49,7 @@ def _collect(operand: Operand, found: list[str]) -> None:
                 _collect(offset, found)
         case Vector(elements) | CallList(elements) | TensorAddress(elements):
             for element in elements:
-                if element.__class__ is not Immediate:  # initializers may have thousands of literals
+                if element.__class__ is not Immediate:  # thousands of literals in initializers are skipped
                     _collect(element, found)
         case Pair(first, second) | Index(first, second):
             _collect(first, found)

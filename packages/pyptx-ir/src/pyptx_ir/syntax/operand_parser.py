@@ -1,4 +1,4 @@
-"""Operands, lexeme by lexeme. Manual: "Instruction Operands", "Constant Expressions"."""
+"""Parse operands, lexeme by lexeme. Manual: "Instruction Operands", "Constant Expressions"."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from pyptx_ir.syntax.operands import (
     Vector,
 )
 
-# Parsing, comparing and hashing an operand are recursive; compilers nest three levels deep.
+# Maximum depth of operands: parsing, comparing and hashing are recursive; compilers nest three levels deep.
 DEEPEST_OPERAND = 64
 _NAMES = (Register, Symbol, Sink)
 _SINK = re.compile(r"_(?![\w$])", re.ASCII)
@@ -59,13 +59,13 @@ class OperandParser:
         return tuple(out)
 
     def operand(self, *, call: bool = False) -> Operand:
-        """Read one operand."""
+        """Read one operand of an instruction or initializer."""
         if call and self._cursor.eat("("):
             return CallList(self._list(")"))
         return self._expression(_TERNARY)
 
     def dimensions(self) -> tuple[Operand | None, ...]:
-        """Read `[n][m]` after a declared name; an empty bracket is None."""
+        """Read dimensions `[n][m]` after a declared name; an empty bracket is None."""
         out: list[Operand | None] = []
         while self._cursor.eat("["):
             out.append(None if self._cursor.sees("]") else self._expression(_TERNARY))
@@ -78,7 +78,7 @@ class OperandParser:
         return self._continued(self._unary(), least)
 
     def _continued(self, left: Operand, least: int) -> Operand:
-        """Read the operators of at least this precedence after `left`."""
+        """Read the operators of at least a given precedence after the operand `left`."""
         cursor, depth = self._cursor, self._depth
         while True:
             before = cursor.at, cursor.end
@@ -114,7 +114,7 @@ class OperandParser:
         return self._primary(mark) if cast is None else Unary(cast, self._below())
 
     def _cast(self) -> str | None:
-        """Take `(.s64)` or `(.u64)` if it is next."""
+        """Take a cast, `(.s64)` or `(.u64)`, if it is the next lexeme."""
         cursor = self._cursor
         before = cursor.at, cursor.end
         cursor.eat("(")
@@ -229,11 +229,11 @@ class OperandParser:
         return None
 
     def _attributed(self, address: Address) -> Operand:
-        """Read the attribute after an address, if present."""
+        """Read `.unified` after an address, if present."""
         return Unified(address) if self._cursor.take(UNIFIED) else address
 
     def _list(self, close: str) -> tuple[Operand, ...]:
-        """Read operands up to and including `close`."""
+        """Read comma-separated operands up to and including the bracket `close`."""
         cursor = self._cursor
         if cursor.eat(close):
             return ()
@@ -257,7 +257,7 @@ class OperandParser:
 
 
 def _sum(left: Operand, right: Operand) -> Operand:
-    """Add `right`, which may be a sum, with left-to-right association."""
+    """Return the sum of `left` and `right`, associated from left to right; `right` may be a sum itself."""
     if not isinstance(left, _NAMES) and isinstance(right, Binary) and PRECEDENCE[right.op] == _ADDITIVE:
         return Binary(right.op, _sum(left, right.left), right.right)
     return Binary("+", left, right)

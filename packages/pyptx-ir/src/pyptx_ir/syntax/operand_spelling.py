@@ -79,7 +79,7 @@ def _strength(operand: Operand) -> int:
 
 
 def _within(operand: Operand, least: int) -> str:
-    """Return the text of `operand`, parenthesized if its precedence is below `least`."""
+    """Return the text of `operand`, in parentheses if its precedence is below `least`."""
     text = spell_operand(operand)
     return text if _strength(operand) >= least else f"({text})"
 
@@ -108,7 +108,7 @@ def _address(operand: Address) -> str:
     base, offset = operand.base, operand.offset
     if offset is None:
         return f"[{spell_operand(base)}]"
-    if base.__class__ is Register and offset.__class__ is Immediate:  # the most frequent case
+    if base.__class__ is Register and offset.__class__ is Immediate:  # the most frequent address
         return f"[{spell_operand(base)}+{spell_operand(offset)}]"
     return f"[{_within(base, _UNARY)}+{_within(offset, PRECEDENCE['+'])}]"
 

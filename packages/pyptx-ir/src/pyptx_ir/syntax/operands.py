@@ -19,7 +19,7 @@ class Register(Value):
 
 @value
 class Symbol(Value):
-    """Any other identifier: a variable, function, label, or a register declared without `%`."""
+    """An identifier without `%`: a variable, function, label, or a register declared without `%`."""
 
     name: str
 
@@ -37,7 +37,7 @@ class Immediate(Value):
 
 @value
 class Sink(Value):
-    """The bit bucket `_`."""
+    """The bit bucket `_` as an operand."""
 
 
 @value

@@ -35,9 +35,9 @@ from pyptx_ir.syntax.source import Source, Span
 if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
 
-# Text that is not PTX has an error in every line. After this many errors, the rest is one piece of invalid text.
+# Text that is not PTX has an error in every line. After this many errors, the remaining text is one `Invalid` node.
 MOST_ERRORS = 1000
-# From this size, traversing a new tree costs more than first collecting the young objects.
+# Characters from which traversing a new tree costs more than collecting the young objects before parsing.
 _LARGE = 8_000
 _NO_BLANKS = "\v\x1c\x1d\x1e\x1f"
 _DATA = tuple(f".{name}" for name in sorted(DATA))
@@ -137,7 +137,7 @@ class _Parser:
         self.sections = sections
 
     def module(self) -> Module:
-        """Read the whole text."""
+        """Read the whole text, and return its module."""
         while True:
             try:
                 if not self.step():
@@ -150,7 +150,7 @@ class _Parser:
         return Module(tuple(self.frames[0].items), tail)
 
     def step(self) -> bool:
-        """Read one statement or brace; return False at the end of the text."""
+        """Read one statement or brace into the innermost frame; return False at the end of the text."""
         cursor, frame = self.cursor, self.frames[-1]
         if self.fast is not None:
             read = self.fast.lines if isinstance(frame.header, Section) else self.fast.statements
@@ -199,7 +199,7 @@ class _Parser:
         return self.source.text.startswith(_DATA, self.cursor.start)
 
     def section_head(self) -> bool:
-        """Open `.section name {` if it is next; return whether it was."""
+        """Open a section at `.section name {` if that follows; return whether it did."""
         cursor = self.cursor
         if cursor.take(SECTION) is None:
             return False
@@ -212,7 +212,7 @@ class _Parser:
         return True
 
     def open(self, header: Function | Section | None) -> None:
-        """Take `{`."""
+        """Take `{` and open a frame for a block, or for the body of `header`."""
         cursor = self.cursor
         if header is None and isinstance(self.frames[-1].header, Section):
             cursor.refuse("a line of a section")
@@ -228,7 +228,7 @@ class _Parser:
         self.frames.append(OpenBrace(leading_trivia, at, header))
 
     def close(self) -> None:
-        """Take `}` and add the closed statement to the enclosing frame."""
+        """Take `}`, and add the closed statement to the enclosing frame."""
         cursor = self.cursor
         if len(self.frames) == 1:
             raise SyntaxFault("'}' without a '{'", cursor.at, cursor.at + 1, "remove it")
@@ -237,7 +237,7 @@ class _Parser:
         self.frames[-1].items.append(frame.closed(cursor.leading_trivia))
 
     def recover(self, fault: SyntaxFault) -> None:
-        """Record an error, keep the text of the statement as one node, and continue after it."""
+        """Record an error, keep the text of the invalid statement as one node, and continue after this text."""
         cursor, text = self.cursor, self.source.text
         self.errors.append(_located(fault, self.source))
         full = len(self.errors) >= MOST_ERRORS
@@ -249,7 +249,7 @@ class _Parser:
         self.frames[-1].items.append(Invalid(message=fault.message, **cursor.spelling()))
 
     def give_up(self, message: str) -> None:
-        """Discard the innermost open brace; its statements move to the enclosing frame."""
+        """Discard the innermost open brace as an error; its statements move to the enclosing frame."""
         frame = self.frames.pop()
         items = self.frames[-1].items
         leading_trivia = frame.leading_trivia

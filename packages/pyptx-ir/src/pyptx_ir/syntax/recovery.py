@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-# A skipped piece of text; an unclosed comment extends to the end. A run of opening braces is one piece, except its last
-# brace, which may open a block.
+# A lexeme in skipped text; an unclosed comment extends to the end. A run of opening braces is one match, except its
+# last brace, which may open a block.
 _STEP = re.compile(
     r"""(?P<comment>//[^\n]*+ | /\*(?s:.*?)\*/)
       | (?P<open>/\*(?s:.*))
@@ -17,7 +17,7 @@ _STEP = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _TRIVIA = frozenset({"comment", "line", "blank"})
-# Start of a line that cannot be inside a statement.
+# Start of a line that must begin a new statement.
 _BEGINNING = re.compile(
     r"""@!?[%\w] | \.[a-z] | [{}]
       | [A-Za-z_$%][\w$]*+\s*+:(?!:)
@@ -27,7 +27,7 @@ _BEGINNING = re.compile(
     re.ASCII | re.VERBOSE,
 )
 
-# A vector continues after its brace; a block starts a new line.
+# After an opening brace, a vector continues on its line; a block starts a new line.
 _OPENS_BLOCK = re.compile(r"[ \t\r]*+(?://[^\n]*+)?+\n")
 
 
@@ -58,13 +58,13 @@ def resume(text: str, start: int, fault: int) -> int:
 
 
 class _Steps:
-    """State while text is skipped: the end of the last lexeme, open parentheses and braces."""
+    """State while invalid text is skipped: the end of the last lexeme, open parentheses and braces."""
 
     __slots__ = ("braces", "directive", "end", "fresh", "parens")
 
     def __init__(self, text: str, start: int, fault: int, end: int) -> None:
         self.directive = text.startswith(".", start)
-        # The parameters of a function are on lines of their own that look like declarations.
+        # Each parameter of a function may be on a line of its own, which looks like a declaration.
         self.parens = text.count("(", start, fault) - text.count(")", start, fault) if self.directive else 0
         self.braces = 0 if self.directive else text.count("{", start, fault) - text.count("}", start, fault)
         self.end = end
@@ -74,7 +74,7 @@ class _Steps:
         return self.fresh and self.end > start and self.parens <= 0 and _BEGINNING.match(text, at) is not None
 
     def stops(self, text: str, found: re.Match[str], start: int) -> bool:
-        """Return whether a brace ends the statement: it closes an enclosing block, or opens one after it."""
+        """Return whether a brace ends the invalid statement: it closes an enclosing block, or opens one after it."""
         mark = found["mark"]
         if self.end <= start or mark is None or mark[0] not in "{}":
             return False
@@ -96,7 +96,7 @@ class _Steps:
 
 
 def _matching(text: str, start: int) -> int:
-    """Return the end of the block that opens at `start`."""
+    """Return the end of the block that opens at offset `start`."""
     depth, at = 0, start
     while at < len(text):
         found = _STEP.match(text, at)
@@ -111,7 +111,7 @@ def _matching(text: str, start: int) -> int:
 
 
 def _last(text: str, start: int, fault: int) -> int:
-    """Return the end of the last lexeme before `fault`."""
+    """Return the end of the last lexeme before the offset `fault`."""
     end = at = start
     while at < fault:
         found = _STEP.match(text, at)

@@ -1,4 +1,4 @@
-"""A named text: lines, columns, and carets in messages."""
+"""Source text with a name, for lines, columns and carets in messages."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 
-# Longer lines are shown through a window: generated PTX has lines of half a megabyte.
+# Of a longer line, messages show only a part: generated PTX has lines of half a megabyte.
 _WINDOW = 160
-# Control characters, which a terminal may interpret, text direction overrides, and surrogates.
+# Characters that messages replace: control characters, which a terminal may interpret, text direction, surrogates.
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _NOT_TAB = re.compile(r"[^\t]")
 
@@ -49,18 +49,18 @@ class Source:
         return [0, *(found.end() for found in re.finditer("\n", self.text))]
 
     def line_column(self, offset: int) -> tuple[int, int]:
-        """Return the line and the column, in characters, of an offset."""
+        """Return the line and the column of an offset; both count from 1, the column in characters."""
         row = bisect_right(self._starts, offset)
         return row, offset - self._starts[row - 1] + 1
 
     def line(self, number: int) -> str:
-        """Return a line without its line end."""
+        """Return a line of the text without its line end."""
         start = self._starts[number - 1]
         end = self._starts[number] - 1 if number < len(self._starts) else len(self.text)
         return self.text[start:end].removesuffix("\r")
 
     def caret(self, span: Span) -> str:
-        """Return `name:line:column`, the line, and carets below the span (its first line only)."""
+        """Return `name:line:column`, then the line, then carets below the first line of the span."""
         row, column = self.line_column(span.start)
         line = self.line(row)
         left = 0 if len(line) <= _WINDOW else max(0, column - 1 - _WINDOW // 2)

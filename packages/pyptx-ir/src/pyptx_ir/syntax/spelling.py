@@ -82,7 +82,7 @@ def header(function: Function) -> str:
 
 
 def _nested(body: Iterable[Statement]) -> str:
-    """Return the text of statements, one per line. Not recursive, so blocks may nest to any depth."""
+    """Return the canonical text of statements, one per line. Not recursive, so blocks may nest to any depth."""
     out: list[str] = []
     stack = [(iter(body), "")]
     while stack:
@@ -107,7 +107,7 @@ def _nested(body: Iterable[Statement]) -> str:
 
 
 def _inside(node: Statement) -> tuple[str, Sequence[Statement] | None]:
-    """Return the text before the brace of a statement that is not a leaf, and its nested statements."""
+    """Return the text before the brace of a statement with a body, and the statement's nested statements."""
     match node:
         case Function(body=block):
             return header(node), None if block is None else block.body
@@ -216,7 +216,7 @@ def _variable(node: Variable) -> str:
 
 
 def _prototype(node: CallPrototype) -> str:
-    returns = [*_parameters(node.returns), "_"] if node.returns else ["()_"]  # as in compiler output
+    returns = [*_parameters(node.returns), "_"] if node.returns else ["()_"]  # `()_`, as in compiler output
     words = [".callprototype", *returns, *_parameters(node.parameters)]
     return " ".join([*words, *map(_header_directive, node.directives)]) + ";"
 

@@ -23,7 +23,7 @@ _SHAPE = re.compile(
     rf"(?P<name>{NAME_TEXT}(?:\.[A-Za-z_]\w*+)*+)|(?P<number>-?+(?:{NUMBER.pattern}))",
     re.ASCII | re.VERBOSE,
 )
-# One operand of a list; nested brackets are left to the full parser.
+# Pattern of one operand of a list; nested brackets are left to the full parser.
 _ITEM = re.compile(r"(?:[^,{}\[\]()]++|\{[^{}]*+\}|\[[^\[\]]*+\]|\([^()]*+\))++")
 _INTEGER = re.compile(rf"-?+{INTEGER_TEXT}", re.ASCII)
 _OPCODE = re.compile(r"[A-Za-z]\w*+(?:\.\w++(?:::\w++)*+(?:(?<=const)\[[0-9]++\])?)*+", re.ASCII)
@@ -50,7 +50,7 @@ class OperandTable(dict[str, Operand]):
         return operand
 
     def split(self, text: str) -> tuple[Operand, ...]:
-        """Read comma-separated operands."""
+        """Read comma-separated operands of any instruction except `call`."""
         return tuple(map(self.__getitem__, _items(text)))
 
     def split_call(self, text: str) -> tuple[Operand, ...]:
@@ -62,11 +62,11 @@ class OperandTable(dict[str, Operand]):
             return self[text]
         inner = text[1:-1]
         if text[-1] != ")" or not inner.strip():
-            raise SyntaxFault("an unusual list", 0, 0)
+            raise SyntaxFault("an unclosed or empty list", 0, 0)
         return CallList(self.split(inner))
 
     def _read(self, text: str) -> Operand:
-        """Read an operand by its first character; the full parser reads operands that are not plain."""
+        """Read an operand by its first character; the full parser reads operands of unusual form."""
         first = text[:1]
         if first == "[":
             return self._address(text)
@@ -86,7 +86,7 @@ class OperandTable(dict[str, Operand]):
         return immediate(text) if shape.lastgroup == "number" else _named(text)
 
     def _address(self, text: str) -> Operand:
-        # Nested brackets go to the full parser, which limits the depth.
+        # The full parser reads nested brackets, because it limits their depth.
         if text[-1] != "]" or "," in text or "[" in text[1:] or "{" in text:
             return _careful(text)
         base, plus, offset = text[1:-1].partition("+")
@@ -104,7 +104,7 @@ class OperandTable(dict[str, Operand]):
         try:
             return vector(tuple(map(self.__getitem__, text[1:-1].split(", "))))
         except SyntaxFault:
-            return _careful(text)  # commas without a space, or nested brackets
+            return _careful(text)  # the text has commas without a space, or nested brackets
 
     def _unusual(self, text: str) -> Operand:
         bare = text.strip()
@@ -114,7 +114,7 @@ class OperandTable(dict[str, Operand]):
 
 
 class LineTable(dict[str, Operand]):
-    """Values in lines of debugging sections by their text, which must be ASCII."""
+    """Values in data lines of debugging sections by their text, which must be ASCII."""
 
     __slots__ = ()
 
@@ -140,7 +140,7 @@ def _careful(text: str, *, lines: bool = False) -> Operand:
 
 
 class OpcodeTable(dict[str, tuple[str, ...]]):
-    """Opcodes, split at their dots."""
+    """Opcodes by their text, split at the dots."""
 
     __slots__ = ()
 
@@ -153,7 +153,7 @@ class OpcodeTable(dict[str, tuple[str, ...]]):
 
 
 class GuardTable(dict[str, Guard]):
-    """Guards by the text after their `@`."""
+    """Guards by their text after the `@`."""
 
     __slots__ = ()
 
@@ -172,7 +172,7 @@ _MOST = 1 << 15
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """Tables shared by parsers."""
+    """Tables of parsed texts that all parsers of a process share."""
 
     operands: OperandTable
     opcodes: OpcodeTable
@@ -180,7 +180,7 @@ class Tables:
     line_values: LineTable
 
     def size(self) -> int:
-        """Return the length of the longest table."""
+        """Return the number of entries in the longest table."""
         return max(len(self.operands), len(self.opcodes), len(self.guards), len(self.line_values))
 
 
@@ -190,7 +190,7 @@ def _shared() -> Tables:
 
 
 def shared_tables() -> Tables:
-    """Return the process's tables, cleared first if one exceeds its maximum size."""
+    """Return the tables of the process, which are cleared first if one exceeds its maximum size."""
     if _shared().size() > _MOST:
         _shared.cache_clear()
     return _shared()

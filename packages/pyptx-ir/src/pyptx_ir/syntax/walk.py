@@ -1,4 +1,4 @@
-"""Visit every statement of a tree."""
+"""Visit every statement of a syntax tree."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def walk(tree: Module | Statement) -> Iterator[Statement]:
 
 
 def children(node: Statement) -> Sequence[Statement]:
-    """Return the statements directly inside `node`."""
+    """Return the statements directly inside `node`, not the statements nested in these."""
     match node:
         case Block(body=body) | Section(body=body):
             return body

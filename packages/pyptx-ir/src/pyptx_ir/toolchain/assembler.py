@@ -28,19 +28,19 @@ _UNKNOWN_TARGET = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
-    """A cubin, with the output of ptxas, or of nvJitLink in the same format."""
+    """A cubin, with the messages of ptxas, or of nvJitLink in the format of ptxas."""
 
     cubin: bytes
     log: str
 
     @property
     def advisories(self) -> tuple[ToolMessage, ...]:
-        """Return the warnings and advice (performance notes, ignored directives), without the statistics."""
+        """Return the compiler's warnings and advice (performance notes, ignored directives), without its statistics."""
         return tuple(remark for remark in parse_log(self.log) if not remark.is_error)
 
     @property
     def resources(self) -> Mapping[str, Resources]:
-        """Return the resource usage of each entry, by name."""
+        """Return the resource usage of each kernel entry, by name."""
         return parse_resources(self.log)
 
 
@@ -82,7 +82,7 @@ def assemble(
 
 
 def resources(text: str, target: str, *, options: Sequence[str] = ()) -> Mapping[str, Resources]:
-    """Return the resource usage of each entry of `text` on `target`."""
+    """Compile `text` for `target`, and return the resource usage of each kernel entry by name."""
     return assemble(text, target, options=options).resources
 
 
@@ -106,7 +106,7 @@ def _run_ptxas(ptxas: Tool, text: str, target: str, options: tuple[str, ...]) ->
 
 
 def refusal(tool: Tool, text: str, target: str, outcome: Outcome) -> ToolchainError:
-    """Return the error for a failed run."""
+    """Return the error for a failed run of the compiler."""
     log, wheel = outcome.output, WHEELS.get(tool.name, "nvidia-cuda-nvcc")
     too_new = _TOO_NEW.search(log)
     if too_new:
@@ -122,7 +122,7 @@ def refusal(tool: Tool, text: str, target: str, outcome: Outcome) -> ToolchainEr
     if not errors and outcome.signal:
         return ToolchainError(
             f"{tool.name} {tool.version} crashed ({outcome.signal}) without a message",
-            help="bisect the text for the instruction that crashes it; some malformed ones do",
+            help="bisect the PTX for the instruction that crashes ptxas; some malformed instructions do",
         )
     if not errors:
         return AssemblyError(f"{tool.name} {tool.version} failed for {target}", where=log.strip() or None, log=log)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-# First bytes of an entry; they change with the layout of entries or keys.
+# First bytes of an entry, which change with the layout of entries or keys.
 _MAGIC = b"pyptx-cubin-1\n"
 _CHECKSUM_BYTES = 32
 _SUFFIX = ".cubin"
@@ -42,7 +42,7 @@ class CubinCache:
 
     @staticmethod
     def key(text: str, target: str, options: Sequence[str], tool: str) -> str:
-        """Return the key of an assembly: a digest of all its inputs."""
+        """Return the cache key of an assembly: a digest of all inputs of the compiler."""
         import hashlib
 
         digest = hashlib.sha256(_MAGIC)
@@ -52,7 +52,7 @@ class CubinCache:
         return digest.hexdigest()
 
     def get(self, key: str) -> bytes | None:
-        """Return the entry of `key`; None if it is missing or damaged."""
+        """Return the stored bytes of the entry for `key`; None if the entry is missing or damaged."""
         import contextlib
         import hashlib
         import os
@@ -68,11 +68,11 @@ class CubinCache:
             path.unlink(missing_ok=True)
             return None
         with contextlib.suppress(OSError):  # a shared, read-only cache is still useful for reads
-            os.utime(path)  # time of last use, for `prune`
+            os.utime(path)  # the mtime is the time of last use, for `prune`
         return payload
 
     def put(self, key: str, payload: bytes) -> None:
-        """Store an entry; warn with CacheWarning, and continue, if the folder can't be written."""
+        """Store the entry of `key`; warn with CacheWarning, and continue, if the folder can't be written."""
         try:
             self.store(key, payload)
         except OSError as error:
@@ -85,12 +85,12 @@ class CubinCache:
             )
 
     def store(self, key: str, payload: bytes) -> None:
-        """Store an entry; raise OSError if the folder can't be written."""
+        """Store the entry of `key`; raise OSError if the folder can't be written."""
         self._write(self._path(key), payload)
         self._prune_daily()
 
     def prune(self, max_bytes: int) -> int:
-        """Remove the least recently used entries until at most `max_bytes` are left; return the bytes removed."""
+        """Remove least recently used entries until at most `max_bytes` remain; return the number of bytes removed."""
         entries = sorted(self._entries(), key=lambda entry: entry[2], reverse=True)
         kept = removed = 0
         for path, size, _ in entries:
@@ -102,24 +102,24 @@ class CubinCache:
         return removed
 
     def clear(self) -> None:
-        """Remove every entry."""
+        """Remove every entry from the cache folder."""
         for path, _, _ in self._entries():
             path.unlink(missing_ok=True)
 
     def size(self) -> int:
-        """Return the total size of the entries in bytes."""
+        """Return the total size of the cached entries in bytes."""
         return sum(size for _, size, _ in self._entries())
 
     def __len__(self) -> int:
-        """Return the number of entries."""
+        """Return the number of cubins in the cache."""
         return sum(1 for _ in self._entries())
 
     def __contains__(self, key: object) -> bool:
-        """Return whether there is a valid entry for `key`."""
+        """Return whether the cache has a valid entry for `key`."""
         return isinstance(key, str) and self.get(key) is not None
 
     def __bool__(self) -> bool:
-        """Return True: an empty cache is still a cache."""
+        """Return True, so that an empty cache is not false in conditions."""
         return True
 
     def _path(self, key: str) -> Path:
@@ -142,7 +142,7 @@ class CubinCache:
             raise
 
     def _prune_daily(self) -> None:
-        """Prune unless a process has pruned in the last day; the mtime of the file `pruned` is the last time."""
+        """Prune the cache unless a process has done so in the last day; the mtime of the file `pruned` is the time."""
         import time
 
         stamp = self.folder / "pruned"
@@ -152,7 +152,7 @@ class CubinCache:
         self.prune(self.max_bytes)
 
     def _entries(self) -> Iterator[tuple[Path, int, float]]:
-        """Yield path, size and time of last use of every entry; skip entries that are removed concurrently."""
+        """Yield path, size in bytes and time of last use of every entry; skip entries that are removed concurrently."""
         for path in self.folder.glob(f"??/*{_SUFFIX}"):
             try:
                 status = path.stat()

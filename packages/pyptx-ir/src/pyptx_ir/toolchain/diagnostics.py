@@ -1,4 +1,4 @@
-"""Parsed messages of ptxas.
+"""Parse messages of ptxas.
 
 A message about the text reads `ptxas FILE, line N; error   : TEXT` (N counts physical lines; ptxas reports no columns).
 A message about a kernel or the whole run reads `ptxas error   : TEXT`.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 _LINE = re.compile(
     r"^ptxas(?: (?P<file>.*), line (?P<line>\d+);)? (?P<severity>error|fatal|warning|info) *: (?P<text>.*)$"
 )
-# Messages with their line number in the text; line 0 means no line.
+# Ends of ptxas messages that contain a line number of the PTX; line 0 means no line.
 _ON_LINE = re.compile(
     r" (?:encountered on|in the function '[^']*' in|injected in around) line ([1-9]\d*)(?: by compiler .*)?$"
 )
@@ -27,7 +27,7 @@ _ABORTED = "Ptx assembly aborted due to errors"
 
 @dataclass(frozen=True, slots=True)
 class ToolMessage:
-    """One message: `severity` is error, fatal, warning or info; `line` counts from 1; `code` is NVIDIA's (C7508)."""
+    """A message: `severity` is error, fatal, warning or info; `line` counts from 1; `code` is NVIDIA's (C7508)."""
 
     severity: str
     message: str

@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 
 class ToolchainError(PyptxError):
-    """A tool that is missing, too old, or crashed."""
+    """A tool of NVIDIA that is missing, too old, or crashed."""
 
 
 class MissingToolError(ToolchainError):
-    """A tool that is not installed."""
+    """A tool of NVIDIA that is not installed."""
 
 
 class AssemblyError(ToolchainError):
@@ -30,11 +30,11 @@ class AssemblyError(ToolchainError):
         diagnostics: tuple[ToolMessage, ...] = (),
         log: str = "",
     ) -> None:
-        """Compose the text; keep ptxas's output in `log`."""
+        """Compose the error text, and keep the output of ptxas in `log`."""
         super().__init__(message, where=where, help=help)
         self.diagnostics = diagnostics
         self.log = log
 
 
 class CacheWarning(UserWarning):
-    """The cubin cache can't be written; every process compiles again."""
+    """The cubin cache can't be written, so every process compiles its kernels again."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-# Wheel that contains each tool.
+# NVIDIA's wheel that contains each tool.
 WHEELS: dict[str, str] = {
     "ptxas": "nvidia-cuda-nvcc",
     "nvlink": "nvidia-cuda-nvcc",
@@ -26,7 +26,7 @@ WHEELS: dict[str, str] = {
     "nvJitLink": "nvidia-nvjitlink",
 }
 
-# Folders of the wheels below a site-packages folder: CUDA 13 uses one folder for all, CUDA 12 one each.
+# Folders of NVIDIA's wheels below site-packages: CUDA 13 has one folder for all wheels, CUDA 12 one for each.
 WHEEL_FOLDERS: tuple[str, ...] = (
     "nvidia/cu13/bin",
     "nvidia/cuda_nvcc/bin",
@@ -58,18 +58,18 @@ class Tool:
 
     @property
     def identity(self) -> str:
-        """Name, version and build of the tool, for cache keys."""
+        """Name, version and build of the tool, as part of cache keys."""
         return f"{self.name} {self.version} {self.build}".rstrip()
 
     @property
     def release(self) -> tuple[int, int]:
-        """Return the CUDA release, major and minor; (0, 0) if unknown."""
+        """Return the CUDA release of the tool, major and minor; (0, 0) if unknown."""
         numbers = [int(part) for part in self.version.split(".")[:2] if part.isdigit()]
         return (numbers[0], numbers[1]) if len(numbers) == 2 else (0, 0)
 
     @property
     def newest_ptx(self) -> tuple[int, int]:
-        """Return the newest `.version` that ptxas of this release reads; (0, 0) if unknown."""
+        """Return the newest `.version` that ptxas of the tool's CUDA release reads; (0, 0) if unknown."""
         major, minor = self.release
         if major not in _PTX_MAJOR:
             return (0, 0)
@@ -77,7 +77,7 @@ class Tool:
 
 
 def release_for(version: tuple[int, int]) -> tuple[int, int]:
-    """Return the first CUDA release whose ptxas reads PTX `version`."""
+    """Return the first CUDA release whose ptxas reads PTX of `version`."""
     for release, newest in _NEWEST_PTX.items():
         if newest == version and release != (12, 6):
             return release
@@ -95,7 +95,7 @@ def find_tool(name: str) -> Tool:
     from pathlib import Path
 
     override = os.environ.get(f"PYPTX_{name.upper()}", "")
-    # Absolute, because tools run in other folders, and a program may change its folder.
+    # Absolute paths, because tools run in other folders, and a program may change its folder.
     return _find(name, str(Path(override).absolute()) if override else "", searched_places())
 
 
@@ -112,7 +112,9 @@ def _find(name: str, override: str, searched: tuple[str, str, str]) -> Tool:
 
     if override:
         if not Path(override).is_file():
-            raise ToolchainError(f"PYPTX_{name.upper()} is {override}, which is not a file", help="correct or unset it")
+            raise ToolchainError(
+                f"PYPTX_{name.upper()} is {override}, which is not a file", help="correct or unset the variable"
+            )
         return Tool(name, Path(override), tool_version(Path(override)))
     for path in _candidates(name, searched):
         if path.is_file():

@@ -1,4 +1,4 @@
-"""Extract PTX from objects, libraries, programs and fat binaries; cuobjdump replaces missing packages."""
+"""Extract PTX from objects, libraries, programs and fat binaries; cuobjdump replaces missing Python packages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pyptx_ir.toolchain.runner import run
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-_CUBIN = re.compile(rb"\x7fELF.{14}\xbe\x00", re.DOTALL)  # e_machine is EM_CUDA, 190
+_CUBIN = re.compile(rb"\x7fELF.{14}\xbe\x00", re.DOTALL)  # ELF header with e_machine EM_CUDA, 190
 
 
 def extract(image: bytes) -> bytes:
@@ -43,7 +43,7 @@ def extract(image: bytes) -> bytes:
     if b".version" not in listing:
         raise ToolchainError(
             "the image contains only machine code, no PTX",
-            help="compile it with PTX: nvcc -gencode …,code=compute_90",
+            help="compile the program with PTX: nvcc -gencode …,code=compute_90",
         )
     return listing
 
@@ -88,15 +88,15 @@ def _listing(data: fatbin.Bytes, missing: Sequence[str]) -> str:
 
 def _without_ptx(source: CommandInput, found: Sequence[fatbin.Image]) -> SourceError:
     if not found and not _CUBIN.match(source.head):
-        return SourceError("no PTX: it contains no fat binary")
+        return SourceError("no PTX: the file contains no fat binary")
     kinds = Counter(fatbin.KINDS.get(image.kind, f"kind {image.kind}") for image in found)
     held = ", ".join(f"{kind} ({count})" for kind, count in kinds.items()) or "machine code"
-    return SourceError(f"no PTX, only {held}", help="compile it with PTX: nvcc -gencode …,code=compute_90")
+    return SourceError(f"no PTX, only {held}", help="compile the program with PTX: nvcc -gencode …,code=compute_90")
 
 
 @contextmanager
 def _named(source: CommandInput) -> Iterator[None]:
-    """Put the name of the input before the message of a SourceError from the body."""
+    """Prepend the name of the input to the message of a SourceError that the `with` body raises."""
     try:
         yield
     except SourceError as error:

@@ -41,7 +41,7 @@ def _find(override: str) -> Tool:
     path = _loaded(override)
     try:
         version = ".".join(map(str, bindings.version()))
-    except RuntimeError as error:  # bindings of 13.0.0 and 13.0.1, and before 12.9.4, need the driver for this
+    except RuntimeError as error:  # cuda-bindings 13.0.0, 13.0.1 and before 12.9.4 need the driver here
         help = "pip install --upgrade cuda-bindings"
         raise ToolchainError(f"cuda-bindings cannot call {path}: {error}", help=help) from error
     return Tool(NAME, path, version, build=str(path.stat().st_size))
@@ -60,14 +60,14 @@ def _bindings() -> ModuleType:
 
 
 def _loaded(override: str) -> Path:
-    """Return the loaded library that the bindings call: the override, or the result of cuda-pathfinder."""
+    """Return the nvJitLink library that the bindings call: the override, or the result of cuda-pathfinder."""
     import importlib
     from pathlib import Path
 
     if override:
         _load(Path(override))
     try:
-        found = importlib.import_module("cuda.pathfinder").load_nvidia_dynamic_lib(NAME)  # a loaded library, if any
+        found = importlib.import_module("cuda.pathfinder").load_nvidia_dynamic_lib(NAME)  # returns a loaded one, if any
     except (ImportError, RuntimeError) as error:
         help = f"pip install {WHEELS[NAME]}, or set {_OVERRIDE} to the path of the library"
         raise MissingToolError(f"{NAME} is not installed", help=help) from error
@@ -75,17 +75,17 @@ def _loaded(override: str) -> Path:
     if override and not path.samefile(override):
         raise ToolchainError(
             f"{_OVERRIDE} is {override}, but this process has already loaded {path}",
-            help="set it before the first compilation, to a library with NVIDIA's soname",
+            help="set the variable before the first compilation, to a library with NVIDIA's soname",
         )
     return path
 
 
 def _load(path: Path) -> None:
-    """Load a library, so that later lookups by its soname return this one."""
+    """Load a library, so that later lookups by its soname return this library."""
     import ctypes
 
     if not path.is_file():
-        raise ToolchainError(f"{_OVERRIDE} is {path}, which is not a file", help="correct or unset it")
+        raise ToolchainError(f"{_OVERRIDE} is {path}, which is not a file", help="correct or unset the variable")
     try:
         ctypes.CDLL(str(path))
     except OSError as error:
@@ -118,7 +118,7 @@ def link(tool: Tool, text: str, target: str, options: tuple[str, ...]) -> tuple[
 
 
 def _fetched(library: ModuleType, handle: int, what: str) -> bytes:
-    """Return the result of `get_<what>`, after querying its size."""
+    """Return the bytes that nvJitLink's `get_<what>` writes, after querying their number."""
     size = getattr(library, f"get_{what}_size")(handle)
     room = bytearray(size)
     if size:

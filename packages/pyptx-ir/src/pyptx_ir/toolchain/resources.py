@@ -46,12 +46,12 @@ class Resources:
 
     @property
     def spills(self) -> int:
-        """Return the bytes of spill traffic, loads plus stores."""
+        """Return the sum of the bytes of spill loads and spill stores."""
         return self.spill_stores + self.spill_loads
 
 
 def parse_resources(log: str) -> Mapping[str, Resources]:
-    """Return the resources of every entry in the output of `ptxas -v`, by name."""
+    """Return the resource usage of every entry in the output of `ptxas -v`, by name."""
     found: dict[str, Resources] = {}
     entry = properties = ""
     for line in log.splitlines():

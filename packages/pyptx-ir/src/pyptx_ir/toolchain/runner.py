@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Result of a run: its exit status, its output, and the signal that killed it, if any."""
+    """Result of running a tool: its exit status, its output, and the signal that killed it, if any."""
 
     status: int
     output: str
@@ -43,7 +43,7 @@ def run(tool: Tool, arguments: Sequence[str], folder: Path) -> Outcome:
 
 
 def killed_by(status: int) -> str | None:
-    """Return the name of the signal in an exit status, directly or through a shell's 128 + n."""
+    """Return the name of the signal in an exit status, which is negative or a shell's 128 + n."""
     import signal
 
     # ptxas itself exits with 255 when it rejects its input; no signal has a number above 64.

@@ -19,7 +19,7 @@ __all__ = ["ordering_lanes"]
 
 
 def ordering_lanes(program: Program, code: Code) -> Code:
-    """Return code in which every instruction with a membermask orders the earlier accesses of its lanes."""
+    """Return code in which instructions with a membermask order memory among their lanes, as `bar.warp.sync` does."""
     return tuple(_block(program, block) for block in code)
 
 

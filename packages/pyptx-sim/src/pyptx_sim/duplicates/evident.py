@@ -29,7 +29,7 @@ def stored_constants(program: Program, pc: int) -> tuple[str, ...] | None:
 
 
 def surely_used(program: Program, slices: Slice, pc: int) -> bool:
-    """Return whether every thread that executes a load also uses its value in the same basic block.
+    """Return whether every thread that executes a load also uses the loaded value in the same basic block.
 
     A use is an instruction with an effect, such as a store.
     """

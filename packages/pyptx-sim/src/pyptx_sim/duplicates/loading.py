@@ -1,4 +1,4 @@
-"""Value numbers of loads: hashes of the address and of the last store to it."""
+"""Value numbers of loaded values: hashes of the address and of the number of the last write to it."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ _LOADED, _PARAMETER = name_number("loaded"), name_number("parameter")
 
 
 class Versions(Observer):
-    """Versions of the words of each memory; loads of one version of a word return the same value."""
+    """Version of each 32-bit word of memory (number of its last write); loads of one version return the same value."""
 
     def __init__(self, machine: Machine) -> None:
-        """Start without versions; `machine` has the sizes of the memories."""
+        """Start with version 0 of every word of the memories of `machine`."""
         self._machine = machine
         self._words: dict[Space, NDArray[np.int32]] = {}
         self._count = 0
@@ -130,7 +130,7 @@ def _base(operands: Operands, operand: Operand) -> Source | None:
 def _loaded(
     memory: SpaceMemory, lanes: Lanes, addresses: Offsets, size: int, count: int, versions: Versions
 ) -> list[Number] | None:
-    """Return the value numbers of consecutive elements; None for memory that is private to a thread."""
+    """Return the value numbers of the `count` elements loaded from `addresses`; None for memory private to a thread."""
     if memory.space not in {"global", "shared", "const", "param"}:
         return None
     offsets = memory.flat(np.broadcast_to(addresses, (lanes.height, 32)), lanes)
@@ -146,7 +146,7 @@ def _loaded(
 
 
 def _from(number: Number, base: Number | None) -> Number:
-    """Return a loaded value's number, combined with the number of its address if the address depends on data."""
+    """Return a loaded value's number, mixed with the value number of the address if the address depends on data."""
     if base is None or not (base.level >= DATA).any():
         return number
     depends = base.level >= DATA

@@ -1,4 +1,4 @@
-"""Proof that no lane uses the value of a racing load: its result is undefined, and no instruction needs it."""
+"""Proof that no lane uses the value of a racing load: a rerun makes the value undefined and finds no use of it."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ _RULES: Final = frozenset({"uninitialized-register", "uninitialized-memory"})
 
 @dataclass(slots=True)
 class RacingLoads:
-    """Threads with racing loads: a mask of lanes by instruction and warp; warps of all waves have different numbers."""
+    """Lanes that execute racing loads: a lane mask by (pc, warp). Warp numbers differ between waves."""
 
     pcs: frozenset[int]
     lanes: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
 
     def race(self, race: Race) -> None:
-        """Record the racing lanes of a race's loads, if the loads are in `pcs`."""
+        """Record which lanes execute the racing loads of a race, for loads at `pcs`."""
         step, last, own = race.step, race.last, race.step.entries[race.bad]
         if step.pc in self.pcs and step.kind in {"read", "strong-read"}:
             self._add(step.pc, own[:, WARP], own[:, MASK])
-        # One entry may represent reads of several lanes; a lane does not race with itself.
+        # One last-access record may stand for reads of several lanes; a lane does not race with itself.
         others = np.where(last[:, WARP] == own[:, WARP], last[:, MASK] & ~own[:, MASK], last[:, MASK])
         for pc in self.pcs.intersection(np.unique(last[:, PC]).tolist()):
             here = last[:, PC] == pc
@@ -63,13 +63,13 @@ class RacingLoads:
             self.lanes[pc, warp] = self.lanes.get((pc, warp), 0) | mask & 0xFFFFFFFF
 
     def of_wave(self, pc: int, first_warp: int, height: int) -> NDArray[np.bool_]:
-        """Return which lanes of a wave's warps have racing loads at an instruction, `[height, 32]`."""
+        """Return which lanes of a wave's warps execute a racing load at `pc`, `[height, 32]`."""
         masks = [self.lanes.get((pc, first_warp + warp), 0) for warp in range(height)]
         return booleans_of(np.array(masks, np.int64))
 
 
 class Uses(FindingLog):
-    """A log that only records whether an undefined value was used."""
+    """A finding log that only records whether an undefined value was used."""
 
     used: bool
 
@@ -91,7 +91,7 @@ class Uses(FindingLog):
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """Rerun that tracks the values of racing loads at `pcs`; `first_warp` returns the number of a wave's first warp."""
+    """Instrumentation: racing loads at `pcs` return undefined bits; `first_warp` returns a wave's first warp number."""
 
     program: Program
     slices: Slice
@@ -100,7 +100,7 @@ class Following:
     pcs: frozenset[int]
 
     def code(self, code: Code) -> Code:
-        """Return code in which racing loads return undefined bits, and instructions with effects report their use."""
+        """Return code in which racing loads return undefined bits and instructions with effects report uses of them."""
         found = selections(self.program, self.slices.branches)
         of_branch = {each.pc: each for each in found}
         return tuple(
@@ -134,7 +134,7 @@ class Following:
 
 
 def _leaving(operands: Operands, action: Action, loads: RacingLoads, first_warp: Callable[[], int]) -> Action:
-    """Return a load whose results are undefined in the racing lanes."""
+    """Return a load's step that also makes the results undefined in the racing lanes."""
     pairs = zip(operands.elements(operands.named("d")), operands.types("d"), strict=True)
     registers = [each for each in (operands.carried(*pair) for pair in pairs) if each is not None]
     origin = Origin("uninitialized-register", "value of a racing load", operands.pc, "")
@@ -159,7 +159,7 @@ def _leaving(operands: Operands, action: Action, loads: RacingLoads, first_warp:
 
 @dataclass(frozen=True, slots=True)
 class _Needs:
-    """Registers that an instruction with an effect needs: its guard, and the others in lanes whose guard is true."""
+    """Registers that an instruction with an effect reads: its guard, and its sources in lanes whose guard is true."""
 
     guard: Carried | None
     holds: Reader | None
@@ -167,7 +167,7 @@ class _Needs:
 
     @classmethod
     def of(cls, operands: Operands) -> _Needs:
-        """Return the registers that an instruction needs."""
+        """Return the guard, source and address registers of an instruction."""
         form, guard = operands.program.forms[operands.pc], operands.instruction.guard
         places: Iterable[Operand] = operands.operands
         if form is not None:
@@ -179,7 +179,7 @@ class _Needs:
         return cls(operands.carried(Register(guard.register), "pred"), operands.unchecked().guard(), carried)
 
     def check(self, wave: Wave, lanes: Lanes) -> None:
-        """Report undefined registers that active lanes need."""
+        """Report the use of undefined registers in the active lanes."""
         if not wave.undefined:
             return
         if self.guard is not None:

@@ -36,7 +36,7 @@ __all__ = [
 Numbers: TypeAlias = NDArray[np.uint64]
 
 PRIME: Final = (1 << 61) - 1
-"""A Mersenne prime: shifts reduce residues, and multiplying two residues gives less than 128 bits."""
+"""Modulus of exact numbers, the Mersenne prime 2^61 - 1: a shift and an addition reduce a number."""
 
 _P: Final = np.uint64(PRIME)
 _BITS: Final = np.uint64(61)
@@ -49,7 +49,7 @@ _MULTIPLIERS: Final = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111E
 
 
 def mix(*parts: Numbers | np.uint64) -> Numbers:
-    """Return a hash of the numbers in their order (the finalizer of SplitMix64 after each)."""
+    """Return an order-dependent hash of 64-bit numbers: the SplitMix64 finalizer after each number."""
     mixed: Numbers = np.zeros((1, 1), np.uint64)
     for part in parts:
         mixed = (mixed ^ part) + _ODD
@@ -60,13 +60,13 @@ def mix(*parts: Numbers | np.uint64) -> Numbers:
 
 
 def name_number(*words: object) -> np.uint64:
-    """Return a hash of the texts of `words`, which is the same in every process."""
+    """Return a 64-bit hash of `words`, converted to text; it is the same in every process."""
     digest = blake2b("\0".join(map(str, words)).encode(), digest_size=8).digest()
     return np.uint64(int.from_bytes(digest, "little"))
 
 
 def value_bits(values: Array) -> Numbers:
-    """Return the bits of each value as 64 bits; for 128-bit values, a hash."""
+    """Return the bits of each value, zero-extended to 64 bits; for 128-bit values, a 64-bit hash."""
     if values.dtype == np.bool_:
         return values.astype(np.uint64)
     if values.dtype == B128:
@@ -76,7 +76,7 @@ def value_bits(values: Array) -> Numbers:
 
 
 def leaf_bits(numbers: Numbers) -> Numbers:
-    """Return 64 bits with two set bits for each number. OR gives the set of leaves of a value, as in a Bloom filter."""
+    """Return a 64-bit Bloom filter of one leaf for each number (two set bits); OR gives a filter of several leaves."""
     sixth = np.uint64(63)
     bits: Numbers = (np.uint64(1) << (numbers & sixth)) | (np.uint64(1) << ((numbers >> np.uint64(6)) & sixth))
     return bits
@@ -86,19 +86,19 @@ def leaf_bits(numbers: Numbers) -> Numbers:
 
 
 def reduced(numbers: Numbers) -> Numbers:
-    """Return 64-bit numbers modulo the prime."""
+    """Return 64-bit numbers modulo `PRIME`."""
     folded = (numbers & _P) + (numbers >> _BITS)
     result: Numbers = np.where(folded >= _P, folded - _P, folded)
     return result
 
 
 def sums(a: Numbers, b: Numbers, *, negated: bool = False) -> Numbers:
-    """Return a + b, or a - b if `negated`, modulo the prime."""
+    """Return a + b, or a - b if `negated`, modulo `PRIME`."""
     return reduced(a + (_P - b if negated else b))
 
 
 def products(a: Numbers, b: Numbers) -> Numbers:
-    """Return a * b modulo the prime, from the products of 31-bit halves."""
+    """Return a * b modulo `PRIME`, from the products of 31-bit halves."""
     a_high, a_low, b_high, b_low = a >> _HALF, a & _LOW, b >> _HALF, b & _LOW
     cross = a_high * b_low + a_low * b_high
     high = ((a_high * b_high) << np.uint64(1)) + (cross >> _THIRTY)
@@ -106,7 +106,7 @@ def products(a: Numbers, b: Numbers) -> Numbers:
 
 
 def inverse(a: Numbers) -> Numbers:
-    """Return 1 / a modulo the prime; 0 for 0."""
+    """Return 1 / a modulo `PRIME`; 0 for 0."""
     result = np.ones_like(a)
     for bit in f"{PRIME - 2:b}":
         result = products(result, result)
@@ -116,11 +116,11 @@ def inverse(a: Numbers) -> Numbers:
 
 
 def constants(values: Array) -> Numbers:
-    """Return floats as residues: exact for finite floats m * 2^e, a hash of the bits for others."""
+    """Return floats modulo `PRIME`: m * 2^e for a finite float, a hash of the bits for infinities and NaN."""
     wide = values.astype(np.float64)
     fraction, exponent = np.frexp(np.where(np.isfinite(wide), wide, 0.0))
     mantissa = np.abs(np.ldexp(fraction, 53)).astype(np.uint64)
-    power = (exponent.astype(np.int64) - 53) % 61  # 2^61 = 1 modulo the prime
+    power = (exponent.astype(np.int64) - 53) % 61  # 2^61 = 1 modulo PRIME
     residue = products(reduced(mantissa), np.left_shift(np.uint64(1), power.astype(np.uint64)))
     signed = np.where(fraction < 0, sums(np.zeros_like(residue), residue, negated=True), residue)
     result: Numbers = np.where(np.isfinite(wide), signed, reduced(mix(value_bits(wide))))

@@ -1,4 +1,4 @@
-"""Value numbers of a wave's registers, and the kind of their inputs."""
+"""Value numbers of a wave's registers, each with a level: constants, parameters, memory, or unknown inputs."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 __all__ = ["DATA", "FIXED", "LAUNCH", "OPAQUE", "Number", "Planes", "chosen", "fixed", "highest", "opaque", "where"]
 
 FIXED: Final = np.uint8(0)
-"""Computed from immediates and special registers: the number is a hash of the value."""
+"""Level of values computed from immediates and special registers; their value number is a hash of the value."""
 LAUNCH: Final = np.uint8(1)
-"""Computed also from parameters: the same in every run of the launch."""
+"""Level of values computed also from parameters; they are equal in every run of the launch."""
 DATA: Final = np.uint8(2)
-"""Computed from memory."""
+"""Level of values computed also from memory."""
 OPAQUE: Final = np.uint8(3)
-"""Computed from unknown inputs."""
+"""Level of values computed from unknown inputs."""
 
 _UNKNOWN: Final = name_number("unknown")
 _VALUE: Final = name_number("value")
@@ -48,20 +48,20 @@ class Number:
     leaves: Numbers
 
     def spread(self, height: int) -> Number:
-        """Return the arrays broadcast to `[height, 32]`."""
+        """Return this value number with its arrays broadcast to `[height, 32]`."""
         shape = (height, 32)
         strict, exact = np.broadcast_to(self.strict, shape), np.broadcast_to(self.exact, shape)
         return Number(strict, exact, np.broadcast_to(self.level, shape), np.broadcast_to(self.leaves, shape))
 
 
 def fixed(values: Array) -> Number:
-    """Return the value numbers of `FIXED` values."""
+    """Return value numbers for `FIXED` values: hashes of the values."""
     strict = mix(_VALUE, value_bits(values))
     return Number(strict, reduced(strict), np.full((1, 1), FIXED), leaf_bits(strict))
 
 
 def opaque(strict: Numbers) -> Number:
-    """Return the `OPAQUE` value number with this strict number: its inputs are unknown."""
+    """Return an `OPAQUE` value number (unknown inputs) with this strict number."""
     return Number(strict, reduced(strict), np.full((1, 1), OPAQUE), leaf_bits(strict))
 
 
@@ -73,7 +73,7 @@ def where(condition: Mask, one: Number, other: Number) -> Number:
 
 
 def highest(numbers: Sequence[Number]) -> NDArray[np.uint8]:
-    """Return the level of a value that is computed from values with these numbers: their highest level."""
+    """Return the level of a value computed from inputs with these value numbers: the highest level of an input."""
     level = np.full((1, 1), FIXED)
     for each in numbers:
         level = np.maximum(level, each.level)
@@ -81,7 +81,7 @@ def highest(numbers: Sequence[Number]) -> NDArray[np.uint8]:
 
 
 def chosen(condition: Mask, by: Number, one: Number, other: Number) -> Number:
-    """Return the value number of `condition ? one : other`; it includes `by`, the condition's, if data-dependent."""
+    """Return the value number of `condition ? one : other`, mixed with the condition's, `by`, if data-dependent."""
     taken, depends = where(condition, one, other), by.level >= DATA
     if not depends.any():
         return taken
@@ -95,14 +95,14 @@ class Planes:
     """Value numbers of a wave's registers by slot, and of branch conditions whose lanes have not reconverged."""
 
     def __init__(self, wave: Wave) -> None:
-        """Start with registers that no instruction has written."""
+        """Start without value numbers: no register has been written."""
         self._height = wave.height
         self._known: dict[int, Number] = {}
         self._branches: dict[int, Number] = {}
         self._count = 0
 
     def read(self, slot: int, lanes: Lanes) -> Number:
-        """Return the value numbers of a register for the rows of `lanes`."""
+        """Return the value numbers of register `slot` in the warps of `lanes`."""
         known = self._known.get(slot)
         if known is None:
             return opaque(mix(_UNKNOWN, np.full((1, 1), slot, np.uint64)))
@@ -121,7 +121,7 @@ class Planes:
         return Number(strict, exact, level, merged(old.leaves, number.leaves, lanes, self._height))
 
     def fresh(self, lanes: Lanes) -> Number:
-        """Return new value numbers, different in every lane."""
+        """Return new `OPAQUE` value numbers, different in every lane."""
         self._count += 1
         rows = lanes.row_numbers().astype(np.uint64)[:, None]
         lane = np.arange(32, dtype=np.uint64)[None]
@@ -130,7 +130,7 @@ class Planes:
     # --- branches -------------------------------------------------------------------------------
 
     def branched(self, branch: int, lanes: Lanes, by: Number, *, certain: bool) -> None:
-        """Record the condition of a branch if it depends on data; registers written before the join then do, too."""
+        """Record a branch condition that depends on data: registers written before reconvergence depend on it too."""
         depends = by.level >= DATA
         if not depends.any():
             return
@@ -142,7 +142,7 @@ class Planes:
         self._branches[branch] = self._merged(known, lanes, where(depends, number, old))
 
     def join(self, branch: int, lanes: Lanes, slots: frozenset[int]) -> None:
-        """Make the registers `slots`, written since a branch, depend on its condition, in the active lanes."""
+        """Mix a branch's recorded condition into the value numbers of `slots`, the registers written since then."""
         known = self._branches.get(branch)
         if known is None:
             return
@@ -165,6 +165,6 @@ class Planes:
 
 
 def _rows(number: Number, lanes: Lanes) -> Number:
-    """Return the rows of `lanes` from a wave's value numbers."""
+    """Return a wave's value numbers for the warps of `lanes` only."""
     strict, exact, level = lanes.select(number.strict), lanes.select(number.exact), lanes.select(number.level)
     return Number(strict, exact, level, lanes.select(number.leaves))

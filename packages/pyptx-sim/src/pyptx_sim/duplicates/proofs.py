@@ -33,17 +33,17 @@ __all__ = ["Watched", "settle"]
 
 _RULES: Final = frozenset({"global-race", "shared-race", "lane-race"})
 _MOST: Final = 8
-"""Maximum number of racing loads that are tested one by one if the value of any is used; each test is a run."""
+"""Maximum number of racing loads tested one by one after a test of all loads has found a use; each test is a rerun."""
 
 _HALF: Final = 1 << 16
-"""Least distance of two 32-bit words, either of which may be two 16-bit floats: not a distance in ulp."""
+"""Least difference of 32-bit words that is not reported in ulp: each word may hold two 16-bit floats."""
 
 _EQUAL: Final = "both values are computed by the same instructions from the same inputs"
 _DEAD: Final = "no thread uses the value that the load returns"
 _ENDED: Final = "mbarrier-inval"
 _CONVERGED: Final = (
-    "between the two, all lanes that used it execute a .sync instruction together with the releasing lane; by the "
-    "manual, that does not order memory"
+    "after the use, all lanes that used the mbarrier execute a .sync instruction together with the lane that "
+    "executes mbarrier.inval; by the manual, .sync does not order memory"
 )
 _ONE_STORE: Final = "predicate the store to one thread: the other stores only cost bandwidth"
 _ONE_COPY: Final = "predicate the store to one thread: the last store depends on the schedule"
@@ -95,12 +95,12 @@ class _Case:
         stores = [key for key in watched.checker.reports.equal_stores if stores_values(program, key[1])]
         case.equal = [key for key in stores if stored_constants(program, key[1]) is None]
         if any(layout.body for layout in program.functions.values() if layout is not program.entry):
-            case.stores, case.equal = [], []  # values passed in calls are not numbered
+            case.stores, case.equal = [], []  # values passed in calls have no value numbers
         case.racing = RacingLoads(frozenset(case.load_of(key) for key in case.loads))
         return case
 
     def _enter_stores(self, key: Key) -> None:
-        """Add a race of two stores, unless both store constants that differ."""
+        """Add a race of two stores, unless they store different constants."""
         one, other = (stored_constants(self.watched.program, pc) for pc in key[1:])
         if one is None or other is None or one == other:
             self.stores.append(key)
@@ -115,7 +115,7 @@ class _Case:
         return frozenset(pc for key in (*self.stores, *self.equal) for pc in key[1:])
 
     def number(self, machine: Machine, checker: RaceChecker) -> None:
-        """Prepare a rerun that numbers the values of racing stores and records the racing loads."""
+        """Prepare a rerun that computes the value numbers of racing stores and records the lanes of racing loads."""
         receivers: list[Callable[[Race], None]] = []
         if self.racing.pcs:
             receivers.append(self.racing.race)
@@ -137,7 +137,7 @@ class _Case:
         return stored.race
 
     def follow(self, machine: Machine, checker: RaceChecker, pcs: frozenset[int]) -> Uses:
-        """Prepare a rerun that checks for uses of the values of racing loads; return its log."""
+        """Prepare a rerun that checks for uses of the values of racing loads; return the log of these uses."""
         program = self.watched.program
         following = Following(program, self.slices, self.racing, lambda: checker.first_warp, pcs)
         machine.code = scheduled(program, following.code(self.watched.compile()), self.watched.schedule)
@@ -145,7 +145,7 @@ class _Case:
         return log
 
     def order(self, machine: Machine, _checker: RaceChecker) -> None:
-        """Prepare a rerun in which `.sync` instructions order memory."""
+        """Prepare a rerun in which `.sync` instructions order memory among their lanes."""
         if self.ends:
             machine.code = scheduled(
                 self.watched.program,
@@ -154,14 +154,14 @@ class _Case:
             )
 
     def downgrade_ends(self, machine: Machine) -> None:
-        """Downgrade each mbarrier.inval that `machine`, whose `.sync` instructions order memory, has not reported."""
+        """Downgrade `mbarrier-inval` findings absent from `machine`, in which `.sync` instructions order memory."""
         found = machine.log.pairs()
         for key in self.ends:
             if key not in found:
                 self.watched.machine.log.downgrade(key, _CONVERGED)
 
     def settle(self) -> None:
-        """Downgrade benign races to notes; report races of stores that are equal in this run only."""
+        """Downgrade benign races to notes; report races of stores whose values are equal in this run only."""
         log, reports = self.watched.machine.log, self.watched.checker.reports
         for key in self.equal:
             verdict = self.verdicts.get(key)
@@ -188,7 +188,7 @@ def _rounded(verdict: StoreRelation) -> str:
     if verdict.ulps >= _HALF:
         apart = "differ"
     return (
-        f"lanes of one instruction store copies that {apart}: they are equal except for rounding, for example because "
+        f"lanes of one instruction store values that {apart}: they are equal except for rounding, for example because "
         "an FMA contracts a product into a reduction"
     )
 
@@ -214,7 +214,7 @@ def settle(launches: Sequence[Watched], rerun: Rerun) -> None:
 
 
 def _order(cases: Sequence[_Case], rerun: Rerun) -> None:
-    """Downgrade each mbarrier.inval that only `.sync` instructions order after the last use."""
+    """Downgrade `mbarrier-inval` findings if `.sync` instructions order the mbarrier's last use before the inval."""
     machines: list[Machine] = []
 
     def prepare(index: int, machine: Machine, checker: RaceChecker) -> None:

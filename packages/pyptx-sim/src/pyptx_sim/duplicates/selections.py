@@ -1,6 +1,6 @@
 """Branches that only select register values: lanes diverge, compute independently, and reconverge.
 
-If the condition of such a branch is undefined, the registers written in between become undefined; nothing else does.
+If the condition of such a branch is undefined, only the registers written before reconvergence become undefined.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class _Parted:
             self._origins[selection.pc] = selection.condition.origin(wave)
 
     def meet(self, wave: Wave, lanes: Lanes, selection: Selection) -> None:
-        """Mark the registers that the recorded lanes have written since the branch as undefined."""
+        """Mark the registers written since the branch as undefined in the recorded lanes."""
         parted = self._lanes.get(selection.pc)
         if parted is None:
             return
@@ -114,7 +114,7 @@ class _Parted:
 
 
 def branching(operands: Operands, following: int, selection: Selection) -> Terminator:
-    """Return the terminator of a selecting branch that also records the lanes with an undefined condition."""
+    """Return the terminator of the branch of `selection`; it also records the lanes with an undefined condition."""
     terminator = compile_bra(operands.unchecked(), following)
 
     def end(wave: Wave, group: Group) -> int | None:
@@ -126,7 +126,7 @@ def branching(operands: Operands, following: int, selection: Selection) -> Termi
 
 
 def meeting(action: Action, met: Sequence[Selection]) -> Action:
-    """Return the first step of the block in which the lanes of the selections `met` reconverge."""
+    """Return a block's first step that also reconverges the selections `met` and marks their undefined registers."""
 
     def step(wave: Wave, lanes: Lanes) -> None:
         for each in met:
@@ -137,7 +137,7 @@ def meeting(action: Action, met: Sequence[Selection]) -> Action:
 
 
 def meeting_end(terminator: Terminator, met: Sequence[Selection]) -> Terminator:
-    """Return the terminator of a block in which lanes reconverge, for a block without other steps."""
+    """Return a terminator that also reconverges the selections `met`, for a block without other steps."""
 
     def end(wave: Wave, group: Group) -> int | None:
         for each in met:

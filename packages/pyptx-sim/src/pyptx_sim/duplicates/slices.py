@@ -24,7 +24,7 @@ _BRANCHES: Final = frozenset({"bra", "brx"})
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Registers that an instruction reads and writes, by slot; `read` includes the guard."""
+    """Register slots that an instruction reads and writes; `read` includes the guard."""
 
     read: frozenset[int]
     written: frozenset[int]
@@ -33,9 +33,9 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A branch at `pc` that may diverge, the blocks where its lanes reconverge, and the registers written before.
+    """A branch at `pc` that may diverge, the blocks where its lanes reconverge, and the registers written until then.
 
-    `between` are the blocks before reconvergence. `certain`: the lanes reconverge in one block, the immediate
+    `between`: blocks from the branch to reconvergence. `certain`: the lanes reconverge in one block, the immediate
     postdominator. Otherwise some lanes exit first. Then `joins` are all blocks that every successor reaches, and
     `written` are the registers that all following blocks write.
     """
@@ -49,24 +49,24 @@ class Branch:
 
 
 class Slice:
-    """The backward slice of a program."""
+    """The registers that values of a program depend on."""
 
     def __init__(self, program: Program) -> None:
-        """Prepare slices of `program`."""
+        """Prepare backward slices of `program`."""
         self._program = program
 
     @cached_property
     def uses(self) -> tuple[Use, ...]:
-        """The registers of each instruction, by pc."""
+        """Registers that each instruction reads and writes, by pc."""
         return tuple(_use(self._program, site) for site in self._program.sites)
 
     @cached_property
     def branches(self) -> tuple[Branch, ...]:
-        """The branches that may diverge."""
+        """The branches of the program that may diverge."""
         return tuple(_branches(self._program, self.uses))
 
     def of(self, slots: Iterable[int]) -> frozenset[int]:
-        """Return `slots` and all registers that they depend on: in sources, addresses, guards and branches."""
+        """Return `slots` and all registers that they depend on through sources, addresses, guards and branches."""
         needed = set(slots)
         while True:
             known = len(needed)
@@ -116,7 +116,7 @@ def _branches(program: Program, uses: tuple[Use, ...]) -> Iterable[Branch]:
 
 
 def _shared(edges: dict[int, frozenset[int]], first: frozenset[int]) -> frozenset[int]:
-    """Return the blocks that are reachable from each of these blocks."""
+    """Return the blocks that are reachable from every block of `first`."""
     return frozenset.intersection(*(frozenset(_reached(edges, frozenset({each}), None)) for each in first))
 
 
@@ -125,7 +125,7 @@ def _all(program: Program) -> frozenset[int]:
 
 
 def _reached(edges: dict[int, frozenset[int]], first: frozenset[int], join: int | None) -> set[int]:
-    """Return the blocks that are reachable from `first` without passing `join`, which is not included."""
+    """Return the blocks that are reachable from `first` without passing `join`, excluding `join`."""
     found: set[int] = set()
     waiting = [each for each in first if each != join]
     while waiting:
@@ -182,7 +182,7 @@ def _postorder(edges: dict[int, list[int]], root: int) -> list[int]:
 
 
 def _common(immediate: dict[int, int], number: dict[int, int], one: int, other: int) -> int:
-    """Return the nearest common ancestor in the tree of postdominators."""
+    """Return the nearest common ancestor of two blocks in the postdominator tree."""
     while one != other:
         while number[one] < number[other]:
             one = immediate[one]

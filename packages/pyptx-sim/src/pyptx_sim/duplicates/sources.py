@@ -1,4 +1,4 @@
-"""Operands of an instruction as values with value numbers."""
+"""Source operands of an instruction: values with value numbers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OTHER: Final = name_number("other")
 
 @dataclass(frozen=True, slots=True)
 class SourceValue:
-    """Value of a source operand, with its number."""
+    """Value of a source operand, with its value number."""
 
     values: Array
     number: Number
@@ -40,7 +40,7 @@ class SourceValue:
 
     @property
     def residue(self) -> Numbers:
-        """Exact number of a float; for a constant, its value as a residue."""
+        """Exact number of a float; for a constant, its value modulo `numbers.PRIME`."""
         number, values = self.number, self.values
         if self.ptx_type not in FLOATS or number.level.min() != FIXED:
             return number.exact
@@ -53,7 +53,7 @@ class SourceValue:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Source operand of type `ptx_type`; `other` is a hash of the part of `register` read, None for all of it."""
+    """Source operand of type `ptx_type`; `other` is a hash of the part or negation of `register` read, else None."""
 
     read: Reader
     ptx_type: str
@@ -62,7 +62,7 @@ class Source:
     level: np.uint8
 
     def __call__(self, wave: Wave, lanes: Lanes) -> SourceValue:
-        """Return the values of the lanes."""
+        """Return the operand's values and value numbers in the warps of `lanes`."""
         values = self.read(wave, lanes)
         value = fixed(values)
         if self.level == OPAQUE:
@@ -81,10 +81,10 @@ class Source:
 
 
 def source(operands: Operands, operand: Operand, ptx_type: str) -> Source:
-    """Return an operand as a source."""
+    """Return a source that reads `operand` as `ptx_type`."""
     given = operands.unchecked()
     if not isinstance(operand, Register | Immediate | Negated | Unary | Sink) and given.register(operand) is None:
-        name = np.full((1, 1), name_number(operand))  # the address of a variable
+        name = np.full((1, 1), name_number(operand))  # hash of a variable's address
         return Source(lambda _wave, _lanes: name, ptx_type, None, None, FIXED)
     read, other = given.read(operand, ptx_type), None
     inner = operand

@@ -1,4 +1,4 @@
-"""Stores with numbered values: `st`, and `stmatrix`, whose rows come from registers of several lanes."""
+"""Stores whose values get value numbers: `st`, and `stmatrix`, whose rows come from registers of several lanes."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def stores_values(program: Program, pc: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class StoreSite:
-    """A store with numbered values: its sources, the bytes of each element, and the bytes per address.
+    """A store whose values get value numbers: its sources, the bytes of each element, and the bytes per address.
 
-    `gather` maps the values of the lanes, `[sources, height, 32]`, to the parts of the stores at the lanes' addresses,
-    `[parts, height, 32]`. `parts` are numbers of these parts, the same for the same bits of a register.
+    `gather` maps the sources' values in all lanes, `[sources, height, 32]`, to the elements stored at each lane's
+    address, `[elements, height, 32]`. `parts` is the bit offset of each element in its source register.
     """
 
     sources: tuple[Source, ...]
@@ -71,7 +71,7 @@ class StoreSite:
         return cls(given, -(-move.stored // 8), ROW, parts, lambda held: held[registers, :, holders].swapaxes(1, 2))
 
     def numbers(self, wave: Wave, lanes: Lanes) -> tuple[NDArray[Any], ...]:
-        """Return, `[height, 32]` each, a store's strict and exact numbers, whether inputs are unknown, and leaves."""
+        """Return a store's strict numbers, exact numbers, masks of unknown inputs, and leaves, `[height, 32]` each."""
         given = [each(wave, lanes).number for each in self.sources]
         size = np.full((1, 1), self.size, np.uint64)
 
@@ -83,7 +83,7 @@ class StoreSite:
 
 
 def _held(wave: Wave, lanes: Lanes, arrays: list[NDArray[Any]]) -> NDArray[Any]:
-    """Return the values of all lanes of a wave, `[sources, height, 32]`, from arrays of the rows of `lanes`."""
+    """Return `[sources, height, 32]` arrays for all warps of a wave, from arrays for the warps of `lanes`."""
     held = np.zeros((len(arrays), wave.height, WARP), arrays[0].dtype)
     for each, values in zip(held, arrays, strict=True):
         each[lanes.row_numbers()] = values
@@ -91,9 +91,9 @@ def _held(wave: Wave, lanes: Lanes, arrays: list[NDArray[Any]]) -> NDArray[Any]:
 
 
 def _places(move: MatrixMove, count: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64]]:
-    """Return the register, its lane, and the number of its part of each element of the rows addressed by the lanes.
+    """Return the register, lane and bit offset of each element of the matrix row that each lane addresses.
 
-    They are `[columns, 32]`, the last one `[columns, 1, 32]`.
+    The arrays are `[columns, 32]`, the bit offsets `[columns, 1, 32]`.
     """
     registers, holders, shifts = np.zeros((3, move.fragment.columns, WARP), np.int64)
     for lane in range(count * move.addresses):

@@ -33,7 +33,7 @@ class Relation(IntEnum):
     """Relation of the values of two racing stores, from benign to harmful."""
 
     EQUAL = 0
-    """The same instructions compute both from the same inputs."""
+    """The same instructions compute both values from the same inputs."""
     ROUNDED = 1
     """Both values are equal in exact arithmetic."""
     UNKNOWN = 2
@@ -44,7 +44,7 @@ class Relation(IntEnum):
 
 @dataclass(slots=True)
 class StoreRelation:
-    """Worst relation of the racing stores of two instructions, and the greatest difference in ulp."""
+    """Worst relation of the values of two racing store instructions, and their greatest difference in ulp."""
 
     copies: Relation = Relation.EQUAL
     ulps: int = 0
@@ -52,7 +52,7 @@ class StoreRelation:
 
 @dataclass(slots=True)
 class _Units:
-    """Last store to each unit of a memory: the numbers of its value, and its pc."""
+    """Last store to each unit of a memory: its value numbers and pc. A unit has the size of the smallest store."""
 
     strict: Numbers
     exact: Numbers
@@ -71,7 +71,7 @@ class StoredNumbers(Observer):
     """Observer that compares the value numbers of racing stores; it must observe accesses after the race checker."""
 
     def __init__(self, machine: Machine, sites: Mapping[int, StoreSite]) -> None:
-        """Observe the stores of a machine at `sites`, by pc."""
+        """Observe the stores of `machine` at the pcs in `sites`."""
         self.verdicts: dict[tuple[str, int, int], StoreRelation] = {}
         self._machine, self._sites = machine, sites
         self._unit = min((site.size for site in sites.values()), default=1)
@@ -81,11 +81,11 @@ class StoredNumbers(Observer):
     # --- instrumented code ----------------------------------------------------------------------
 
     def around(self, block: Block) -> Block:
-        """Return a block whose steps also number the values of its stores."""
+        """Return a block whose steps also compute the value numbers of stored values."""
         return replace(block, steps=tuple((pc, self._numbered(pc, action)) for pc, action in block.steps))
 
     def _numbered(self, pc: int, action: Action) -> Action:
-        """Return a step that numbers the values of a store before it executes."""
+        """Return a store's step that first computes the value numbers of the stored values."""
         site = self._sites.get(pc)
         if site is None:
             return action
@@ -100,7 +100,7 @@ class StoredNumbers(Observer):
     # --- events ---------------------------------------------------------------------------------
 
     def wave_started(self) -> None:
-        """Discard the stores to memory that belongs to CTAs of earlier waves."""
+        """Discard the records of stores to memory that belongs to CTAs of earlier waves."""
         for space in tuple(self._memories):
             if space != "global":
                 del self._memories[space]
@@ -108,7 +108,7 @@ class StoredNumbers(Observer):
     def access(
         self, space: Space, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
     ) -> None:
-        """Record the numbers of stored values; clear them for writes by other instructions."""
+        """Record the value numbers of stores at `sites`; discard them where other instructions write."""
         if kind not in {"write", "atomic"}:
             return
         stored = self._now if kind == "write" and pc in self._sites else None
@@ -136,7 +136,7 @@ class StoredNumbers(Observer):
     # --- races ----------------------------------------------------------------------------------
 
     def race(self, race: Race) -> None:
-        """Compare the values of the racing stores of this instruction with those of the earlier stores."""
+        """Compare the values of a race's later stores with those of its earlier stores."""
         step, last, now = race.step, race.last, self._now
         for other_pc in np.unique(last[:, PC]).tolist():
             key = (race.rule, step.pc, int(other_pc))
@@ -184,7 +184,7 @@ _ORDERED: Final = frozenset({1, 2, 4, 8})
 
 
 def _ulps(some: NDArray[np.uint8], others: NDArray[np.uint8], element: int) -> int:
-    """Return the greatest difference of two elements in ulp; the bits of floats are ordered like their magnitudes."""
+    """Return the greatest difference in ulp of paired elements: float bits are ordered like the magnitudes."""
     kind = np.dtype(f"<i{element if element in _ORDERED else 8}")
     lowest = -(1 << 8 * kind.itemsize - 1)
 

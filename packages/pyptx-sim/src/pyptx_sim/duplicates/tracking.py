@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyptx_sim.program.scopes import RegisterBinding
 
     Numbering: TypeAlias = Callable[[Wave, Lanes], list[Number]]
-    """Computes the numbers of an instruction's results before it executes."""
+    """Computes the value numbers of an instruction's results before the instruction executes."""
     Numbered: TypeAlias = tuple[Numbering | None, Sequence[Operand], bool]
 
 __all__ = ["tracked"]
@@ -49,7 +49,7 @@ class Tracker:
     versions: Versions
 
     def step(self, pc: int, action: Action) -> Action:
-        """Return a step that also numbers the results, if they are in `slots`."""
+        """Return an instruction's step that also computes the value numbers of results in `slots`."""
         if self.slots.isdisjoint(self.slice.uses[pc].written):
             return action
         operands = Operands(self.program, self.program.sites[pc], checked=False)
@@ -61,7 +61,7 @@ class Tracker:
         return _numbered(action, _Numbered(numbering, results, guard, keeps))
 
     def end(self, branch: Branch | None, pc: int, terminator: Terminator) -> Terminator:
-        """Return a terminator that also records its branch condition and numbers its results."""
+        """Return a terminator that also records its branch condition, or new value numbers of its results."""
         operands = Operands(self.program, self.program.sites[pc], checked=False)
         if branch is not None and not self.slots.isdisjoint(branch.written):
             return _branching(terminator, branch, _decider(operands))
@@ -70,7 +70,7 @@ class Tracker:
 
 
 def tracked(program: Program, code: Code, slices: Slice, slots: frozenset[int], versions: Versions) -> Code:
-    """Return code that also computes the numbers of the registers in `slots`."""
+    """Return code that also computes the value numbers of the registers in `slots`."""
     tracker = Tracker(program, slices, slots, versions)
     branches = {branch.pc: branch for branch in slices.branches}
     joins: dict[int, list[Branch]] = {}
@@ -98,7 +98,7 @@ def _block(tracker: Tracker, block: Block, branches: Mapping[int, Branch], joine
 
 @dataclass(frozen=True, slots=True)
 class _Numbered:
-    """Numbering of an instruction's results under its guard; `keeps`: `FIXED` results keep their exact numbers."""
+    """Numbering function, result registers and guard of an instruction; `keeps`: `FIXED` results keep exact numbers."""
 
     numbering: Numbering
     results: Sequence[RegisterBinding | None]
@@ -125,7 +125,7 @@ def _numbered(action: Action, how: _Numbered) -> Action:
 
 
 def _by_value(wave: Wave, lanes: Lanes, register: RegisterBinding, number: Number, *, keeps: bool) -> Number:
-    """Return the value number of a register; in lanes where it is `FIXED`, the hash of the register's contents."""
+    """Return a result's value number; in lanes where the result is `FIXED`, the hash of the register's contents."""
     held = wave.registers[register.slot]
     if number.level.min() != FIXED or held is None:
         return number
@@ -201,7 +201,7 @@ def _decider(operands: Operands) -> Source:
 
 
 def _numbering(operands: Operands, versions: Versions) -> Numbered:
-    """Return the numbering of an instruction's results, or None, the result operands, and `_Numbered.keeps`.
+    """Return an instruction's numbering function or None, its result operands, and `_Numbered.keeps`.
 
     Fixed values that are moved or computed exactly keep their exact numbers.
     """

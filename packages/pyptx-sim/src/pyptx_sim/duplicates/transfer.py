@@ -34,7 +34,7 @@ _FIELD: Final[dict[str, Callable[..., Numbers]]] = {
     "rcp": inverse,
     "cvt": lambda a: a,
 }
-_PAIRS: Final = frozenset({"f16x2", "bf16x2"})  # results of `cvt` whose halves are floats
+_PAIRS: Final = frozenset({"f16x2", "bf16x2"})  # result types of `cvt` that hold two floats
 _DISCRETE: Final = frozenset({"sat", "relu", "satfinite", "rni", "rzi", "rmi", "rpi"})
 _UNIFORM: Final = frozenset({"vote", "redux", "activemask"})
 _LANES: Final = np.arange(32, dtype=np.uint64)[None]
@@ -66,7 +66,7 @@ class Meaning:
 
 
 def of_operation(meaning: Meaning, given: Sequence[SourceValue], _lanes: Lanes) -> list[Number]:
-    """Return the numbers of results that each lane computes from its own sources."""
+    """Return the value numbers of results that each lane computes from its own sources."""
     if meaning.name == "selp":
         one, other, by = given
         return [chosen(by.values.astype(np.bool_), by.number, one.number, other.number)]
@@ -81,7 +81,7 @@ def of_operation(meaning: Meaning, given: Sequence[SourceValue], _lanes: Lanes) 
 
 
 def _ordered(meaning: Meaning, numbers: list[Numbers]) -> list[Numbers]:
-    """Return the numbers of sources, commutative ones sorted."""
+    """Return the value numbers of sources; the two operands of a commutative function are sorted."""
     if meaning.name not in _COMMUTATIVE or len(numbers) < 2:
         return numbers
     first, second, *others = numbers
@@ -98,7 +98,7 @@ def _exact(meaning: Meaning, given: Sequence[SourceValue]) -> Numbers:
 
 
 def _leaves(numbers: Sequence[Number]) -> Numbers:
-    """Return the leaves of a value that is computed from values with these numbers."""
+    """Return the leaves of a value that is computed from values with these value numbers."""
     leaves: Numbers = np.zeros((1, 1), np.uint64)
     for each in numbers:
         leaves = leaves | each.leaves
@@ -113,7 +113,7 @@ def _part(index: int) -> np.uint64:
 
 
 def unpacked(count: int, whole: SourceValue) -> list[Number]:
-    """Return the numbers of the `count` parts of a value; `packed` of these parts returns the number of the value."""
+    """Return the value numbers of the `count` parts of a value; `packed` returns the number of the whole from them."""
     number = whole.number
     strict = [number.strict ^ _part(index) for index in range(count)]
     exact = [sums(number.exact, reduced(np.full((1, 1), _part(index)))) for index in range(count)]
@@ -121,7 +121,7 @@ def unpacked(count: int, whole: SourceValue) -> list[Number]:
 
 
 def packed(given: Sequence[SourceValue]) -> Number:
-    """Return the number of the value that consists of these parts."""
+    """Return the value number of the value that consists of these parts."""
     parts, level = [each.number for each in given], highest([each.number for each in given])
     whole = parts[0].strict ^ _part(0)
     together = np.logical_and.reduce([whole == each.strict ^ _part(index) for index, each in enumerate(parts)])
@@ -141,14 +141,14 @@ def packed(given: Sequence[SourceValue]) -> Number:
 
 
 def among_lanes(meaning: Meaning, given: Sequence[SourceValue], lanes: Lanes) -> list[Number]:
-    """Return the numbers of results that the lanes of a warp compute together, from the sources of all lanes."""
+    """Return the value numbers of results that the lanes of a warp compute together, from the sources of all lanes."""
     function, mask = meaning.number, lanes.full_mask
     own = mix(np.uint64(0), *(each.number.strict for each in given))
     each_lane = np.where(mask, mix(_LANES, own), np.uint64(0))
     together = each_lane.sum(axis=1, keepdims=True, dtype=np.uint64)
     level = np.broadcast_to(highest([each.number for each in given]), mask.shape)
     level = np.where(mask, level, FIXED).max(axis=1, keepdims=True)
-    level = np.maximum(level, LAUNCH)  # several warp-wide instructions may be executed together, later
+    level = np.maximum(level, LAUNCH)  # not FIXED: a batched instruction writes its registers later
     by_lane = np.where(mask, _leaves([each.number for each in given]), np.uint64(0))
     leaves = np.bitwise_or.reduce(by_lane, axis=1, keepdims=True)
     members = given[-1].number.strict if given else np.zeros((1, 1), np.uint64)
@@ -160,7 +160,7 @@ def among_lanes(meaning: Meaning, given: Sequence[SourceValue], lanes: Lanes) ->
 
 
 def of_lanes(number: Number, source: IntArray, height: int) -> Number:
-    """Return the numbers of the values that lanes read from lane `source`, `[rows, 32]`."""
+    """Return the value numbers that each lane reads from lane `source` of its warp; `source` is `[rows, 32]`."""
     full = number.spread(height)
     strict, exact = (np.take_along_axis(each, source, axis=1) for each in (full.strict, full.exact))
     level, leaves = np.take_along_axis(full.level, source, axis=1), np.take_along_axis(full.leaves, source, axis=1)

@@ -100,5 +100,5 @@ __all__ = [
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """Raise AttributeError; for the old name of a renamed attribute, the error states the present name."""
+        """Raise AttributeError for an unknown name; for the old name of a renamed attribute, state the present name."""
         raise missing_attribute(__name__, name)

@@ -1,4 +1,4 @@
-"""Register fragments that the simulator keeps as whole matrices until operations complete (`Wave.deferred`)."""
+"""Register fragments that a wave keeps as whole matrices until asynchronous operations complete (`Wave.deferred`)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["Distribution"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Distribution:
-    """Mapping of a matrix of `size` elements of `bits` bits to the 32-bit registers of several warps.
+    """Distribution of a matrix of `size` elements of `bits` bits over the 32-bit registers of several warps.
 
-    `elements[register, thread, i]` is the index of element i of a register.
+    `elements[register, thread, i]` is the index in the matrix of element i of the thread's register.
     """
 
     elements: NDArray[np.int64]

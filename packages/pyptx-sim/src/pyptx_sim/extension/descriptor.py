@@ -1,4 +1,4 @@
-"""Objects in memory that describe arrays to hardware and are passed to kernels together with the arrays."""
+"""Hardware descriptors of arrays, such as TMA tensor maps, that are passed to kernels together with the arrays."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Descriptor:
     - `encode(it, address)`: returns the descriptor's bytes for an array at a global address of the simulated device. It
       raises LaunchError for an array that the descriptor cannot describe.
     - `alignment`: alignment in bytes of a parameter that passes the descriptor by value.
-    - `offered`: subclass of `described`, or that class itself, exported from `pyptx_sim` under its name. Its class
-      method `of(array, *, dtype, …)` describes a contiguous array.
-    - `example`: a call of that method, as `pyptx sim` accepts it after an array.
+    - `offered`: subclass of `described`, or that class itself, exported from `pyptx_sim` under its name. The class
+      method `offered.of(array, *, dtype, …)` describes a contiguous array.
+    - `example`: a call of `of`, as `pyptx sim` accepts it after an array.
     """
 
     name: str

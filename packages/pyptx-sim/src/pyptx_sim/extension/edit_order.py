@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["behind", "beside", "later", "nothing", "sooner"]
 
 _STAYS = frozenset({"bra", "ret", "exit", "bar", "barrier", "mbarrier", "elect"})
-"""First opcode words of instructions that no other instruction is moved across."""
+"""First opcode parts of instructions that block moves: no other instruction is moved across them."""
 
 
 def nothing(node: Statement) -> Empty:
@@ -33,14 +33,14 @@ def beside(node: Instruction) -> Instruction:
 
 
 def later(site: MutationSite) -> Iterator[Change]:
-    """Exchange the instruction with the following one."""
+    """Exchange the instruction with the following instruction."""
     behind = site.neighbour(1)
     if behind is not None and behind.opcode[0] not in {"bra", "ret", "exit"} and not _feeds(site.instruction, behind):
         yield _swapped(site, site.at, site.at + 1)
 
 
 def sooner(site: MutationSite) -> Iterator[Change]:
-    """Move the instruction before all preceding memory accesses that it does not depend on, up to a label or branch."""
+    """Move the instruction up, before memory accesses on which it does not depend, at most to a label or branch."""
     at = site.at
     passed = False
     while at > 0:
@@ -54,9 +54,9 @@ def sooner(site: MutationSite) -> Iterator[Change]:
 
 
 def behind(*opcode: str) -> Edit:
-    """Move the instruction after the next one whose opcode starts with `opcode`.
+    """Move the instruction after the next instruction whose opcode starts with `opcode`.
 
-    Yield nothing if a label or branch precedes that one.
+    Yield nothing if a label or branch precedes that instruction.
     """
 
     def edit(site: MutationSite) -> Iterator[Change]:
@@ -75,13 +75,13 @@ def behind(*opcode: str) -> Edit:
 
 
 def _reaches_memory(node: Instruction) -> bool:
-    """Return whether an instruction accesses memory, or issues or orders operations that do."""
+    """Return whether an instruction accesses memory, or issues or groups asynchronous operations that do."""
     step = step_of(node.opcode)
     return step is not None and step.effect in {"access", "issue"}
 
 
 def _feeds(first: Instruction, second: Instruction) -> bool:
-    """Return whether `second` uses a register that `first` may write: its first operand, unless that is an address."""
+    """Return whether `second` uses a register of the first operand of `first`, its destination unless an address."""
     written = first.operands[:1] if first.operands and not isinstance(first.operands[0], Address) else ()
     names = {name for operand in written for name in _registers(operand)}
     used = {name for operand in second.operands for name in _registers(operand)}
@@ -111,7 +111,7 @@ def _swapped(site: MutationSite, first: int, second: int) -> Change:
 
 
 def _moved_up(site: MutationSite, to: int) -> Change:
-    """Return the change that moves the site's instruction to the line of statement `to`, before that statement."""
+    """Return the change that moves the site's instruction up, before the statement at index `to` and on its line."""
     there = site.body[to]
     return {
         to: (evolve(site.instruction, leading_trivia=there.leading_trivia), evolve(there, leading_trivia=" ")),

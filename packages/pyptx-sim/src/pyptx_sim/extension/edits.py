@@ -1,4 +1,4 @@
-"""Changes that mutations make: generators that yield none, one or several changes for an instruction.
+"""Edits of mutation operators: generators that yield the changes of an instruction, possibly none.
 
 Every change stays within the lines of the statements that it replaces.
 """
@@ -69,7 +69,7 @@ def drop(site: MutationSite) -> Iterator[Change]:
 
 
 def drop_with(distance: int, *opcode: str) -> Edit:
-    """Remove the instruction and the one `distance` statements later, if the latter's opcode starts with `opcode`."""
+    """Remove the instruction and the one `distance` statements later, if the later opcode starts with `opcode`."""
 
     def edit(site: MutationSite) -> Iterator[Change]:
         other = site.neighbour(distance)
@@ -99,7 +99,7 @@ def invert_guard(site: MutationSite) -> Iterator[Change]:
 
 
 def become(opcode: str, *operands: int | str) -> Edit:
-    """Replace the instruction by another with operands of the original, by index; a string is an immediate or `_`."""
+    """Replace the instruction by `opcode`; each operand is the index of an original operand, an immediate or `_`."""
 
     def edit(site: MutationSite) -> Iterator[Change]:
         known: list[Operand] = []
@@ -121,7 +121,7 @@ def _written(text: str) -> Operand:
 
 
 def _retry(site: MutationSite) -> tuple[int, Instruction] | None:
-    """Return the branch that retries a wait, with its index: `@!p bra WAIT`, or the branch after `@p bra DONE`."""
+    """Return the branch that retries a wait, and its index: `@!p bra WAIT`, or the branch after `@p bra DONE`."""
     done = site.instruction.operands[0]
     branch = site.neighbour(1)
     if branch is None or branch.opcode[0] != "bra" or branch.guard is None:
@@ -162,7 +162,7 @@ def word(old: str, new: str) -> Edit:
 
 
 def more_words(*words: str, unless: tuple[str, ...] = ()) -> Edit:
-    """Append modifiers to the opcode, unless it has one of them or of `unless`."""
+    """Append modifiers `words` to the opcode, unless it has one of `words` or of `unless`."""
 
     def edit(site: MutationSite) -> Iterator[Change]:
         node = site.instruction
@@ -173,7 +173,7 @@ def more_words(*words: str, unless: tuple[str, ...] = ()) -> Edit:
 
 
 def insert(behind: str, *words: str, count: int) -> Edit:
-    """Insert modifiers after modifier `behind` of an opcode of `count` words."""
+    """Insert modifiers after modifier `behind` of an opcode that has `count` words, separated by dots."""
 
     def edit(site: MutationSite) -> Iterator[Change]:
         opcode = site.instruction.opcode
@@ -201,7 +201,7 @@ def _instead(site: MutationSite, index: int, operand: Operand) -> Change:
 
 
 def _around(site: MutationSite, opcode: tuple[str, ...], register: Register, there: str, back: str) -> Change:
-    """Return the change that modifies a register before the instruction and restores it afterwards."""
+    """Return the change that modifies `register` before the instruction and restores the register afterwards."""
     node = site.instruction
     first = Instruction((*opcode,), (register, register, Immediate(there)), leading_trivia=node.leading_trivia)
     last = Instruction((*opcode,), (register, register, Immediate(back)), leading_trivia=" ")
@@ -209,7 +209,7 @@ def _around(site: MutationSite, opcode: tuple[str, ...], register: Register, the
 
 
 def add(index: int, *deltas: int, least: int = 0, bits: int = 32) -> Edit:
-    """Add to a numeric operand, an immediate or a register; immediates stay at or above `least`."""
+    """Add each of `deltas` to operand `index`, an immediate or a register; immediates stay at or above `least`."""
 
     def edit(site: MutationSite) -> Iterator[Change]:
         match _operand(site.instruction, index):
@@ -228,7 +228,7 @@ def add(index: int, *deltas: int, least: int = 0, bits: int = 32) -> Edit:
 
 
 def scale(index: int, numerator: int, denominator: int) -> Edit:
-    """Multiply an immediate by `numerator / denominator`, if the result is an integer."""
+    """Multiply operand `index`, an immediate, by `numerator / denominator`, if the result is an integer."""
 
     def edit(site: MutationSite) -> Iterator[Change]:
         match _operand(site.instruction, index):
@@ -243,7 +243,7 @@ def scale(index: int, numerator: int, denominator: int) -> Edit:
 
 
 def flip(index: int, mask: int, bits: int = 32) -> Edit:
-    """Flip bits of a numeric operand, an immediate or a register."""
+    """Flip the bits `mask` of operand `index`, an immediate or a register."""
 
     def edit(site: MutationSite) -> Iterator[Change]:
         match _operand(site.instruction, index):
@@ -260,7 +260,7 @@ def flip(index: int, mask: int, bits: int = 32) -> Edit:
 
 
 def flip_constant(index: int, mask: int) -> Edit:
-    """Flip bits of an immediate."""
+    """Flip the bits `mask` of operand `index`, if it is an immediate."""
 
     def edit(site: MutationSite) -> Iterator[Change]:
         if isinstance(_operand(site.instruction, index), Immediate):
@@ -270,7 +270,7 @@ def flip_constant(index: int, mask: int) -> Edit:
 
 
 def shift(index: int, delta: int) -> Edit:
-    """Add bytes to an address operand; in a tensor address, add to the first coordinate."""
+    """Add `delta` bytes to address operand `index`; in a tensor address, add `delta` to the first coordinate."""
 
     def edit(site: MutationSite) -> Iterator[Change]:
         match _operand(site.instruction, index):
@@ -287,7 +287,7 @@ def shift(index: int, delta: int) -> Edit:
 
 
 def invert(find: Callable[[Instruction], int | None]) -> Edit:
-    """Negate a predicate operand, at the index that `find` returns (None if there is none)."""
+    """Negate the predicate operand at the index that `find` returns (None: no change)."""
 
     def edit(site: MutationSite) -> Iterator[Change]:
         index = find(site.instruction)
@@ -313,7 +313,7 @@ def shrink_mask(index: int) -> Edit:
 
 
 def one_more_rank(site: MutationSite) -> Iterator[Change]:
-    """Increase the rank of a tensor copy by one: the opcode's dimension, and a coordinate 0."""
+    """Increase the rank of a tensor copy by one, in the opcode's dimension and by a last coordinate 0."""
     node = site.instruction
     ranks = [word for word in node.opcode if word in {"1d", "2d", "3d", "4d"}]
     for index, operand in enumerate(node.operands):
@@ -335,14 +335,14 @@ def elect_all(site: MutationSite) -> Iterator[Change]:
 
 
 def at_home(site: MutationSite) -> Iterator[Change]:
-    """Replace `mapa` by the address in the thread's own CTA."""
+    """Replace `mapa` by a `mov` of the address in the thread's own CTA."""
     node = site.instruction
     bits = "b64" if node.opcode[-1] == "u64" else "b32"
     yield {site.at: (evolve(node, opcode=("mov", bits), operands=node.operands[:2]),)}
 
 
 def each(*edits: Edit) -> Edit:
-    """Yield the changes of each of `edits`."""
+    """Yield the changes of all `edits`, one edit after the other."""
 
     def edit(site: MutationSite) -> Iterator[Change]:
         for one in edits:

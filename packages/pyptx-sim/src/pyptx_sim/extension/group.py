@@ -1,4 +1,4 @@
-"""Groups of asynchronous operations that threads commit and wait for."""
+"""Kinds of async-groups: asynchronous operations that threads commit to groups and wait for."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 __all__ = ["WARP", "WARPGROUP", "GroupKind"]
 
 WARP: Final = 32
-"""Lanes of a warp."""
+"""Number of lanes of a warp."""
 
 WARPGROUP: Final = 4
-"""Warps of a warpgroup; the index of its first warp in the CTA is a multiple of 4. Manual: "Warpgroup"."""
+"""Number of warps of a warpgroup; the index of the first warp in the CTA is a multiple of 4. Manual: "Warpgroup"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -24,12 +24,12 @@ class GroupKind:
     - `name`, `operations` ("cp.async copies"): text for messages.
     - `unfinished`: rule that a thread breaks if it exits without a wait; the extension must define it.
     - `issued_by`: whether a `lane` or the four warps of a `warpgroup` issue one operation together.
-    - `tells`: with `warp`, a wait orders all operations of the warp before the waiting lanes, if all its lanes issue
-      and wait together. With `lanes`, a wait orders only each lane's own operations.
-    - `reads`: threads can wait for completion of the source reads alone, and must wait at least for that.
-    - `pipelined`: operations are performed in issue order if the issues themselves are ordered. Such an operation does
-      not need a wait for earlier ones of its kind.
-    - `severity`: severity of a missing wait, if it differs from the rule's.
+    - `tells`: with `warp`, a wait orders all operations of the warp before the waiting lanes, if all lanes of the warp
+      issue and wait together. With `lanes`, a wait orders only each lane's own operations.
+    - `reads`: threads can wait for the source reads alone, and must wait at least for these reads.
+    - `pipelined`: operations are performed in issue order if the issues themselves are ordered. Such an operation needs
+      no wait for earlier operations of the same kind.
+    - `severity`: severity of a missing wait, if it differs from that of rule `unfinished`.
     - `wait`: the wait instruction, for help texts: "cp.async.wait_group".
     """
 

@@ -1,4 +1,4 @@
-"""Asynchronous operations that threads have issued and that complete later."""
+"""Asynchronous operations that one instruction has issued and that complete later."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ MBARRIER_BYTES: Final = 8
 class AsyncIssue:
     """Asynchronous operations issued by one instruction; operation i by `lanes[i]` of `warps[i]`.
 
-    `group` is the kind of their groups and `numbers` their group indices. If mbarriers track completion, `group` is
-    None and `numbers` is unused. Subclasses add arrays, or tuples of arrays, with one entry per operation, and define
-    `move`. `ExecutionContext.issue` passes an item to the engine, which assigns the `item_id` that observers receive.
+    `group` is the kind of the operations' async-groups, and `numbers` the index of each operation's group. If mbarriers
+    track completion, `group` is None and `numbers` is unused. Subclasses add arrays, or tuples of arrays, with one
+    entry per operation, and define `move`. `ExecutionContext.issue` passes an item to the engine, which assigns the
+    `item_id` that observers receive.
     """
 
     wave: Wave
@@ -45,7 +46,7 @@ class AsyncIssue:
         return len(self.warps)
 
     def due(self, groups: Groups, *, reads: bool) -> NDArray[np.bool_]:
-        """Return, per operation, whether its thread has waited for its group."""
+        """Return, per operation, whether the issuing thread has waited for the operation's group."""
         waited = groups.read if reads else groups.done
         due: NDArray[np.bool_] = self.numbers < waited[self.warps, self.lanes]
         return due
@@ -55,14 +56,14 @@ class AsyncIssue:
         return ()
 
     def read(self) -> None:
-        """Read the sources now: a thread waited for them. Called for kinds of groups with `reads`."""
+        """Read the sources of all operations: a thread waits for the reads. Called for kinds of groups with `reads`."""
 
     def move(self) -> None:
-        """Perform all operations of this item; the item holds only operations that complete now."""
+        """Perform all operations of this item; the caller has removed operations that complete later."""
         raise NotImplementedError
 
     def complete(self, which: NDArray[np.bool_] | None) -> None:
-        """Complete the selected operations; None selects all."""
+        """Complete the operations that `which` selects, and remove them from this item; None selects all."""
         if which is None:
             self.move()
             self.keep(slice(0))
@@ -72,48 +73,48 @@ class AsyncIssue:
         self.keep(~which)
 
     def complete_earlier(self, which: Callable[[Item], NDArray[np.bool_] | None]) -> None:
-        """Complete earlier operations first, for use in `move`.
+        """Complete operations of items issued earlier; for use in `move`.
 
-        `which` selects them in each earlier item; None selects none.
+        `which` returns the mask of these operations in each earlier item; None selects none.
         """
         self.wave.engine.complete_before(self.item_id, which)
 
     def take_earlier(self, which: Callable[[AsyncIssue], NDArray[np.bool_] | None]) -> list[AsyncIssue]:
-        """Take over the operations that `which` selects in each earlier item; the caller's `move` performs them.
+        """Remove and return the operations that `which` selects in earlier items; the caller's `move` performs them.
 
-        Return them as items, in the order of issue. The engine no longer completes them.
+        The returned items are in the order of issue.
         """
         return self.wave.engine.take_before(self.item_id, which)
 
     def goes_on_in(self, following: AsyncIssue) -> bool:  # noqa: ARG002 - what subclasses ask for
-        """Return whether `following`, the next item issued, also performs this one when it moves."""
+        """Return whether `move` of `following`, the next item issued, also performs the operations of this item."""
         return False
 
     def count_bytes(self, barrier: int, count: int) -> None:
-        """Perform complete-tx of `count` bytes at an mbarrier, for use in `move`."""
+        """Perform complete-tx of `count` bytes on the mbarrier at offset `barrier`; for use in `move`."""
         self.wave.mbarriers.complete(barrier, count, self.pc, self.item_id)
 
     def cancel_launch(self) -> tuple[int, int, int] | None:
-        """Cancel the launch of a cluster of the grid that has not started, for use in `move`.
+        """Cancel the launch of a cluster of the grid that has not started; for use in `move`.
 
-        Return the position of its first CTA; None if no cluster is left or the schedule refuses. The instruction's step
-        must have `cancels_launches`.
+        Return `%ctaid` (x, y, z) of the cluster's first CTA; None if no cluster is left or the schedule refuses. The
+        instruction's step must have `cancels_launches`.
         """
         return self.wave.machine.cancel_launch()
 
     def issued_by(self, warps: NDArray[np.int64], lanes: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return, per operation, whether one of these threads issued it."""
+        """Return, per operation, whether lane `lanes[i]` of `warps[i]` issued it, for any i."""
         issued: NDArray[np.bool_] = np.isin(self.warps * 32 + self.lanes, warps * 32 + lanes)
         return issued
 
     def part(self, which: NDArray[np.bool_]) -> AsyncIssue:
-        """Return an item with the selected operations."""
+        """Return a new item with the operations that `which` selects."""
         part = type(self)(**{name: getattr(self, name) for name in self.__dataclass_fields__})
         part.keep(which)
         return part
 
     def keep(self, which: NDArray[np.bool_] | slice) -> None:
-        """Remove all operations except the selected ones."""
+        """Keep only the operations that `which` selects in this item."""
         for name in self.__dataclass_fields__:
             value = getattr(self, name)
             if isinstance(value, np.ndarray):

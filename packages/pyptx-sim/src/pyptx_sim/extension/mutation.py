@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 __all__ = ["Change", "Edit", "Mutation", "MutationSite"]
 
 Change: TypeAlias = "Mapping[int, tuple[Statement, ...]]"
-"""New statements by the index of the body's statement that they replace."""
+"""Replacement statements, by the index in the body of the statement that they replace."""
 
 
 @dataclass(frozen=True, slots=True)
 class MutationSite:
-    """Instruction at index `at` of the statements `body`, on line `line` (from 1) of the module's text."""
+    """Instruction to mutate: index `at` of the statements `body`, on line `line` (from 1) of the module's text."""
 
     body: Sequence[Statement]
     at: int
@@ -28,28 +28,28 @@ class MutationSite:
 
     @property
     def instruction(self) -> Instruction:
-        """The instruction."""
+        """The instruction at index `at`."""
         node = self.body[self.at]
         assert isinstance(node, Instruction)  # noqa: S101 - `sites` yields nothing else
         return node
 
     def neighbour(self, distance: int) -> Instruction | None:
-        """Return the statement at this distance in the body; None if it is not an instruction."""
+        """Return the instruction `distance` statements after the site (negative: before); None for other statements."""
         at = self.at + distance
         node = self.body[at] if 0 <= at < len(self.body) else None
         return node if isinstance(node, Instruction) else None
 
 
 Edit: TypeAlias = "Callable[[MutationSite], Iterator[Change]]"
-"""Function that yields the changes of a mutation. `pyptx_sim.extension.edits` has the usual ones."""
+"""Function that yields the changes of a mutation operator at a site, such as those of `pyptx_sim.extension.edits`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
     """Mutation operator: one kind of fault to inject into kernels.
 
-    `opcodes` are opcode prefixes; a word may be `a|b` (either) or `*` (any). The opcode must have one of the modifiers
-    `having`, if any. `breaks` describes the resulting fault.
+    `opcodes` are opcode prefixes; each dotted part may be `a|b` (either) or `*` (any). The opcode must have one of the
+    modifiers `having` (`a|b`), if not empty. `breaks` describes the fault of the mutant.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Mutation:
     having: str = ""
 
     def applies(self, opcode: tuple[str, ...]) -> bool:
-        """Return whether the operator changes instructions with this opcode."""
+        """Return whether the operator applies to instructions with this opcode."""
         having = not self.having or not set(self.having.split("|")).isdisjoint(opcode)
         return having and any(_begins(opcode, each) for each in self.opcodes)
 

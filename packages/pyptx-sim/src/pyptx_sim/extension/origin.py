@@ -9,14 +9,14 @@ __all__ = ["Origin"]
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Origin of undefined bits: the rule that they break, and the instruction at `pc` that read or produced them.
+    """Origin of undefined bits: the rule that a use of them breaks, and the instruction at `pc` that read or made them.
 
     A finding's message is `{fault}: {name} depends on {what}`, with the name of the register that is used. `what` is
-    the undefined value ("4 bytes at s+0"), and `label` states what the instruction did ("read by thread …"; default:
-    its opcode). `notes` are further facts.
+    the undefined value ("4 bytes at s+0"), and `label` states what the instruction at `pc` did ("read by thread …";
+    default: its opcode). `notes` are the finding's notes.
 
-    `padding` marks a word on the stack that has other bytes defined. Compilers copy structures word by word, including
-    the padding between members.
+    `padding` marks a word of local memory of which other bytes are defined. Compilers copy structures word by word,
+    including the padding between members.
     """
 
     rule: str
@@ -30,5 +30,5 @@ class Origin:
 
     @property
     def message(self) -> str:
-        """Message of a finding about a use without a register name."""
+        """Message of a finding for an undefined value that is not in a named register."""
         return f"{self.fault}: {self.what}"

@@ -1,4 +1,4 @@
-"""Registry of extensions and their contents by name."""
+"""Registry of the plugins' simulator extensions, and of their rules, mutations, descriptors and semantics."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 VERSION = 1
-"""Interface version; it increases when existing extensions become invalid."""
+"""Version of the extension interface; it increases when existing extensions become invalid."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extension:
-    """Contents of one plugin for the simulator.
+    """Contributions of one plugin to the simulator.
 
     `version` is the interface `VERSION` that the plugin was written for.
     """
@@ -75,13 +75,13 @@ def mutations() -> tuple[Mutation, ...]:
 
 @until_plugins_change(maxsize=64)
 def descriptor_of(described: type) -> Descriptor | None:
-    """Return the kind of descriptor for objects of a class; None if no plugin defines one."""
+    """Return the `Descriptor` for objects of class `described`; None if no plugin defines one."""
     return next((row for row in _descriptors().values() if issubclass(described, row.described)), None)
 
 
 @until_plugins_change(maxsize=64)
 def offered(name: str) -> type | None:
-    """Return the descriptor class with this name; None if no plugin defines one."""
+    """Return the descriptor class that plugins offer as `name`; None if no plugin offers it."""
     classes = (row.offered for row in _descriptors().values())
     return next((each for each in classes if each is not None and each.__name__ == name), None)
 
@@ -102,7 +102,7 @@ def _steps() -> Mapping[tuple[str, ...], InstructionSemantics]:
 
 
 def _unique(what: str, rows_of: Callable[[Extension], Mapping[str, T]]) -> dict[str, T]:
-    """Return the rows of all extensions by key; raise PluginError for a key that two extensions define."""
+    """Merge `rows_of` all extensions by key; raise PluginError for a key that two extensions define."""
     found: dict[str, T] = {}
     owners: dict[str, str] = {}
     for name, extension in extensions().items():
@@ -126,7 +126,7 @@ def _semantics() -> Mapping[tuple[str, ...], tuple[Semantics, ...]]:
 
 @until_plugins_change(maxsize=1 << 12)
 def meaning_of(opcode: tuple[str, ...]) -> InstructionSemantics | tuple[Semantics, ...] | None:
-    """Return the step or the semantics rows with the longest matching opcode prefix; None if no prefix matches."""
+    """Return the `InstructionSemantics` or `Semantics` with the longest matching opcode prefix; None without any."""
     steps, semantics = _steps(), _semantics()
     for length in range(len(opcode), 0, -1):
         words = opcode[:length]
@@ -138,6 +138,6 @@ def meaning_of(opcode: tuple[str, ...]) -> InstructionSemantics | tuple[Semantic
 
 
 def step_of(opcode: tuple[str, ...]) -> InstructionSemantics | None:
-    """Return the step with the longest matching opcode prefix; None if no plugin defines one."""
+    """Return the `InstructionSemantics` of an opcode; None if the opcode has only `Semantics`, or nothing."""
     found = meaning_of(opcode)
     return found if isinstance(found, InstructionSemantics) else None

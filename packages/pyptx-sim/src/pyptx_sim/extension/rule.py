@@ -20,8 +20,8 @@ class FindingDetails(TypedDict, total=False):
     """Optional arguments of `report`.
 
     `label` states what the instruction did: the kind of access and its thread (default: the opcode); `other_label`
-    states it for the second instruction. `notes` are facts that explain the fault. `help` and `severity` override the
-    rule's. `count` is the number of lanes at fault (default: 1).
+    states what the second instruction did. `notes` are facts that explain the fault. `help` and `severity` override
+    those of the rule. `count` is the number of lanes at fault (default: 1).
 
     Reports with equal rule and `cause` are merged into one finding, and their counts add up. The default cause is the
     pair of instructions.
@@ -40,9 +40,10 @@ class FindingDetails(TypedDict, total=False):
 class Rule:
     """A kind of fault that a run can report. `name` is accepted by `checks=`; `summary` is one sentence on the fault.
 
-    `help` is the help of findings without their own: the change that removes the fault. `severity`: `error`, the result
-    can be wrong; `warning`, undefined by the manual; `note`, violates the manual but works in practice. `page` is a
-    Markdown file for `pyptx explain`: why it is a fault, an example with its output, and the example without the fault.
+    `help`, the change that removes the fault, is printed with findings that have no help of their own. `severity`:
+    `error`, the result can be wrong; `warning`, undefined by the manual; `note`, violates the manual but works in
+    practice. `page` is a Markdown file for `pyptx explain`: why it is a fault, an example with its output, and the
+    example without the fault.
 
     `checker(view)` creates the checker that reports the rule; rules with the same checker share one instance.
     `RaceChecker` is the built-in checker of races and asynchronous operations, which reports the rules named by spaces,
@@ -58,5 +59,5 @@ class Rule:
 
 
 def explained(pages: Path, *rules: Rule) -> tuple[Rule, ...]:
-    """Return rules whose pages are the Markdown files of their names in the folder `pages`."""
+    """Return `rules` with their pages: `pages/<name>.md` for the rule `name`."""
     return tuple(replace(rule, page=pages / f"{rule.name}.md") for rule in rules)

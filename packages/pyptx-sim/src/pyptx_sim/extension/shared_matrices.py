@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     IntArray = NDArray[np.int64]
 
 CHUNK = 16
-"""Bytes that are always contiguous."""
+"""Number of bytes along the contiguous dimension that a swizzle never separates."""
 _CORE = 8  # rows of a core matrix (of an MN-major matrix, positions along K)
 _ROW = 128  # bytes after which a swizzle pattern advances to its next row
 _PERIOD = 1024  # bytes after which every swizzle pattern repeats
@@ -35,12 +35,12 @@ Major: TypeAlias = Literal["K", "MN"]
 
 @dataclass(frozen=True, slots=True)
 class SharedMatrix:
-    """Matrix in shared memory as specified by a matrix descriptor; all numbers are bytes.
+    """Matrix in shared memory as specified by a matrix descriptor; addresses and sizes are in bytes.
 
     `leading` and `stride` are the leading and the stride dimension byte offset. `swizzle` is the width of its atom:
-    128, 64 or 32, or 16 without a swizzle. `base` is the row of the swizzle pattern that counts as its first. `atom` is
-    the number of bytes that a swizzle moves together. `second`, for a K-major matrix, is the separate address of the
-    part of its rows that does not fit into the first atoms.
+    128, 64 or 32, or 16 without a swizzle. `base` is the index of the 128-byte row at which the swizzle pattern starts.
+    `atom` is the number of bytes that a swizzle moves together. `second`, for a K-major matrix, is the address of the
+    part of each row that exceeds the first 128 bytes.
 
     Manual: "Strides", "Matrix Descriptor Format"; "Leading dimension stride: … absolute address".
     """
@@ -56,7 +56,7 @@ class SharedMatrix:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """Part of a matrix that is read: `mn` rows or columns and `k` elements along K, of `bits` bits each."""
+    """Part of a matrix that an MMA reads: `mn` elements along M or N and `k` elements along K, of `bits` bits each."""
 
     mn: int
     k: int
@@ -65,12 +65,12 @@ class Extent:
 
 
 Located: TypeAlias = tuple[SharedMatrix, int]
-"""A matrix, and the offset of its CTA's shared memory in the arena."""
+"""A matrix, and the offset of its CTA's shared memory in the arena of space `shared`."""
 
 
 @lru_cache(maxsize=512)
 def places(matrix: SharedMatrix, extent: Extent) -> IntArray:
-    """Return the address of each 16 bytes in a CTA's shared memory: `[mn, along K]`, or `[k, along M or N]`."""
+    """Return the shared memory address of each 16 bytes: `[mn, 16 bytes along K]`, or `[k, 16 bytes along M or N]`."""
     phase = matrix.start % _PERIOD
     pattern = matrix.swizzle, matrix.base, matrix.atom
     first = _places(matrix.leading, matrix.stride, pattern, phase, extent) + (matrix.start - phase)
@@ -104,21 +104,21 @@ def _places(leading: int, stride: int, pattern: tuple[int, int, int], phase: int
 
 
 def gather(arena: Arena, matrices: Sequence[Located], extent: Extent, dtype: np.dtype[np.generic]) -> Array:
-    """Return the elements of several matrices, each in the shared memory of its CTA."""
+    """Read matrices, each in the shared memory of its CTA: return their elements, `[matrices, mn, k]`."""
     index = offsets(matrices, extent) // CHUNK
     elements = arena.chunks(index).view(dtype).reshape(len(matrices), index.shape[1], -1)
     return elements if extent.major == "K" else elements.swapaxes(1, 2)
 
 
 def offsets(matrices: Sequence[Located], extent: Extent) -> IntArray:
-    """Return the arena offset of each 16 bytes of several matrices, `[matrices, …]`."""
+    """Return the arena offset of each 16 bytes of several matrices: `[matrices, …]`, otherwise as `places`."""
     inside, which, blocks = _distinct(matrices)
     found: IntArray = _all_places(inside, extent)[which] + blocks[:, None, None]
     return found
 
 
 def pieces(matrices: Sequence[Located], extent: Extent) -> tuple[IntArray, int]:
-    """Return the arena offsets of the pieces of several matrices, `[matrices, pieces]`, and the piece size in bytes.
+    """Return the arena offsets of the contiguous pieces of matrices, `[matrices, pieces]`, and the bytes per piece.
 
     Pieces are as large as possible: a swizzle may keep more than 16 bytes contiguous.
     """
@@ -128,7 +128,7 @@ def pieces(matrices: Sequence[Located], extent: Extent) -> tuple[IntArray, int]:
 
 
 def _distinct(matrices: Sequence[Located]) -> tuple[tuple[SharedMatrix, ...], IntArray, IntArray]:
-    """Return the distinct matrices, the index of each matrix among them, and the arena offset of each CTA."""
+    """Return the distinct matrices, the index of each given matrix among them, and the arena offset of its CTA."""
     blocks = np.array([block for _, block in matrices], np.int64)
     one = matrices[0][0]
     if all(matrix is one for matrix, _ in matrices):  # avoids hashing

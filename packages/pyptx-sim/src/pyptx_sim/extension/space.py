@@ -13,10 +13,10 @@ __all__ = ["ASYNC", "Proxy", "Space", "name_of"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Space:
-    """State space that every CTA has besides those of ordinary PTX: `size` bytes from address 0, new for each CTA.
+    """State space besides those of ordinary PTX: each CTA has `size` bytes from address 0, uninitialized at its start.
 
     Reads of unwritten bytes are found as in shared memory. Two unordered accesses break the rule `<name>-race`, which
-    the extension must define. `describe(address)` returns a symbolic address.
+    the extension must define. `describe(address)` returns the address as text for messages.
     """
 
     name: str
@@ -29,11 +29,12 @@ class Proxy:
     """Memory proxy other than the generic one, used by asynchronous operations. Manual: "Proxies".
 
     Writes by warps are visible to it only after a proxy fence (`ExecutionContext.proxy_fence`). An asynchronous access
-    to bytes without a fence breaks the rule `unfenced`, which the extension must define.
+    to written bytes without this fence breaks the rule `unfenced`, which the extension must define.
 
     `one_way`: operations only read through the proxy, and its fences are unidirectional. The writing thread releases to
-    the proxy (`ExecutionContext.release_to`). Then the issuing thread acquires the bytes that are read
-    (`ExecutionContext.acquire_through`). `reads` names the object read there, for messages: "tensor map".
+    the proxy (`ExecutionContext.release_to`). Then the thread that issues an operation acquires the bytes that it reads
+    (`ExecutionContext.acquire_through`). `reads` names the object that operations read through the proxy, for messages:
+    "tensor map".
     """
 
     name: str
@@ -47,5 +48,5 @@ ASYNC: Final = Proxy(name="async", unfenced="missing-proxy-fence")
 
 
 def name_of(space: Space | str) -> str:
-    """Return the name of a space, given by its name or as an extension's `Space`."""
+    """Return the name of `space`, which is a name or an extension's `Space`."""
     return space if isinstance(space, str) else space.name

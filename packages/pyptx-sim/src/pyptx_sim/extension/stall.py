@@ -1,4 +1,4 @@
-"""Waits of lanes for objects of an extension, other than barriers and mbarriers."""
+"""Waits of lanes for objects of an extension, such as registers; not for barriers and mbarriers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Stall(Protocol):
 
     @property
     def alone(self) -> bool:
-        """Whether only the waiting threads can be the cause of a deadlock; the report then lists them first."""
+        """Whether only the waiting threads can cause a deadlock; the deadlock report then lists these threads first."""
         ...
 
     def describe(self, warp: int) -> str:

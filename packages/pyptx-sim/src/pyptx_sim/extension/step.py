@@ -1,4 +1,4 @@
-"""Semantics of the instructions of one opcode, and their properties for the scheduler."""
+"""Semantics of instructions by opcode prefix, and the properties that the scheduler and the checks need."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Converges: TypeAlias = Literal["", "lanes", "warp", "warpgroup"]
 
 
 class RegisterChecker(Protocol):
-    """Checker of one wave for accesses to registers that asynchronous operations use."""
+    """Checker, for one wave, of warps' accesses to registers that asynchronous operations use."""
 
     def touch(self, read: tuple[int, ...], written: tuple[int, ...], turn: ExecutionContext) -> None:
-        """Check an instruction that reads and writes these registers, by slot."""
+        """Check an instruction that reads and writes the given registers."""
         ...
 
 
@@ -34,12 +34,12 @@ J_co = TypeVar("J_co", bound=RegisterChecker, covariant=True)
 class AsyncRegisters(Generic[J_co]):
     """Registers that an instruction's asynchronous operations use after issue.
 
-    `registers(operands)` returns their names by slot. In a checked run, `check(wave, registers)` creates one checker
-    per wave; `registers` are the registers of all instructions of the program with this checker. Its `touch` is
-    called for every access to them.
+    `registers(operands)` returns the names of these registers by register slot. In a checked run, `check(wave,
+    registers)` creates one checker per wave; `registers` are the registers of all instructions of the program with this
+    checker. The checker's `touch` is called for every access to these registers.
 
     `finish(turn, read, written)` is called in every run before lanes read or write such registers, while any operation
-    is outstanding. It completes the operations if the assembler inserts a wait there.
+    is outstanding. `finish` completes the operations if ptxas inserts a wait there.
     """
 
     registers: Callable[[Operands], Mapping[int, str]]
@@ -49,27 +49,29 @@ class AsyncRegisters(Generic[J_co]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstructionSemantics:
-    """Semantics of all instructions whose opcode starts with `opcode`; the step with the longest prefix applies.
+    """Semantics of all instructions whose opcode starts with `opcode`; the longest matching prefix applies.
 
     `compile(operands)` is called once per instruction and returns the action of each execution. Alternatively,
     `end(operands, following)` returns the terminator of a basic block: it moves the lanes to block `following` or
     elsewhere, or blocks them.
 
-    - `effect`: effect besides registers. `none`; `access` to memory; `issue` of operations that access memory later, or
-      grouping of them; `order`, ordering or waiting for other accesses; `control`, selecting the next instruction.
+    - `effect`: effect besides register writes. `none`; `access` to memory; `issue` of operations that access memory
+      later, or grouping of them; `order`, ordering or waiting for other accesses; `control`, selecting the next
+      instruction.
     - `converges`: lanes that must reconverge before execution: the `lanes` in the membermask (last operand), the whole
       `warp`, all warps of a `warpgroup`, or none (`""`). With None the modifiers `.sync` and `.aligned` decide: they
       require the lanes of a `membermask` if the instruction has one, else the whole warp.
     - `synchronizes_warp`: the instruction synchronizes the lanes, as `bar.warp.sync` does: earlier accesses of each
       lane happen before later accesses of all lanes.
     - `blocks`: the instruction may block or be re-executed; it gets a basic block of its own.
-    - `signals_mbarrier`: the instruction may complete an mbarrier phase: always (True), or with the given modifier.
-    - `async_registers`: registers that its asynchronous operations use after issue.
-    - `cancels_launches`: its operations may cancel launches of clusters (`AsyncIssue.cancel_launch`).
-    - `fences_reads`: a fence is required between reads by warps and its asynchronous writes
+    - `signals_mbarrier`: the instruction may complete an mbarrier phase: in every form (True), or with the given
+      modifier.
+    - `async_registers`: registers that the instruction's asynchronous operations use after issue.
+    - `cancels_launches`: the instruction's operations may cancel launches of clusters (`AsyncIssue.cancel_launch`).
+    - `fences_reads`: a fence is required between reads by warps and the instruction's asynchronous writes
       (`AsyncAccess.after_reads`).
-    - `proxy_fence`: its writes are visible to every proxy without a fence.
-    - `track(opcode)`: timeline track of its asynchronous operations; by default the first words of the opcode.
+    - `proxy_fence`: the instruction's writes are visible to every proxy without a fence.
+    - `track(opcode)`: name of the timeline track of the asynchronous operations; by default the start of the opcode.
     """
 
     opcode: str
@@ -88,5 +90,5 @@ class InstructionSemantics:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Words of the opcode prefix."""
+        """Parts of the opcode prefix between dots."""
         return tuple(self.opcode.split("."))

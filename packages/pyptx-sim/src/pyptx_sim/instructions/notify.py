@@ -25,7 +25,7 @@ def tell_waited(wave: Wave, kind: GroupKind, warps: IntArray, masks: Mask) -> No
 
 
 def tell_copies(wave: Wave, copies: Copies, item_id: int) -> None:
-    """Notify observers of copies by threads."""
+    """Notify observers of the copies that the threads of one `cp.async` issue."""
     everyone = np.arange(len(copies))
     touches = [AsyncAccess("shared", writes=True, offsets=copies.targets, size=copies.size, owners=everyone)]
     read = everyone if copies.used is None else everyone[copies.used == copies.size]
@@ -43,7 +43,7 @@ def tell(
     *,
     proxy: Proxy | None = None,
 ) -> None:
-    """Notify observers of operations by `threads`: their warps, lanes and groups."""
+    """Notify observers of asynchronous operations of `threads`: (warps, lanes, group numbers)."""
     warps, lanes, groups = threads
     work = AsyncOperations(
         item_id=item_id, pc=wave.pc, kind=kind, proxy=proxy, warps=warps, lanes=lanes, groups=groups, touches=touches

@@ -1,1 +1,1 @@
-"""The machine: lanes, registers, memory, splits and barriers, independent of the semantics of instructions."""
+"""The simulated machine: lanes, registers, memory, warp splits, barriers, but not the semantics of instructions."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class Backlog:
     """Clusters that have not been launched, as numbers in launch order.
 
-    `most`: maximum number of clusters that are resident together. If the launch does not specify a number (`said`),
+    `most`: maximum number of clusters that are resident together. Unless the launch specifies a number (`said`),
     fewer clusters of a `cancellable` grid are resident, so that some remain to be canceled: a quarter of all, or a
     number that a random schedule draws for each wave. A random schedule also refuses some requests although clusters
     remain, like a device that needs the space for another grid.
@@ -31,7 +31,7 @@ class Backlog:
         self._refusing = 0.0 if random is None or not cancellable else random.random() ** 2
 
     def __len__(self) -> int:
-        """Return the number of clusters that remain."""
+        """Return the number of clusters that have been neither launched nor canceled."""
         return len(self._left)
 
     def launch(self) -> IntArray:

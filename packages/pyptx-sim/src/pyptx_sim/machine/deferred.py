@@ -34,7 +34,7 @@ class DeferredRegisters:
         wave.engine.when_completed(self.flush)
 
     def matrix(self, slots: tuple[int, ...], distribution: Distribution, warps: IntArray) -> DeferredMatrix:
-        """Return the matrices in registers `slots`, one per unit; row i of `warps` are the warps with matrix i."""
+        """Return the matrices in registers `slots`, one per unit (group of warps); `warps[i]` are unit i's warps."""
         known = self._known.get(slots)
         if known is None or known.distribution is not distribution:
             self.flush()
@@ -58,7 +58,7 @@ class DeferredMatrix:
     """Matrices in one set of registers: one for each unit (group of warps that hold one matrix) of the wave."""
 
     def __init__(self, wave: Wave, slots: tuple[int, ...], distribution: Distribution, warps: IntArray) -> None:
-        """Start with unknown register contents."""
+        """Start without matrices gathered from the registers."""
         self.distribution = distribution
         self._wave = wave
         self._slots = slots
@@ -71,7 +71,7 @@ class DeferredMatrix:
         self._written: list[Array] | None = None
 
     def values(self, units: IntArray) -> Array:
-        """Return the matrices of some units as raw elements, `[units, size]`."""
+        """Return the matrices of `units` as raw elements, `[units, size]`."""
         self._forget_stale()
         missing = units[~self._known[units]]
         if len(missing):
@@ -79,7 +79,7 @@ class DeferredMatrix:
         return self._values[units]
 
     def put(self, units: IntArray, values: Array) -> None:
-        """Set the matrices of some units."""
+        """Set the matrices of `units`."""
         self._forget_stale()
         self._values[units] = values.reshape(len(units), -1).view(self._bits)
         self._known[units] = self._changed[units] = True
@@ -90,7 +90,7 @@ class DeferredMatrix:
         self._changed[:] = False
         starts = np.arange(len(units)) * self.distribution.size
         index = self.distribution.elements[:, None, :, :] + starts[:, None, None]
-        taken = self._values[units].reshape(-1).take(index, mode="clip")  # indices are in range; "raise" would check
+        taken = self._values[units].reshape(-1).take(index, mode="clip")  # in range: "clip" skips the check
         registers = self._current()
         put_rows(registers.reshape(-1, WARP), self._rows(units), taken.view(np.uint32).reshape(-1, WARP))
         self._registers = registers
@@ -108,7 +108,7 @@ class DeferredMatrix:
             self._written = None
 
     def _current(self) -> Array:
-        """Return a copy of all registers, `[registers, warps, 32]`, that the caller may change."""
+        """Return a copy of the matrices' registers, `[registers, warps, 32]`, that the caller may change."""
         if self._written is not None:
             return self._registers.copy()
         registers = np.zeros_like(self._registers)
@@ -119,12 +119,12 @@ class DeferredMatrix:
         return registers
 
     def _rows(self, units: IntArray) -> IntArray:
-        """Return the rows of the units' warps in the registers as `[registers * warps, 32]`, register by register."""
+        """Return the row numbers of the units' warps in a `[registers * warps, 32]` array, register by register."""
         first = np.arange(len(self._slots)) * self._wave.height
         return (first[:, None] + self._warps[units].reshape(-1)).reshape(-1)
 
     def _collect(self, units: IntArray) -> None:
-        """Gather the matrices of some units from the registers."""
+        """Gather the matrices of `units` from the registers."""
         elements = self.distribution.elements
         words = self._current().reshape(-1, WARP).take(self._rows(units), axis=0)
         words = words.reshape(len(self._slots), len(units), -1)

@@ -27,7 +27,7 @@ Extent: TypeAlias = tuple[int, int, int]
 _MAX_CLUSTER = 16
 _MAX_THREADS = 1024
 
-# Simulated device, where residency matters: an H200, and the limits of each of its SMs.
+# Device that decides how many CTAs are resident: an H200, its number of SMs and the limits of each SM.
 # CUDA C++ Programming Guide: "Compute Capabilities", table of technical specifications.
 MULTIPROCESSORS = 132
 MOST_WARPS = 64
@@ -52,7 +52,7 @@ def _is_count(value: object, least: int = 1) -> bool:
 
 
 def volume(extent: Extent) -> int:
-    """Return the volume of an extent: its x, y and z counts multiplied."""
+    """Return x * y * z, the number of elements of an extent."""
     return extent[0] * extent[1] * extent[2]
 
 
@@ -106,7 +106,7 @@ class Configuration:
 
     @property
     def warps_per_cta(self) -> int:
-        """Number of warps per CTA; the last may be partial."""
+        """Number of warps per CTA; the last warp may be partial."""
         return -(-volume(self.block) // WARP)
 
     @property
@@ -139,7 +139,7 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True)
 class WaveWarpgroups:
-    """Complete warpgroups of a wave: `warps` of each, `[count, 4]`, and `cta`, the CTA slot of each.
+    """Complete warpgroups of a wave: `warps` of each, `[warpgroups, 4]`, and `cta`, the CTA slot of each.
 
     `of`: the warpgroup of each warp, -1 for warps of an incomplete warpgroup.
     """

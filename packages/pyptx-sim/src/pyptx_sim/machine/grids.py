@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Mask
 
 
-# Grids that run together differ in speed by at most this power of two in a random schedule; one may complete before
-# another starts.
+# log2 of the largest ratio of the speeds of two overlapping grids in a random schedule; the faster grid may complete
+# before the slower one starts.
 _PACES: Final = 8
 
 
 class Grids:
-    """Dependencies between a grid and its prerequisite and dependent grids; as a `Stall`, `griddepcontrol.wait`."""
+    """Dependencies between a grid and its prerequisite and dependent grids; the `Stall` of `griddepcontrol.wait`."""
 
     name = "the prerequisite grid"
     help: str | None = None
@@ -89,7 +89,7 @@ class Grids:
     # --- waiting --------------------------------------------------------------------------------
 
     def wait(self, wave: Wave, ids: IntArray) -> bool:
-        """Stall splits until the prerequisite grid is complete; return False if it is complete."""
+        """Stall warp splits until the prerequisite grid is complete; return False if it is complete."""
         if self.prerequisite_runs:
             wave.stall(ids, self)
             return True
@@ -97,7 +97,7 @@ class Grids:
         return False
 
     def go_on(self) -> None:
-        """Resume the waiting splits if the prerequisite grid is complete."""
+        """Resume the waiting warp splits if the prerequisite grid is complete."""
         wave = self._wave
         if wave is None or self.before is None or self.prerequisite_runs:
             return
@@ -179,7 +179,7 @@ class _Stream:
         return able[int((self._random.random(len(able)) * self._paces[able]).argmax())]
 
     def _advance(self, number: int) -> bool:
-        """Step a grid or, if it cannot continue, the latest earlier one that can; return False after a deadlock."""
+        """Step a grid or, if it cannot continue, the latest earlier grid that can; return False after a deadlock."""
         for at in sorted((each for each in self._running if each <= number), reverse=True):
             machine, others = self._machines[at], [each for each in self._running if each != at]
             machine.grids.go_on()

@@ -28,7 +28,7 @@ def all_lanes(height: int) -> Mask:
 
 @lru_cache(maxsize=64)
 def every_lane(height: int) -> tuple[IntArray, IntArray]:
-    """Return the positions and the lanes of `height` full warps, in order, as cached read-only arrays."""
+    """Return the row and lane numbers of all lanes of `height` warps, in order, as cached read-only arrays."""
     rows, lanes = np.divmod(np.arange(height * WARP, dtype=np.int64), WARP)
     rows.flags.writeable = lanes.flags.writeable = False
     return rows, lanes
@@ -54,7 +54,7 @@ def lane_names(mask: Mask) -> str:
 
 
 def in_ranges(numbers: Iterable[int]) -> str:
-    """Return ascending numbers, for messages: `0, 4-7`."""
+    """Return ascending numbers as ranges, for messages: `0, 4-7`."""
     parts: list[tuple[int, int]] = []
     for number in numbers:
         if parts and parts[-1][1] == number - 1:
@@ -108,20 +108,20 @@ class Lanes:
         return self.height * WARP if self.mask is None else int(np.count_nonzero(self.mask))
 
     def warps(self, positions: IntArray) -> IntArray:
-        """Return the warp numbers in the wave of positions among the rows of this step."""
+        """Return the warp numbers in the wave for `positions` in the rows of this step."""
         return positions if self.rows is None else self.rows[positions]
 
     def row_numbers(self) -> IntArray:
-        """Return the warp numbers of the rows of this step."""
+        """Return the numbers of the warps that execute this step, one per row."""
         return np.arange(self.height, dtype=np.int64) if self.rows is None else self.rows
 
     def active_rows(self) -> IntArray:
-        """Return the warp numbers of the rows that have an active lane."""
+        """Return the numbers of the warps that have an active lane."""
         rows = self.row_numbers()
         return rows if self.mask is None else rows[self.mask.any(axis=1)]
 
     def by_warp(self) -> tuple[IntArray, Mask]:
-        """Return the warp numbers of the rows that have an active lane, and their masks."""
+        """Return the numbers of the warps that have an active lane, and their lane masks."""
         rows, mask = self.row_numbers(), self.full_mask
         if self.mask is None:
             return rows, mask
@@ -129,7 +129,7 @@ class Lanes:
         return (rows, mask) if some.all() else (rows[some], mask[some])
 
     def select(self, per_warp: Array) -> Array:
-        """Return the rows of this step from an array that has one row per warp, or a single row for all."""
+        """Return the rows for this step's warps from an array with one row per warp, or a single row for all warps."""
         return per_warp if self.rows is None or per_warp.shape[0] == 1 else per_warp.take(self.rows, axis=0)
 
     def narrowed(self, condition: Mask) -> Lanes | None:
@@ -169,7 +169,7 @@ def broadcast(values: Array, shape: tuple[int, ...]) -> Array:
 
 
 def pick(values: Array, positions: IntArray, lanes: IntArray) -> Array:
-    """Return the entries of a `[rows|1, 32|1]` array at the given positions and lanes."""
+    """Return the entries of a `[rows|1, 32|1]` array at row `positions[i]`, lane `lanes[i]`."""
     if values.size == 1:
         return broadcast(values, positions.shape)
     picked: Array = values[positions if values.shape[0] > 1 else 0, lanes if values.shape[1] > 1 else 0]
@@ -177,14 +177,14 @@ def pick(values: Array, positions: IntArray, lanes: IntArray) -> Array:
 
 
 def spread(picked: Array, positions: IntArray, lanes: IntArray, height: int) -> Array:
-    """Return a `[height, 32]` array with `picked` at the given positions and lanes, and zero elsewhere."""
+    """Return a `[height, 32]` array with `picked[i]` at row `positions[i]`, lane `lanes[i]`, and zero elsewhere."""
     values = np.zeros((height, WARP), picked.dtype)
     values[positions, lanes] = picked
     return values
 
 
 def by_warp(warps: IntArray, lanes: IntArray) -> tuple[IntArray, Mask]:
-    """Return the distinct warps of some threads in order, and the lane mask of each."""
+    """Return the distinct warps of some threads in ascending order, and the lane mask of each warp."""
     if len(warps) > 1 and bool((warps[1:] > warps[:-1]).all()):
         each: Mask = lanes[:, None] == np.arange(WARP)
         return warps, each
@@ -195,7 +195,7 @@ def by_warp(warps: IntArray, lanes: IntArray) -> tuple[IntArray, Mask]:
 
 
 def united(warps: IntArray, masks: Mask) -> tuple[IntArray, Mask]:
-    """Return the distinct warps of some splits in order, and for each the lanes of all its splits."""
+    """Return the distinct warps of warp splits in ascending order, and for each warp the lanes of all its splits."""
     if len(warps) < 2 or bool((warps[1:] > warps[:-1]).all()):
         return warps, masks
     found, which = np.unique(warps, return_inverse=True)
@@ -234,7 +234,7 @@ _MANY: Final = 32
 
 
 def put_rows(array: Array, rows: IntArray, values: Array) -> None:
-    """Set rows of a contiguous array, `[n, columns]`, with the dtype of `values`."""
+    """Assign `values` to the given rows of a contiguous `[n, columns]` array of the same dtype."""
     row = _bytes(array.shape[1] * array.itemsize)
     array.view(row)[:, 0].put(rows, np.ascontiguousarray(values).view(row))
 

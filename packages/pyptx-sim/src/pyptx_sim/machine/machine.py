@@ -41,13 +41,13 @@ if TYPE_CHECKING:
     from pyptx_sim.observer import Past, Space
     from pyptx_sim.program.program import Program
 
-# Warps that run together: register arrays of 8192 lanes fit the cache and cost little more than NumPy's call overhead.
+# Warps of a wave: register arrays of 8192 lanes fit the cache and cost little more than NumPy's call overhead.
 WAVE_WARPS = 256
 
-# Warps that run together if CTAs wait for each other: the resident warps of a whole GPU.
+# Warps of a wave if CTAs wait for each other: the resident warps of a whole GPU.
 RESIDENT_WARPS = MULTIPROCESSORS * MOST_WARPS
 
-# Number of blocks a lone group executes before the scheduler, livelock detection and the step limit run again.
+# Number of basic blocks a group executes before the scheduler, livelock detection and the step limit run again.
 _CHAIN = 32
 
 
@@ -225,7 +225,7 @@ class Machine:
             describe_deadlock(wave, self.code)
 
     def _execute(self, wave: Wave, block: Block, group: Group, scheduler: Scheduler) -> None:
-        """Execute blocks for `group` until its splits diverge, wait or exit, or other splits must run."""
+        """Execute blocks for `group` until its warp splits diverge, wait or exit, or other splits must run."""
         splits, lanes = wave.splits, group.lanes
         try:
             for _ in range(_CHAIN):

@@ -24,7 +24,7 @@ _UNUSED = "w"  # the fourth component of every vector, always zero
 _LANE = np.arange(WARP, dtype=np.uint64)[None]
 _ONE = np.uint64(1)
 
-# Cycles per step of %clock and nanoseconds per step of %globaltimer: arbitrary, but monotonic.
+# Increment per scheduler step of %clock (cycles) and %globaltimer (nanoseconds): arbitrary, but monotonic.
 _CYCLES_PER_STEP = 8
 
 
@@ -84,7 +84,7 @@ _RESERVED = {
     "reserved_smem_offset_1": SHARED_BASE // 2,
 }
 _CLOCKS = frozenset({"clock", "clock64", "clock_hi", "globaltimer", "globaltimer_lo", "globaltimer_hi"})
-# Manual: "%total_smem_size". (first target of a new granularity, bytes from this target on, bytes before it).
+# Manual: "%total_smem_size". First target with another granularity, its bytes from this target on, its bytes before.
 _UNITS = (80, 128, 256)
 # Bytes that the value of each special register includes besides the CTA's own shared memory.
 _OWN = {"total_smem_size": 0, "aggr_smem_size": SHARED_BASE}
@@ -114,7 +114,7 @@ class Specials:
     __slots__ = ("_known", "_wave")
 
     def __init__(self, wave: Wave) -> None:
-        """Attach to `wave`."""
+        """Compute the special registers of `wave`."""
         self._wave = wave
         self._known: dict[tuple[str, DType], Array] = {}
 

@@ -23,34 +23,34 @@ class Stalled:
     __slots__ = ("_ids", "_wave")
 
     def __init__(self, wave: Wave, ids: IntArray) -> None:
-        """Refer to the splits `ids` of `wave`."""
+        """Refer to the warp splits `ids` of `wave`."""
         self._wave = wave
         self._ids = ids
 
     def __len__(self) -> int:
-        """Return the number of splits."""
+        """Return the number of warp splits."""
         return len(self._ids)
 
     @property
     def warps(self) -> IntArray:
-        """Warp of each split, by its number in the wave."""
+        """Warp of each warp split, by its number in the wave."""
         return self._wave.splits.warp[self._ids]
 
     @property
     def masks(self) -> Mask:
-        """Lanes of each split, bool `[len, 32]`."""
+        """Lanes of each warp split, bool `[splits, 32]`."""
         return self._wave.splits.mask[self._ids]
 
     def chosen(self, which: Mask) -> Stalled:
-        """Return the splits that `which` selects."""
+        """Return the warp splits that `which` selects."""
         return Stalled(self._wave, self._ids[which])
 
     def of_lanes(self, masks: Mask) -> Stalled:
-        """Return splits of the lanes `masks`; the other lanes stay stalled in splits of their own."""
+        """Return warp splits of the lanes `masks`; the other lanes stay stalled in splits of their own."""
         return Stalled(self._wave, self._wave.splits.taken_out(self._ids, masks))
 
     def resume(self) -> None:
-        """Resume the splits."""
+        """Resume the warp splits."""
         self._wave.resume(self._ids)
 
     def acquire(self, owner: KeyOwner, key: Hashable = None, phase: int = 0) -> None:

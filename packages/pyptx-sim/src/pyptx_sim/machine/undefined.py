@@ -1,8 +1,8 @@
 """Undefined bits of registers, and their origins.
 
 A read of a register or of memory that was never written gives undefined bits. This is not a fault: the program may mask
-them or select other bits. It is a fault if an address, a branch, or a value visible to others depends on them. Until
-then they propagate from register to register and through memory (`Arena`).
+them or select other bits. It is a fault if an address, a branch, or a value visible to other threads depends on
+them. Until then undefined bits propagate from register to register and through memory (`Arena`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["NOT_WRITTEN", "Origin", "Undefined", "UndefinedRegisters"]
 
 @dataclass(frozen=True)
 class Undefined:
-    """Undefined bits of a register, `[height|1, 32|1]` of its width, and their origin; None if it was never written."""
+    """Undefined bits of a register, `[height|1, 32|1]` of its width, and their origin (None: never written)."""
 
     bits: Array
     origin: Origin | None
@@ -50,7 +50,7 @@ def shadow_dtype(width: int) -> DType:
     return bits_dtype(min(width, 8)) if width else np.dtype(np.bool_)
 
 
-NOT_WRITTEN: Final = "write it first: shared memory, local memory and new outputs have undefined contents"
+NOT_WRITTEN: Final = "write the memory first: shared memory, local memory and new outputs have undefined contents"
 _UNINITIALIZED: Final = "use of uninitialized register"
 
 
@@ -63,7 +63,7 @@ class UndefinedRegisters(dict[int, Undefined]):
         """Start with the registers that the program may read before it has written them."""
         super().__init__()
         self._wave = wave
-        self._missed: dict[tuple[tuple[int, ...], bytes | None], bool] = {}  # cached `misses`; cleared on change
+        self._missed: dict[tuple[tuple[int, ...], bytes | None], bool] = {}  # results of `misses()`; cleared by writes
         kinds = {slot: shadow_dtype(register.width) for slot, register in registers.items()}
         unknown = {
             kind: Undefined(np.broadcast_to(~np.zeros((1, 1), kind), (wave.height, 32)), None)
@@ -105,7 +105,7 @@ class UndefinedRegisters(dict[int, Undefined]):
             del self[slot]
 
     def _is_held(self, bits: Array) -> bool:
-        """Return whether any live lane has undefined bits."""
+        """Return whether any live lane has undefined bits in `bits`."""
         return bool(((bits != 0) & self._wave.live).any())
 
     def leave(self, slot: int, lanes: Lanes, bits: Array, origin: Origin | None) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class MachineView:
-    """Run as observers see it: a `pyptx_sim.observer.RunView`."""
+    """Interface of a run for observers: a `pyptx_sim.observer.RunView`."""
 
     def __init__(self, machine: Machine) -> None:
         """Wrap `machine`."""

@@ -37,7 +37,7 @@ T = TypeVar("T")
 KeyOwner: TypeAlias = "Space | type[object]"
 """Owner of keys at which lanes release and acquire: a memory space or a class of an extension."""
 _BLANK = np.zeros((1, 1), np.uint32)  # contents of registers until the asynchronous write completes
-_FIRST_PLACE = -(1 << 40)  # places from here down are keys; barriers are above
+_FIRST_PLACE = -(1 << 40)  # places from here down denote keys of extensions; barriers have higher places
 
 
 class Wave:
@@ -145,7 +145,7 @@ class Wave:
             self.machine.log.report(rule, message, pc, other_pc=other_pc, **details)
 
     def note_deferred(self, registers: Iterable[int], lanes: Lanes) -> None:
-        """Record that active lanes will write registers (by slot) later."""
+        """Record that an asynchronous operation will write registers (by slot) of the active lanes."""
         for slot in registers:
             if slot in self.undefined:
                 self.undefined.define(slot, lanes)
@@ -153,7 +153,7 @@ class Wave:
                 self.registers[slot] = _BLANK
 
     def exit(self, ids: IntArray) -> None:
-        """Exit all lanes of splits `ids`."""
+        """Exit all lanes of warp splits `ids`."""
         splits = self.splits
         self.frames.unwind(splits, ids)
         np.bitwise_and.at(self.live, splits.warp[ids], ~splits.mask[ids])
@@ -165,7 +165,7 @@ class Wave:
             hear()
 
     def groups_of(self, kind: GroupKind) -> Groups:
-        """Return the groups of one kind, for all threads."""
+        """Return the async-groups of one kind, for all threads of the wave."""
         known = self.groups.get(kind)
         if known is None:
             known = self.groups[kind] = Groups(self.height)
@@ -203,7 +203,7 @@ class Wave:
         return tuple((rank - named) * stride for rank in range(size) if mask >> rank & 1)
 
     def stall(self, ids: IntArray, on: Stall) -> None:
-        """Stall splits `ids` on a condition until they are resumed."""
+        """Stall warp splits `ids` on a condition until they are resumed."""
         if on not in self._stalls:
             self._stalls.append(on)
         self.splits.state[ids] = State.STALLED
@@ -211,7 +211,7 @@ class Wave:
         self.splits.key[ids] = self._stalls.index(on)
 
     def stalled(self, on: Stall) -> Stalled:
-        """Return the splits that are stalled on a condition."""
+        """Return the warp splits that are stalled on a condition."""
         if on not in self._stalls:
             return Stalled(self, np.zeros(0, np.int64))
         splits = self.splits
@@ -219,13 +219,13 @@ class Wave:
         return Stalled(self, np.flatnonzero(waiting))
 
     def resume(self, ids: IntArray) -> None:
-        """Resume stalled splits."""
+        """Resume the stalled warp splits `ids`."""
         self.splits.state[ids] = State.READY
         self.splits.key[ids] = -1
         self.progress += 1
 
     def stall_at(self, key: int) -> Stall:
-        """Return the condition on which a split with this key is stalled."""
+        """Return the condition on which a warp split with this key is stalled."""
         return self._stalls[key]
 
     def part(self, make: Callable[[Wave], T]) -> T:
@@ -236,7 +236,7 @@ class Wave:
         return cast("T", known)
 
     def lanes_of(self, ids: IntArray) -> Lanes:
-        """Return the lanes of splits `ids`: at most one split per warp, in order of warps."""
+        """Return the lanes of warp splits `ids`: at most one split per warp, in order of warps."""
         splits = self.splits
         rows, mask = splits.warp[ids], splits.mask[ids]
         complete = bool(mask.all())

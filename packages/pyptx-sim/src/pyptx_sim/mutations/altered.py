@@ -1,4 +1,4 @@
-"""A DSL kernel whose module is replaced by another."""
+"""A DSL kernel that runs a mutant of its module."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Altered:
-    """`kernel` with the instructions of `module`: same contract, same launch, same Python lines.
+    """`kernel` with the instructions of `module`; the parameters, launch configuration and Python lines are unchanged.
 
     `module` is a mutant of the module that the kernel generates for the arrays of the later call.
     """
@@ -26,16 +26,16 @@ class Altered:
 
     @property
     def name(self) -> str:
-        """The kernel's name."""
+        """Name of the original kernel."""
         return self.kernel.name
 
     @property
     def declaration(self) -> object:
-        """The kernel's declaration."""
+        """Declaration of the original kernel."""
         return self.kernel.declaration
 
     def specialize(self, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:
-        """Return the kernel's specialization with the replaced module."""
+        """Return the original kernel's specialization with its module replaced by `module`."""
         return replace(self.kernel.specialize(arguments, keywords), module=self.module)
 
     def simulate(self, *arrays: object, **keywords: object) -> SimulationResult:

@@ -1,4 +1,4 @@
-"""Modules that differ from a given one in one injected fault."""
+"""Mutants: modules that differ from a given module in one injected fault."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Mutant:
     """A module with one injected fault.
 
     `line` (from 1) is the line of the instruction `before`, in the original and in the mutant: a change keeps all line
-    numbers. `after` is its replacement. `make` creates the module.
+    numbers. `after` is the text that replaces `before`. `make` creates the mutated module.
     """
 
     operator: Mutation
@@ -38,14 +38,14 @@ class Mutant:
         return self.make()
 
     def __str__(self) -> str:
-        """Return one line with the operator, the line number and the change."""
+        """Return the operator's name, the line number, and the text before and after: one line."""
         return f"{self.operator.name}, line {self.line}: {self.before} -> {self.after}"
 
 
 def mutants(module: Module, operators: Iterable[Mutation] | None = None) -> Iterator[Mutant]:
     """Yield a mutant for each change that each of `operators` (by default, all) can make, in the order of the text.
 
-    Some mutants are equivalent to the original: a wait for more than needed, or the removal of a redundant fence.
+    Some mutants are equivalent to the original: a wait for more operations than needed, or without a redundant fence.
     """
     rows = mutations() if operators is None else tuple(operators)
     for site, changed in sites(module):

@@ -1,4 +1,4 @@
-"""Instructions with their positions, and modules in which some are replaced.
+"""Mutation sites: instructions with their positions, and modules in which statements are replaced.
 
 A change keeps all line numbers, so that findings in a mutant are on the original's lines.
 """
@@ -56,7 +56,7 @@ def _with_body(node: Statement, body: tuple[Statement, ...]) -> Statement:
 
 
 def _fitted(old: Statement, new: tuple[Statement, ...]) -> tuple[Statement, ...]:
-    """Return `new`, padded to the number of lines of `old`."""
+    """Return the statements `new` with line breaks before them until they have as many lines as `old`."""
     missing = _line_feeds(old) - sum(map(_line_feeds, new))
     if missing <= 0:
         return new

@@ -1,4 +1,4 @@
-"""Run mutants through a trial and classify the outcomes."""
+"""Run a trial, such as a test, on mutants and classify the outcomes."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Outcome: TypeAlias = Literal["found", "wrong", "refused", "survived"]
 
 
 class Trial(Protocol):
-    """Result of a trial: a `Result`, a `SimulationResult`, or any object with findings."""
+    """Result of a trial: a `Result`, a `SimulationResult`, or any object with `findings`."""
 
     @property
     def findings(self) -> Sequence[Finding]:
-        """The findings."""
+        """Findings of the trial's run."""
         ...
 
 
@@ -42,7 +42,7 @@ class Verdict:
 
     @property
     def rules(self) -> frozenset[str]:
-        """Rules of the findings."""
+        """Names of the rules of the trial's findings."""
         return frozenset(finding.rule for finding in self.findings)
 
 
@@ -54,8 +54,8 @@ def survey(mutants: Iterable[Mutant], trial: Callable[[Module], Trial], *, worke
     the findings of one. Findings take precedence over numbers: a trial that returns findings need not compare results.
 
     `workers` is a number of processes (1: this one, 0: one per processor), or an executor of `concurrent.futures`.
-    Except with 1, the trial must be picklable, like a function of a module. Verdicts are the same, in the order of the
-    mutants.
+    Except with 1, the trial must be picklable, like a function of a module. Outcomes are in the order of the mutants
+    and do not depend on `workers`.
     """
     known = list(mutants)
     if workers == 1:

@@ -1,4 +1,4 @@
-"""Approximate IEEE operations, within the manual's error bounds (9.7.3); NaN results are not canonical yet."""
+"""Approximate IEEE operations, within the manual's error bounds (9.7.3); callers canonicalize NaN results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _F64_NORMAL = 2.0**-1022
 
 
 def rsqrt(a: Array) -> Array:
-    """Return `1 / sqrt(a)`; two roundings stay below 2^-23 relative (bound: 2^-22.9)."""
+    """Return `1 / sqrt(a)`; the relative error of two roundings is below 2^-23 (the manual's bound: 2^-22.9)."""
     return reciprocal(np.sqrt(a))
 
 
@@ -46,10 +46,10 @@ def _flushed(values: Array) -> Array:
 
 
 def reciprocal_high(a: Array) -> Array:
-    """Return `rcp.approx.ftz.f64`: 20 bits of mantissa."""
+    """Return `1 / a` as `rcp.approx.ftz.f64` does, with 20 bits of mantissa."""
     return _high_word(None, a)
 
 
 def rsqrt_high(a: Array) -> Array:
-    """Return `rsqrt.approx.ftz.f64`: 20 bits of mantissa."""
+    """Return `1 / sqrt(a)` as `rsqrt.approx.ftz.f64` does, with 20 bits of mantissa."""
     return _high_word(np.sqrt, a)

@@ -40,7 +40,7 @@ def to_integer(values: Array, target: DType, nan: int) -> Array:
 
 
 def _halves_of(values: Array) -> tuple[Array, Array]:
-    """Return two float64 arrays whose exact sum is the 64-bit integer."""
+    """Return two float64 arrays whose exact sum is `values`, an array of 64-bit integers."""
     high = (values >> values.dtype.type(32)).astype(F64) * 2.0**32
     return high, (values & values.dtype.type(0xFFFFFFFF)).astype(F64)
 
@@ -85,7 +85,8 @@ _TF32_SHIFT = np.uint32(13)
 def to_tf32(values: Array, mode: str) -> Array:
     """Return float32 `values` as tf32 bits; a carry out of the mantissa increments the exponent.
 
-    NaN becomes canonical. Only `rna` truncates its payload instead: it is executed as an integer addition and a mask.
+    NaN becomes canonical. With rounding mode `rna`, the NaN payload is truncated instead: GPUs execute `rna` as an
+    integer addition and a mask.
     """
     bits = values.view(np.uint32)
     nan = np.isnan(values)

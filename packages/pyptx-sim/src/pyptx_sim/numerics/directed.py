@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def perturbed(result: Array, error: Array, mode: str) -> Array:
-    """Return `result`, or its neighbor in direction `mode`; `error` is the exact value minus `result`."""
+    """Return `result` or its neighbor toward the exact value `result + error`, whichever direction `mode` requires."""
     down, up = error < 0, error > 0
     if mode == "rz":
         return np.where(((result > 0) & down) | ((result < 0) & up), np.nextafter(result, 0.0), result)
@@ -27,7 +27,7 @@ def perturbed(result: Array, error: Array, mode: str) -> Array:
 
 
 def patched(result: Array, where: Array, function: Callable[..., float], *sources: Array) -> Array:
-    """Return `result` with the elements selected by `where` computed one at a time by `function`."""
+    """Return `result` with the elements selected by `where` recomputed one at a time: `function` of the `sources`."""
     if not where.any():
         return result
     result = result.copy()

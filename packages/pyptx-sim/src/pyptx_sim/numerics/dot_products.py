@@ -1,7 +1,7 @@
-"""Dot products of MMAs: fast within an error bound, exact as the hardware computes them, and of integers.
+"""Dot products of MMAs: of floats, by `fast` numerics (error bound) or `exact` numerics (GPU's bits), and of integers.
 
-`a` is `[…, rows, k]`. `b` is `[…, columns, k]`, or `[…, rows, columns, k]` if each row of a sparse `a` is multiplied by
-elements of its own.
+`a` is `[…, rows, k]`. `b` is `[…, columns, k]`, or `[…, rows, columns, k]` if each row of a sparse `a` selects its own
+elements of `b`.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ _LIMITS: Final = (-(1 << 31), (1 << 31) - 1)
 
 
 def dot(a: Array, b: Array) -> Array:
-    """Return the dot products, in the precision of a and b."""
+    """Return the dot products of the rows of a and the columns of b, in the dtype of a and b."""
     if b.ndim == a.ndim:
         return np.asarray(np.matmul(a, b.swapaxes(-1, -2)))
     return np.asarray(np.matmul(b, a[..., None])[..., 0])
 
 
 def paired(a: Array, b: Array) -> tuple[Array, Array]:
-    """Return a and b with shapes that broadcast to `[…, rows, columns, k]`."""
+    """Return a and b with axes inserted, so that they broadcast to `[…, rows, columns, k]`."""
     return a[..., :, None, :], b if b.ndim > a.ndim else b[..., None, :, :]
 
 
 def fast_float(types: tuple[str, str, str, str]) -> Sum:
-    """Return the dot product of `fast` numerics: a chain of float32 FMAs in the order of k, plus c.
+    """Return the dot product function of `fast` numerics: a chain of float32 FMAs in the order of k, plus c.
 
     |error| ≤ (k + 1) · 2^-23 · (Σ|a·b| + |c|), plus half an ulp of f16 for f16 results.
     """
@@ -51,7 +51,7 @@ def fast_float(types: tuple[str, str, str, str]) -> Sum:
 
 
 def fast(a: Array, b: Array, c: Array) -> Array:
-    """Return the chain of FMAs over k, plus c, in the type of a and b; the caller owns the array.
+    """Return the dot products plus c: a chain of FMAs over k in the type of a and b. The caller may modify the result.
 
     For float64, |error| ≤ (k + 1) · 2^-52 · (Σ|a·b| + |c|).
     """
@@ -60,7 +60,7 @@ def fast(a: Array, b: Array, c: Array) -> Array:
 
 
 def fast_sparse(types: tuple[str, str, str, str], select: SparseSelection) -> SparseSum:
-    """Return the dot product of `fast` numerics with a sparse a: a chain over the stored elements, in their order."""
+    """Return the dot product function of `fast` numerics for a sparse a: a chain of FMAs over a's stored elements."""
 
     def total(metadata: Array, a: Array, b: Array, c: Array) -> Array:
         sums = sparsely_chained(a, select.places(metadata)[:, None], b)
@@ -70,15 +70,15 @@ def fast_sparse(types: tuple[str, str, str, str], select: SparseSelection) -> Sp
 
 
 def selected(total: Sum, select: SparseSelection) -> SparseSum:
-    """Return the dot product with a sparse a: `total` of the stored elements and the selected elements of b."""
+    """Return the dot product function for a sparse a: `total` of a's stored elements and the selected elements of b."""
     return lambda metadata, a, b, c: total(a, select(metadata, b), c)
 
 
 def fast_scaled(a: Array, b: Array, scales: tuple[Array, Array], c: Array, places: Array | None = None) -> Array:
-    """Return the dot product of `fast` numerics with block scaling: float64 FMAs plus c, rounded to float32.
+    """Return the dot products of `fast` numerics with block scaling: float64 FMAs plus c, rounded to float32.
 
-    `scales`: float64 scale factors of equal parts of K; scaled elements are exact. `places`: k of the stored elements
-    of a sparse a.
+    `scales`: float64 scale factors of a and of b, each for an equal part of K; scaled elements are exact. `places`: the
+    k index of each stored element of a sparse a.
     """
     left, right = (
         np.repeat(of, values.shape[-1] // of.shape[-1], axis=-1) * values
@@ -89,17 +89,17 @@ def fast_scaled(a: Array, b: Array, scales: tuple[Array, Array], c: Array, place
 
 
 def exact_float(types: tuple[str, str, str, str], target: str, *, warpgroup: bool = False) -> Sum:
-    """Return the dot product as a target's tensor cores compute it, for a warp or for a warpgroup."""
+    """Return the dot product function with the bits of a target's tensor cores, for warp or warpgroup MMAs."""
     return summing(types, model_of(target, types[1], warpgroup=warpgroup))
 
 
 def summing(types: tuple[str, str, str, str], model: Model) -> Sum:
-    """Return the dot product of a tensor core model; `types` are those of d, a, b and c."""
+    """Return the dot product function of a tensor core model; `types` are those of d, a, b and c."""
     return lambda a, b, c: rounded(exact_sum(*paired(a, b), c, types, model), types[0])
 
 
 def exact_double(mode: str) -> Sum:
-    """Return the chain of fused multiply-adds in the order of k, each rounded in direction `mode`."""
+    """Return the float64 dot product function: FMAs in the order of k from c on, each rounded in direction `mode`."""
 
     def chain(a: Array, b: Array, c: Array) -> Array:
         left, right = paired(a, b)
@@ -111,13 +111,13 @@ def exact_double(mode: str) -> Sum:
 
 
 def integer(a: Array, b: Array, c: Array, *, saturates: bool) -> Array:
-    """Return the integer dot product, wrapped to 32 bits or clamped; float32 partial sums are exact (below 2^24)."""
+    """Return c plus the dot products of integers, wrapped or clamped to s32; float32 sums are exact (below 2^24)."""
     total = dot(a, b).astype(_I64) + c
     return (np.clip(total, *_LIMITS) if saturates else total).astype(np.int32)
 
 
 def population(a: Array, b: Array, c: Array, *, operation: str) -> Array:
-    """Return c plus the number of set bits in `a & b` or `a ^ b`."""
+    """Return c plus the number of set bits in `a & b` or `a ^ b` along K; a and b hold one bit per element."""
     both = dot(a, b)
     if operation == "xor":
         both = a.sum(axis=-1)[..., :, None] + b.sum(axis=-1)[..., None, :] - 2 * both

@@ -24,8 +24,8 @@ Pack: TypeAlias = Callable[[Array], "tuple[Array, ...]"]
 def unpacking(fragment: Fragment, *, transposed: bool = False, count: int = 1) -> Unpack:
     """Return the function from registers of raw bits to the elements of a matrix, or of its transpose.
 
-    Elements have the unsigned type of their width, or one byte if they are narrower. With `count`, several matrices are
-    stacked, as are their registers.
+    Elements have the unsigned type of their width, or one byte if they are narrower. With `count`, the registers of
+    `count` matrices give the matrices stacked along the products axis.
     """
     index = _index(fragment)
     index = np.concatenate([index + number * index.size for number in range(count)]) if count > 1 else index
@@ -40,9 +40,10 @@ def unpacking(fragment: Fragment, *, transposed: bool = False, count: int = 1) -
 
 @cache
 def packing(fragment: Fragment, grid: tuple[int, int] = (1, 1)) -> Pack:
-    """Return the function from a matrix of elements (one byte wide or wider) to registers.
+    """Return the function from a matrix, with elements of at least one byte, to the fragment's registers.
 
-    A `grid` of rows and columns of matrices gives the registers of each matrix in turn, row by row.
+    With a `grid`, the matrix consists of `grid` (rows, columns) fragments; the registers are those of one fragment
+    after the other, in row-major order.
     """
     count = fragment.registers * grid[0] * grid[1]
     flat = _elements_in(fragment, grid).reshape(count, -1)
@@ -62,12 +63,12 @@ def packing(fragment: Fragment, grid: tuple[int, int] = (1, 1)) -> Pack:
 
 
 def taken(values: Array, columns: Array) -> Array:
-    """Return `columns` of each row. They must be valid indices: NumPy's check would take as long as the operation."""
+    """Return `values[:, columns]`, without a bounds check of `columns`, which would take as long as the operation."""
     return np.asarray(values.take(columns, axis=1, mode="clip"))
 
 
 def split(words: Array, bits: int) -> Array:
-    """Return the elements of `bits` bits in each row of `words`, from the low bits up."""
+    """Return the elements of `bits` bits in each row of `words`, from the low bits of each word up."""
     if bits >= 8:
         return words.view(np.dtype(f"<u{bits // 8}"))
     octets = words.view(np.uint8)
@@ -77,22 +78,22 @@ def split(words: Array, bits: int) -> Array:
 
 
 def _joined(registers: Sequence[Array]) -> Array:
-    """Return the registers concatenated row by row, in C order: NumPy uses Fortran order for broadcast values."""
+    """Return the registers concatenated along axis 1 in C order; NumPy uses Fortran order for broadcast arrays."""
     return np.ascontiguousarray(registers[0] if len(registers) == 1 else np.concatenate(registers, axis=1))
 
 
 @cache
 def _index(fragment: Fragment) -> Array:
-    """Return for each element of the matrix its position: `(register * lanes + lane) * packed + position`."""
+    """Return, for each matrix element, its index in the registers: `(register * lanes + lane) * packed + position`."""
     elements = elements_of(fragment).reshape(-1)
     index = np.empty(fragment.products * fragment.rows * fragment.columns, np.int64)
-    index[elements[::-1]] = np.arange(len(elements))[::-1]  # if an element has several positions, the first is read
+    index[elements[::-1]] = np.arange(len(elements))[::-1]  # of several positions, the first
     return index.reshape(fragment.products, fragment.rows, fragment.columns)
 
 
 @cache
 def elements_of(fragment: Fragment) -> Array:
-    """Return for each position, `[registers, lanes, packed]`, the number of its element in the matrix."""
+    """Return the flat index of the matrix element at each position in the registers, `[registers, lanes, packed]`."""
     row, column, product = (
         _along([step[axis] for step in fragment.lanes])[:, None] + _along([step[axis] for step in fragment.elements])
         for axis in range(3)
@@ -103,7 +104,7 @@ def elements_of(fragment: Fragment) -> Array:
 
 
 def _elements_in(fragment: Fragment, grid: tuple[int, int]) -> Array:
-    """Return `elements_of` for each matrix of a grid, numbered through the whole grid: `[rows, columns, …]`."""
+    """Return `elements_of` for each fragment of a grid, as flat indices in the whole matrix: `[rows, columns, …]`."""
     below, beside = grid
     rows, columns = np.divmod(elements_of(fragment), fragment.columns)
     row = np.arange(below)[:, None, None, None, None] * fragment.products * fragment.rows + rows
@@ -112,13 +113,13 @@ def _elements_in(fragment: Fragment, grid: tuple[int, int]) -> Array:
 
 
 def _along(steps: Sequence[int]) -> Array:
-    """Return, for each number below `2 ** len(steps)`, the sum of `steps[bit]` over its set bits."""
+    """Return, for each number below `2 ** len(steps)`, the sum of `steps[bit]` over the set bits of the number."""
     numbers = np.arange(1 << len(steps), dtype=np.int64)
     return np.asarray(sum((numbers >> bit & 1) * step for bit, step in enumerate(steps)) + np.zeros_like(numbers))
 
 
 def _whole_words(index: Array, packed: int) -> Array | None:
-    """Return the index of words (1 / `packed` as long) if the elements of each word stay adjacent; else None."""
+    """Return the index of words instead of elements, if `index` keeps the `packed` elements of each word adjacent."""
     rows = index.reshape(-1, packed)
     if (rows != rows[:, :1] + np.arange(packed)).any() or (rows[:, 0] % packed).any():
         return None

@@ -1,24 +1,24 @@
-"""Correctly rounded float64 results by Python integers, one at a time, for extreme exponents."""
+"""Correctly rounded float64 results by Python integers, one at a time, for operands with extreme exponents."""
 
 from __future__ import annotations
 
 import math
 
 _PRECISION = 53
-_LEAST = -1074  # exponent of the smallest subnormal
+_LEAST = -1074  # exponent of the smallest subnormal float64
 _GREATEST = float.fromhex("0x1.fffffffffffffp1023")
 
 
 def _parts(value: float) -> tuple[int, int]:
-    """Return integers with `value == mantissa * 2**exponent`."""
+    """Return the integers mantissa and exponent with `value == mantissa * 2**exponent`."""
     mantissa, exponent = math.frexp(value)
     return int(mantissa * 2.0**_PRECISION), exponent - _PRECISION
 
 
 def round_quotient(numerator: int, denominator: int, exponent: int, mode: str) -> float:
-    """Return `numerator / denominator * 2**exponent`, not 0, rounded in direction `mode`; `denominator > 0`."""
+    """Return `numerator / denominator * 2**exponent`, rounded in direction `mode`; numerator not 0, denominator > 0."""
     negative, size = numerator < 0, abs(numerator)
-    length = size.bit_length() - denominator.bit_length() + exponent  # bits of the integral part, or one more
+    length = size.bit_length() - denominator.bit_length() + exponent  # bits of the integral part, plus 0 or 1
     unit = max(length - _PRECISION - 2, _LEAST - 2)
     shift = exponent - unit
     scaled, base = (size << shift, denominator) if shift >= 0 else (size, denominator << -shift)

@@ -18,7 +18,7 @@ class Extreme:
     """Float minimum or maximum, callable with two or three arrays of one float dtype.
 
     `nan`: a NaN input gives NaN. `magnitude`: compare absolute values. `xorsign`: the result's sign is the exclusive or
-    of the signs of two inputs. NaN results are not canonical yet.
+    of the signs of two inputs. Callers canonicalize NaN results.
     """
 
     largest: bool
@@ -27,7 +27,7 @@ class Extreme:
     xorsign: bool = False
 
     def __call__(self, a: Array, b: Array, *third: Array) -> Array:
-        """Return the extreme of the inputs."""
+        """Return the minimum or maximum of the inputs."""
         inputs = tuple(np.abs(source) for source in (a, b, *third)) if self.magnitude else (a, b, *third)
         result = self._pair(inputs[0], inputs[1])
         for source in inputs[2:]:
@@ -49,7 +49,7 @@ class Extreme:
 
 
 def _sign_product(a: Array, b: Array) -> Array:
-    """Return floats whose sign bit is the exclusive or of those of `a` and `b`."""
+    """Return `floats` with the sign bit replaced by the exclusive or of the sign bits of `a` and `b`."""
     bits = np.dtype(f"<u{a.dtype.itemsize}")
     result: Array = (a.view(bits) ^ b.view(bits)).view(a.dtype)
     return result

@@ -24,22 +24,22 @@ Chain: TypeAlias = Callable[[Array, Array], Array]
 
 _FMA: Final[dict[str, Callable[[Array, Array, Array], Array]]] = {"float32": fma_f32, "float64": fma_f64}
 _ROWS, _COLUMNS, _EDGE = 12, 16, 8
-"""The rows and columns that an AVX2 kernel of OpenBLAS computes together, and the columns of an edge."""
+"""Rows and columns of the tile of OpenBLAS's AVX2 kernels, and columns of the tile at a matrix edge."""
 _WIDER: Final = {"float32": (np.uint32, np.uint64), "float64": (np.float64, np.complex128)}
 
 
 def chained(a: Array, b: Array) -> Array:
     """Return the dot products over the last axis, `[…, rows, columns]`, of a `[…, rows, k]` and b `[…, columns, k]`.
 
-    Both are float32 or both float64; float32 products must be exact in float64. The caller owns the result.
+    Both are float32 or both float64; float32 products must be exact in float64. The caller may modify the result.
     """
     return fastest(a.dtype.name)(a, b)
 
 
 def sparsely_chained(a: Array, places: Array, b: Array) -> Array:
-    """Return the dot products over the stored elements of a sparse a, in their order; `places` are their k.
+    """Return the dot products over the stored elements of a sparse a; `places` are the k indices of these elements.
 
-    If b is finite and the places increase, zeros at the other k do not change the result.
+    If b is finite and `places` increases, the zeros of the dense form of a do not change the result.
     """
     if not (np.diff(places) > 0).all() or not np.isfinite(b).all():
         return one_by_one(a, np.take_along_axis(b[..., None, :, :], places[..., None, :], axis=-1))
@@ -49,13 +49,13 @@ def sparsely_chained(a: Array, places: Array, b: Array) -> Array:
 
 
 def one_by_one(a: Array, b: Array) -> Array:
-    """Return the dot products, computed one FMA at a time; b may be `[…, rows, columns, k]`."""
+    """Return the dot products, computed by one FMA per k in NumPy; b may be `[…, rows, columns, k]`."""
     *_, last = prefixes(a, b)
     return last
 
 
 def prefixes(a: Array, b: Array) -> Iterator[Array]:
-    """Yield the dot products over the first element along K, the first two elements, and so on."""
+    """Yield the dot products over k < 1, over k < 2, and so on up to all of K."""
     fma = _multiply_add if _exact_products(a, b) else _FMA[a.dtype.name]
     right = b if b.ndim > a.ndim else b[..., None, :, :]
     zero = a.dtype.type(0)
@@ -72,7 +72,7 @@ def _multiply_add(a: Array, b: Array, c: Array) -> Array:
 
 
 def _exact_products(a: Array, b: Array) -> bool:
-    """Return whether each product is exact in the type of a and b, so that multiplying and adding is an FMA."""
+    """Return whether each product is exact in the type of a and b, so that multiplying, then adding equals an FMA."""
     info = np.finfo(a.dtype)
     word = np.dtype(f"<u{a.itemsize}")
     low = word.type((1 << (info.nmant + 2) // 2) - 1)
@@ -83,18 +83,18 @@ def _exact_products(a: Array, b: Array) -> bool:
 
 
 def _exponents(values: Array) -> tuple[int, int]:
-    """Return bounds of the `frexp` exponents of nonzero finite values: (at most the smallest, at least the largest)."""
+    """Return a lower and an upper bound of the `frexp` exponents of the nonzero finite values."""
     sizes = np.abs(values[np.isfinite(values) & (values != 0)])
     return math.frexp(sizes.min(initial=1))[1], math.frexp(sizes.max(initial=1))[1]
 
 
 def multiplied(a: Array, b: Array) -> Array:
-    """Return the dot products computed by BLAS."""
+    """Return the dot products computed by BLAS alone."""
     return np.asarray(np.matmul(a, b.swapaxes(-1, -2)))
 
 
 def framed(a: Array, b: Array) -> Array:
-    """Return the dot products computed by BLAS with zero rows and columns at the edges; of small matrices, `spread`."""
+    """Return the dot products computed by BLAS with zero rows and columns at the edges; small matrices use `spread`."""
     rows, columns = a.shape[-2], b.shape[-2]
     first = _EDGE if columns > _EDGE else 0
     height, width = -(-rows // _ROWS) * _ROWS, (-(-columns // _COLUMNS) * _COLUMNS + 2 * first if first else _EDGE)
@@ -104,7 +104,7 @@ def framed(a: Array, b: Array) -> Array:
 
 
 def _placed(values: Array, first: int, count: int) -> Array:
-    """Return `count` vectors: `values` from index `first` on, and zeros elsewhere."""
+    """Return `count` rows: the rows of `values` from index `first` on, and rows of zeros elsewhere."""
     given = values.shape[-2]
     if count == given:
         return values
@@ -114,7 +114,7 @@ def _placed(values: Array, first: int, count: int) -> Array:
 
 
 def spread(a: Array, b: Array) -> Array:
-    """Return the dot products computed by BLAS with zeros at every odd k."""
+    """Return the dot products computed by BLAS after zeros are inserted at every odd k of a and b."""
     return multiplied(_spread(a), _spread(b))
 
 
@@ -125,7 +125,7 @@ def _spread(values: Array) -> Array:
 
 @cache
 def fastest(dtype: str) -> Chain:
-    """Return the fastest function with the results of `one_by_one` on this machine."""
+    """Return the fastest of the functions here whose results on this machine equal those of `one_by_one`."""
     with np.errstate(all="ignore"):
         edges, *others = _known(dtype)
         for chain in (multiplied, framed, spread):
@@ -139,7 +139,7 @@ def _agrees(chain: Chain, a: Array, b: Array, wanted: Array) -> bool:
 
 
 def _guarded(chain: Chain) -> Chain:
-    """Return `chain`, a library without FMA, with a fallback for products that are not exact."""
+    """Return `chain`, which rounds products, with `one_by_one` as the fallback for products that are not exact."""
     return lambda a, b: (chain if _exact_products(a, b) else one_by_one)(a, b)
 
 
@@ -150,13 +150,13 @@ def _bits(values: Array) -> Array:
 # --- tests of BLAS --------------------------------------------------------------------------------
 
 _DISTINCT: Final = 13, 11
-"""Number of distinct rows and columns in a test: primes, so that each position of a kernel's tile gets several."""
+"""Number of distinct rows and columns in a test: primes, so each position of a BLAS tile gets several of them."""
 _LENGTHS: Final = (4, 8, 16, 32, 64)
 _SIZES: Final = ((8, 8), (16, 8), (64, 24), (72, 104), (128, 256), (264, 136))
 
 
 def _known(dtype: str) -> list[tuple[Array, Array, Array]]:
-    """Return tests (a, b, result): the sizes, lengths and strides of MMAs; the first has edge values."""
+    """Return tests (a, b, expected result) with the sizes, K and strides of MMAs; the first test has extreme values."""
     rows, columns = (_drawn(count, dtype, count << 8) for count in _DISTINCT)
     chains = list(prefixes(rows, columns))
     tests = [_edges(dtype)]
@@ -169,7 +169,7 @@ def _known(dtype: str) -> list[tuple[Array, Array, Array]]:
 
 
 def _drawn(count: int, dtype: str, start: int) -> Array:
-    """Return numbers of many magnitudes, float32 with 12 bits, so that most sums depend on the order."""
+    """Return numbers of many magnitudes, so that most sums depend on the order; float32 numbers have 12 bits."""
     number = np.arange(start, start + count * _LENGTHS[-1], dtype=np.uint64).reshape(count, -1)
     mixed = number * np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
     mixed = (mixed ^ mixed >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9)  # a multiplier of SplitMix64

@@ -23,11 +23,11 @@ _HALF_UNIT = np.uint32(0x7FFF)
 
 @dataclass(frozen=True, slots=True)
 class Half:
-    """16-bit float format; `element` is the dtype of its storage.
+    """16-bit float format; `element` is the dtype of stored values.
 
     `narrow` takes float32, or float64 that is exact or rounded to odd; it rounds to nearest even and makes NaN
-    canonical. `tiny` is the least magnitude that rounds to a normal number if exponents are unbounded: smaller results
-    are flushed.
+    canonical. `tiny` is the least magnitude that rounds to a normal number if exponents are unbounded: `.ftz` flushes
+    smaller results.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Half:
     tiny: float
 
     def flushed_result(self, result: Array, values: Array) -> Array:
-        """Return `result`, rounded from `values`, with magnitudes below `tiny` flushed to zeros of the same sign."""
+        """Return `result`, rounded from `values`, with zeros of the same sign where `abs(values) < tiny`."""
         bits = result.view(np.uint16)
         return np.where(np.abs(values) < self.tiny, bits & np.uint16(0x8000), bits).view(self.element)
 

@@ -35,7 +35,8 @@ def fma_f32(a: Array, b: Array, c: Array) -> Array:
     """Return `a * b + c` in float32, rounded to nearest once.
 
     The product is exact in float64. Rounding its float64 sum with `c` again is wrong only if that sum is half-way
-    between two floats, or is subnormal in float32. In these cases the sum is computed again, rounded to odd.
+    between two floats, or is subnormal in float32. In these cases the sum is recomputed in float64 with rounding to
+    odd.
     """
     product = a.astype(F64)
     product = product * b.astype(F64)
@@ -58,7 +59,7 @@ def fma_f64(a: Array, b: Array, c: Array, mode: str = "rn") -> Array:
     high_tail = sum_error(product, low_sum, high_sum)
     rest = sum_to_odd(tail, high_tail)
     result = high_sum + rest
-    # The zero of the error is positive, so a zero result takes its sign from the operands.
+    # A zero in `rest` is positive, so a zero result takes its sign from `product + c` instead.
     result = np.where(result == 0, product + c, result)
     if mode != "rn":
         result = zero_sign(perturbed(result, sum_error(high_sum, rest, result), mode), product, c, mode)
@@ -66,7 +67,7 @@ def fma_f64(a: Array, b: Array, c: Array, mode: str = "rn") -> Array:
 
 
 def _repaired(result: Array, a: Array, b: Array, c: Array, mode: str) -> Array:
-    """Recompute the elements whose exponents are out of the range of Dekker's product."""
+    """Recompute the elements of `result` whose operands exceed the exponent range of Dekker's product."""
     size_a, size_b, size_c = np.abs(a), np.abs(b), np.abs(c)
     product = size_a * size_b
     fits = (size_a <= FACTOR_LIMIT) & (size_b <= FACTOR_LIMIT) & (size_c <= _ADDEND_LIMIT)
@@ -75,7 +76,7 @@ def _repaired(result: Array, a: Array, b: Array, c: Array, mode: str) -> Array:
         return result
     finite = np.isfinite(product) | (np.isfinite(size_a) & np.isfinite(size_b))
     special = ~(finite & np.isfinite(size_c))
-    # A finite product may overflow on its own; the result is then still the infinite addend.
+    # If a and b are finite and c is infinite, the result is c, even if `a * b` overflows.
     result = np.where(special, np.where(finite, c, a * b + c), result)
     return patched(result, ~(fits | special), partial(fma_exact, mode=mode), a, b, c)
 

@@ -21,7 +21,7 @@ _DOUBLE: dict[str, DType] = {
 
 
 def double_width(dtype: DType) -> DType:
-    """Return the integer dtype of twice the size."""
+    """Return the integer dtype of twice the size of `dtype`."""
     return _DOUBLE[dtype.str[1:]]
 
 
@@ -42,7 +42,7 @@ def multiply_high_s64(a: Array, b: Array) -> Array:
 
 
 def multiply_high(a: Array, b: Array) -> Array:
-    """Return the upper half of the product, in the dtype of the operands."""
+    """Return the upper half of the double-width product, in the dtype of the operands."""
     if a.dtype.itemsize == 8:
         return multiply_high_u64(a, b) if a.dtype.kind == "u" else multiply_high_s64(a, b)
     wide = double_width(a.dtype)

@@ -1,4 +1,4 @@
-"""Dot products of MMAs that a target's tensor cores lack; ptxas emulates them by other MMAs and scalar arithmetic.
+"""Dot products of MMAs that a target's tensor cores lack; ptxas emulates such MMAs by other MMAs and scalar arithmetic.
 
 The instruction sequences are from the machine code of ptxas 13.0. For sm_90 the results were measured on an H200
 (`tests/golden`); the same results are assumed for the other targets.
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Array
 
 _QUADS, _WITHOUT_QUADS = "m8n8k4", 80
-"""MMA shape of Volta's quarter-warps, and the first target that computes it by scalar instructions."""
+"""MMA shape of Volta's quarter-warps, and the first target that computes this shape by scalar instructions."""
 
 _WITHOUT_FP8 = range(90, 120)
 """Targets that convert 8-bit floats to f16 for `mma`. sm_89 and sm_120 have native instructions (QMMA)."""
 _FP8: Final = {"e4m3", "e5m2"}
-_WORD, _HALF_WORD = 4, 2  # 8-bit elements per register, and those converted to f16 together
+_WORD, _HALF_WORD = 4, 2  # 8-bit elements per 32-bit register, and per conversion to f16x2
 
 _SPLIT, _SPLIT_LENGTH = "m16n16k8", 4
-"""Shape of wmma with tf32: two MMAs with K = 4."""
+"""Shape of wmma with tf32, executed as two MMAs with K = 4 each."""
 
 
 def exact_warp_float(types: tuple[str, str, str, str], shape: str, target: str) -> Sum:
-    """Return the dot product as a target computes a warp's MMA of `shape`; `types` are those of d, a, b and c."""
+    """Return the dot product function of a target for a warp's MMA of `shape`; `types` are those of d, a, b and c."""
     number = find_target(target).number
     if shape == _QUADS and number >= _WITHOUT_QUADS:
         return _by_pairs if types[0] == "f16" else _in_order
@@ -44,7 +44,7 @@ def exact_warp_float(types: tuple[str, str, str, str], shape: str, target: str) 
 
 
 def _in_order(a: Array, b: Array, c: Array) -> Array:
-    """Return the chain of fused multiply-adds in f32 plus `c`, which is added last."""
+    """Return the dot products by f32 FMAs in the order of k from 0 on, with `c` added last."""
     products = np.multiply(*paired(a, b))  # exact: products of f16 values fit f32
     total = np.zeros_like(c)
     for k in range(products.shape[-1]):
@@ -53,7 +53,7 @@ def _in_order(a: Array, b: Array, c: Array) -> Array:
 
 
 def _by_pairs(a: Array, b: Array, c: Array) -> Array:
-    """Return `c` plus the products, added in pairs in f32, rounded to f16."""
+    """Return the dot products rounded to f16: in f32, `c` plus the sum of each pair of adjacent products."""
     products = np.multiply(*paired(a, b))
     for k in range(0, products.shape[-1], 2):
         c = c + (products[..., k] + products[..., k + 1])
@@ -61,9 +61,9 @@ def _by_pairs(a: Array, b: Array, c: Array) -> Array:
 
 
 def _as_halves(result: str, model: Model) -> Sum:
-    """Return the dot product of 8-bit floats as f16: the registers' low halves, then the high halves, then `c`.
+    """Return the dot product function of 8-bit floats as f16: low halves of the registers, then high halves, then `c`.
 
-    Each step is rounded to the type of the result.
+    Each of the three steps is rounded to the type of the result.
     """
     types = (result, "f16", "f16", result)
 

@@ -13,19 +13,19 @@ LANE_BITS: Final = np.uint32(1) << np.arange(32, dtype=np.uint32)
 
 
 def ballot(truth: NDArray[np.bool_]) -> NDArray[Any]:
-    """Return the lanes for which `truth`, bool `[rows, 32]`, holds, as the bits of a uint32 `[rows, 1]`."""
+    """Return the lanes for which `truth`, bool `[rows, 32]`, is true, as the bits of a uint32 `[rows, 1]`."""
     return np.packbits(truth, axis=1, bitorder="little").view("<u4")
 
 
 def alike(named: NDArray[Any], masks: NDArray[np.bool_]) -> NDArray[Any]:
-    """Return, for each lane, the lanes of its row in `masks` that name the same membermask, as bits `[rows, 32|1]`.
+    """Return, for each lane, the lanes of `masks` in its row that name the same membermask, as bits `[rows, 32|1]`.
 
     `named`: uint32 `[rows|1, 32|1]`. Lanes execute a `.sync` instruction together only with the same membermask.
     """
     if named.shape[1] == 1:
         return ballot(masks)
     named = np.broadcast_to(named, masks.shape)
-    if len(named) > 1 and (named == named[:1]).all() and (masks == masks[:1]).all():  # all rows are equal
+    if len(named) > 1 and (named == named[:1]).all() and (masks == masks[:1]).all():  # equal in all warps
         return np.broadcast_to(alike(named[:1], masks[:1]), masks.shape)
     same = (named[:, :, None] == named[:, None, :]) & masks[:, None, :]
     return np.packbits(same, axis=2, bitorder="little").view("<u4")[..., 0]

@@ -1,4 +1,4 @@
-"""Formats of 4, 6 and 8 bits, by value tables. Manual: "Alternate Floating-Point Data Formats" (5.2.3)."""
+"""Float formats of 4, 6 and 8 bits, by value tables. Manual: "Alternate Floating-Point Data Formats" (5.2.3)."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ class Minifloat:
 
     @property
     def sign(self) -> int:
-        """The sign bit."""
+        """Mask of the sign bit in a code."""
         return 1 << (self.exponent_bits + self.mantissa_bits)
 
     @property
     def bits(self) -> int:
-        """Number of bits of a packed value; six-bit formats are padded to eight bits."""
+        """Number of bits of a value in a packed register; six-bit formats are padded to eight bits."""
         return 4 if self.exponent_bits + self.mantissa_bits == 3 else 8
 
     @property
     def precision(self) -> Precision:
-        """Parameters of the format for rounding."""
+        """`Precision` of the format, for rounding in float64."""
         least = 2 - (1 << (self.exponent_bits - 1)) - self.mantissa_bits
         return Precision(self.mantissa_bits + 1, least, float(_magnitudes(self)[-1]))
 
@@ -53,7 +53,7 @@ MINIFLOATS: dict[str, Minifloat] = {layout.name: layout for layout in (E4M3, E5M
 
 @lru_cache(maxsize=8)
 def _magnitudes(layout: Minifloat) -> Array:
-    """Return the non-negative finite values, in order of their codes."""
+    """Return the non-negative finite values of the format, in order of their codes."""
     codes = np.arange(layout.finite)
     bias = (1 << (layout.exponent_bits - 1)) - 1
     exponent, mantissa = codes >> layout.mantissa_bits, codes & ((1 << layout.mantissa_bits) - 1)
@@ -63,11 +63,11 @@ def _magnitudes(layout: Minifloat) -> Array:
 
 
 def _nearest_code(size: Array, layout: Minifloat) -> Array:
-    """Return the codes nearest to float32 magnitudes, at most the greatest finite one; ties to even."""
+    """Return the codes nearest to float32 magnitudes up to the format's greatest finite value; ties to even."""
     bias = (1 << (layout.exponent_bits - 1)) - 1
     drop = 23 - layout.mantissa_bits
     bits = size.view(np.uint32)
-    # Half of the dropped part, minus one, plus the last bit kept: the carry then rounds to nearest even.
+    # Add half a unit of the last kept bit, minus one, plus that bit: the carry then rounds to nearest even.
     carry = ((bits >> np.uint32(drop)) & np.uint32(1)) + np.uint32((1 << (drop - 1)) - 1)
     normal = ((bits + carry) >> np.uint32(drop)) - np.uint32((127 - bias) << layout.mantissa_bits)
     # Adding `anchor`, whose last bit is the smallest subnormal, rounds each magnitude to a multiple of that subnormal.
@@ -89,7 +89,7 @@ def encode(values: Array, layout: Minifloat) -> Array:
 
 @lru_cache(maxsize=8)
 def _f16_bits(layout: Minifloat) -> Array:
-    """Return the f16 bits of every code; bits above the format's are ignored."""
+    """Return the f16 bits of every 8-bit code; code bits above the format's sign bit are ignored."""
     codes = np.arange(256) & (2 * layout.sign - 1)
     magnitude = codes & (layout.sign - 1)
     finite = magnitude < layout.finite

@@ -1,7 +1,7 @@
 """Packed registers as arrays with an additional axis.
 
-Splitting is a view: the bytes of a register are little-endian, so element 0 holds the low bits. The new axis is last,
-so arrays still broadcast along lanes.
+Splitting is a view: the bytes of a register are little-endian, so element 0 holds the low bits. The axis of elements is
+last, so arrays still broadcast along lanes.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 
 def split(bits: Array, element: DType) -> Array:
-    """Return `[…, n]` elements of each register in `bits`, low bits first."""
+    """Return the n elements of each register in `bits`, `[…, n]`, low bits first."""
     return bits[..., None].view(element)
 
 
 def join(elements: Array, register: DType) -> Array:
-    """Return the registers with the given `[…, n]` elements, low bits first."""
+    """Return the registers that contain `elements`, `[…, n]` per register, low bits first."""
     return np.ascontiguousarray(elements).view(register)[..., 0]
 
 
 def elementwise(core: Callable[..., Array], element: DType, register: DType) -> Callable[..., Array]:
-    """Return `core` applied to the elements of packed registers."""
+    """Return the function of packed registers that applies `core` to their elements."""
 
     def compute(*sources: Array) -> Array:
         return join(core(*(split(source, element) for source in sources)), register)

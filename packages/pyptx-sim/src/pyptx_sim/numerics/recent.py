@@ -1,8 +1,8 @@
 """Cache of recent results of functions of registers.
 
-A kernel multiplies one fragment with many others, and accumulates into results that it has just computed. Register
-arrays are never changed in place, so a result is valid while the arrays exist. Entries are removed when the registers
-are overwritten, and all of them with the wave.
+A kernel multiplies one fragment with many fragments, and adds to accumulators that it has just computed. Register
+arrays are never changed in place, so a result is valid while the arrays exist. An entry is removed when its register
+arrays are freed because the registers are overwritten or the wave ends.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from pyptx_sim.operation import Array
 Reading: TypeAlias = Callable[[Sequence[Array]], Array]
 
 MOST = 64
-"""Maximum number of cached results: the registers of a warp hold at most this many 16 x 8 accumulators."""
+"""Maximum number of cached results: the registers of a warp can hold this many 16 x 8 f32 accumulators."""
 
 
 class Recent:
-    """Pure function of registers that caches its last results, read-only; new results evict the oldest."""
+    """Pure function of registers that caches its most recent results as read-only arrays and evicts the oldest."""
 
     __slots__ = ("_function", "_known", "_most")
 
@@ -31,7 +31,7 @@ class Recent:
         self._most = most
 
     def __call__(self, registers: Sequence[Array]) -> Array:
-        """Return the function's result, cached or computed."""
+        """Return the function's result for `registers`, cached or computed."""
         known = self._known.get(tuple(map(id, registers)))
         if known is not None:
             return known[1]
@@ -44,12 +44,12 @@ class Recent:
         return len(self._known)
 
     def take(self, registers: Sequence[Array]) -> Array:
-        """Return the function's result and remove it from the cache, because these registers will be overwritten."""
+        """Return the result for `registers` and remove it from the cache, because the registers will be overwritten."""
         known = self._known.pop(tuple(map(id, registers)), None)
         return self._function(registers) if known is None else known[1]
 
     def keep(self, registers: Sequence[Array], result: Array) -> None:
-        """Cache `result` as the function's result for `registers`; neither may change afterwards."""
+        """Cache `result` as the function's result for `registers`; neither array may be modified afterwards."""
         result.flags.writeable = False
         known, key = self._known, tuple(map(id, registers))
 

@@ -1,8 +1,8 @@
 """Exact sums, and rounding of float64 values to narrower formats in every mode.
 
-Rounding to odd (an inexact result gets an odd last bit) preserves the information for a later rounding to at least two
-bits less, so no double rounding occurs. Boldo, Melquiond: "Emulation of FMA and correctly rounded sums: proved
-algorithms using rounding to odd".
+Rounding to odd (an inexact result gets an odd last bit) preserves the information for a later rounding to a format with
+at least two bits less, so no double rounding occurs. Boldo, Melquiond: "Emulation of FMA and correctly rounded sums:
+proved algorithms using rounding to odd".
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ F32, F64, I32, I64 = np.float32, np.float64, np.int32, np.int64
 # Range in which Dekker's product neither overflows nor underflows.
 FACTOR_LIMIT = 2.0**500
 PRODUCT_LEAST = 2.0**-900
-_SPLITTER = 134217729.0  # 2^27 + 1
+_SPLITTER = 134217729.0  # 2^27 + 1: splits a float64 significand into two halves (Veltkamp)
 
 
 def sum_error(a: Array, b: Array, total: Array) -> Array:
-    """Return `a + b - total` exactly, for `total = a + b` rounded to nearest (Knuth); NaN if it overflowed."""
+    """Return `a + b - total` exactly, for `total = a + b` rounded to nearest (Knuth); NaN if `total` overflowed."""
     b_part = total - a
     result: Array = (a - (total - b_part)) + (b - b_part)
     return result
@@ -41,7 +41,7 @@ def product_error(a: Array, b: Array, product: Array) -> Array:
 
 
 def _towards(values: Array, error: Array, bits_type: type[np.signedinteger]) -> Array:
-    """Return `values` with an even last bit and a non-zero `error` moved by one bit toward the exact value."""
+    """Return `values`; those with an even last bit and a nonzero `error` are moved one ulp toward the exact value."""
     bits = values.view(bits_type)
     even = (bits & bits_type(1)) == 0
     above, below = error > 0, error < 0
@@ -50,7 +50,7 @@ def _towards(values: Array, error: Array, bits_type: type[np.signedinteger]) -> 
 
 
 def sum_to_odd(a: Array, b: Array) -> Array:
-    """Return the float64 sum rounded to odd."""
+    """Return `a + b` in float64, rounded to odd."""
     total = a + b
     return _towards(total, sum_error(a, b, total), I64)
 
@@ -63,7 +63,7 @@ def narrowed_to_odd(values: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """Parameters of a format: significant bits, exponent of the smallest subnormal, greatest finite value."""
+    """Parameters of a float format: significant bits, exponent of the smallest subnormal, greatest finite value."""
 
     bits: int
     least: int
@@ -98,14 +98,14 @@ def rounded(values: Array, target: str, mode: str) -> Array:
 
 
 def scales_of_units(values: Array, precision: Precision) -> tuple[Array, Array]:
-    """Return the factors that convert float64 `values` to units in the last place of a format, and back."""
+    """Return two factors per value: from float64 `values` to units in the last place of a format, and back."""
     exponent = ((values.view(I64) >> 52) & 0x7FF) - 1023
     unit = np.maximum(exponent - (precision.bits - 1), precision.least)
     return ((1023 - unit) << 52).view(F64), ((1023 + unit) << 52).view(F64)
 
 
 def overflowed(result: Array, values: Array, greatest: float, mode: str) -> Array:
-    """Replace results above the greatest finite value according to `mode`; infinite inputs stay infinite."""
+    """Replace results above the greatest finite value according to `mode`; infinite `values` stay infinite."""
     over = (np.abs(result) > greatest) & np.isfinite(values)
     if not over.any():
         return result
@@ -119,12 +119,12 @@ def overflowed(result: Array, values: Array, greatest: float, mode: str) -> Arra
 
 
 def to_f32(values: Array, mode: str) -> Array:
-    """Return float64 `values` (exact, or rounded to odd) as float32."""
+    """Return float64 `values` (exact, or rounded to odd) as float32, rounded in direction `mode`."""
     return values.astype(F32) if mode == "rn" else rounded(values, "f32", mode).astype(F32)
 
 
 def zero_sign(total: Array, a: Array, b: Array, mode: str) -> Array:
-    """Return `total`; if `mode` is `rm`, zeros that result from operands of opposite sign become negative.
+    """Return `total`, the sum of `a` and `b`; if `mode` is `rm`, zeros from operands of opposite sign become negative.
 
     IEEE 754-2019, 6.3.
     """

@@ -31,7 +31,7 @@ COMPARISONS: Final = {
     "==": np.equal,
     "!=": np.not_equal,
 }
-_STEPS: Final = 256  # steps of a weight, and between two levels of detail
+_STEPS: Final = 256  # filter weights, of texels and of levels of detail, are multiples of 1 / 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,9 +39,9 @@ class Sampler:
     """Texture sampling parameters.
 
     - `address`: mode outside of the texture, for all axes or for each, x first: `"clamp"` reads the nearest texel,
-      `"border"` the color `border` (r, g, b, a), `"wrap"` and `"mirror"` the repeated texture. The last two require
-      normalized coordinates; otherwise they act as clamp.
-    - `filter`: `"point"` or `"linear"`. `mip_filter`: the same between levels of detail.
+      `"border"` the color `border` (r, g, b, a), `"wrap"` and `"mirror"` the repeated texture. `"wrap"` and `"mirror"`
+      require normalized coordinates; otherwise they act as `"clamp"`.
+    - `filter`: `"point"` or `"linear"`. `mip_filter`: `"point"` or `"linear"` between levels of detail.
     - `normalized`: coordinates range from 0 to 1 along each axis.
     - `compare`: comparison of an instruction's depth with a texel: `"<="` gives 1 for a depth that is at most the
       texel's, else 0.
@@ -57,7 +57,7 @@ class Sampler:
     compare: str | None = None
 
     def __post_init__(self) -> None:
-        """Validate the modes; raise LaunchError for an unknown one."""
+        """Raise LaunchError for an unknown address mode, filter or comparison."""
         modes = (self.address,) if isinstance(self.address, str) else self.address
         asked = [*((mode, ADDRESS_MODES) for mode in modes), (self.filter, FILTERS), (self.mip_filter, FILTERS)]
         asked += [] if self.compare is None else [(self.compare, tuple(COMPARISONS))]
@@ -74,7 +74,7 @@ class Sampler:
 
 @dataclass(frozen=True, slots=True)
 class Tap:
-    """One texel along an axis for each thread: its index, its weight, and whether it is inside the texture."""
+    """One texel per thread along an axis: the texel's index and weight, and whether it is inside the texture."""
 
     index: Indices
     weight: Numbers
@@ -84,7 +84,7 @@ class Tap:
 def taps(
     coordinates: NDArray[Any], extent: int, sampler: Sampler, axis: int, offsets: NDArray[Any] | int = 0
 ) -> tuple[Tap, ...]:
-    """Return the texels that coordinates along an axis of `extent` texels read, shifted by `offsets` texels.
+    """Return the texels that `coordinates` read along an axis of `extent` texels; `offsets` shifts the texel indices.
 
     Integer coordinates are texel indices and are not filtered.
     """
@@ -105,7 +105,7 @@ def taps(
     return _tap(first, 1 - weight, extent, mode), _tap(first + 1, weight, extent, mode)
 
 
-_FAR: Final = 2.0**40  # outside of every texture, but still an exact integer
+_FAR: Final = 2.0**40  # texel index outside of every texture, but exact in float64
 
 
 def _floor(values: Numbers) -> Indices:
@@ -113,7 +113,7 @@ def _floor(values: Numbers) -> Indices:
 
 
 def _plain(mode: str) -> str:
-    """Return the effective mode for coordinates that are not normalized."""
+    """Return the address mode that applies to coordinates that are not normalized."""
     return "border" if mode == "border" else "clamp"
 
 
@@ -136,7 +136,7 @@ def _tap(index: Indices, weight: Numbers, extent: int, mode: str) -> Tap:
 
 
 def faces(x: Numbers, y: Numbers, z: Numbers) -> tuple[Indices, Numbers, Numbers]:
-    """Return the cube face that each direction points to, and the normalized coordinates on that face.
+    """Return the cube face that each direction (x, y, z) points to, and the normalized coordinates on that face.
 
     CUDA C++ Programming Guide: "Cubemap Textures".
     """
@@ -153,7 +153,7 @@ def faces(x: Numbers, y: Numbers, z: Numbers) -> tuple[Indices, Numbers, Numbers
 
 
 def levels(detail: Numbers, count: int, mip_filter: str) -> tuple[tuple[Indices, Numbers], ...]:
-    """Return the levels (of `count`) that a level of detail reads, with their weights."""
+    """Return the mipmap levels (of `count`) that are read at level of detail `detail`, with the levels' weights."""
     detail = np.clip(np.nan_to_num(detail), 0, count - 1)
     if mip_filter == "point":
         return ((_floor(detail + 0.5).clip(0, count - 1), np.ones(len(detail))),)
@@ -163,7 +163,7 @@ def levels(detail: Numbers, count: int, mip_filter: str) -> tuple[tuple[Indices,
 
 
 def detail_of(gradients: tuple[tuple[Numbers, ...], ...], extents: tuple[int, ...]) -> Numbers:
-    """Return the level of detail for partial derivatives of coordinates by x and by y, along each axis."""
+    """Return the level of detail for the partial derivatives of the texture coordinates by x and by y."""
     lengths = [
         np.sqrt(sum((part * extent) ** 2 for part, extent in zip(parts, extents, strict=True))) for parts in gradients
     ]

@@ -24,7 +24,7 @@ def _table(element: str) -> Array:
     codes = np.arange(256)
     if element == "ue8m0":
         return np.where(codes == _NAN_CODE, np.nan, np.ldexp(1.0, codes - _BIAS))
-    values = decode((codes & 0x7F).astype(np.uint8), E4M3).view(np.float16)  # the top bit is ignored
+    values = decode((codes & 0x7F).astype(np.uint8), E4M3).view(np.float16)  # ue4m3: bit 7 is unused
     return values.astype(np.float64)
 
 

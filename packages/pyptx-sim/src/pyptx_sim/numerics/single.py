@@ -1,7 +1,8 @@
-"""float32 arithmetic in every rounding mode; NaN results are not canonical yet.
+"""float32 arithmetic in every rounding mode; callers canonicalize NaN results.
 
 Rounding to nearest is NumPy's. The directed modes use float64, in which products are exact and sums are rounded to odd.
-A float64 quotient or root of floats is never so close to a float that its rounding could hide the direction.
+A float64 quotient or root of float32 numbers is never so close to a float32 number that its rounding could hide the
+direction.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ _NEAREST: dict[str, Core] = {
     "sqrt": np.sqrt,
 }
 
-# Float64 functions of float64 inputs, exact enough (see above) to be rounded again.
+# Float64 functions of widened float32 inputs, accurate enough to be rounded to float32 in any direction (see above).
 _EXACT: dict[str, Core] = {
     "add": _sum,
     "sub": _difference,
@@ -89,13 +90,13 @@ def single(operation: str, mode: str) -> Core:
     return lambda *sources: to_f32(exact(*_wide(sources), mode), mode)
 
 
-# Scale for numbers near the least normal one, so that rounding does not produce subnormals.
+# Factor for results near the least normal float32, so that rounding them does not produce subnormals.
 _SCALE = 2.0**60
 _SCALED_NORMAL = np.float32(2.0**-66)
 
 
 def single_flushed(operation: str, mode: str) -> Core:
-    """Return the function of `operation` that flushes its inputs and results.
+    """Return the float32 function of `operation` that flushes subnormal inputs and results to zero.
 
     A result is flushed if rounding with unbounded exponents gives a subnormal number, as in the constant folding of
     ptxas: 2^-126 - 2^-150 is flushed, although it would be rounded up to the least normal number.

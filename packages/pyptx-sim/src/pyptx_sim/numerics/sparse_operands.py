@@ -17,14 +17,15 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Array
 
 _WORD = 32
-_HIGH = 2  # in 0b1110 and 0b0100, which select one of two, the second field has the position in its high bit
+_HIGH = 2  # two 2-bit fields select one of two elements: 0b0100 the first, 0b1110 the second (bit 3)
 
 
 @dataclass(frozen=True, slots=True)
 class SparseSelection:
     """Selection of the elements of b for the stored elements of a sparse a, by the metadata register.
 
-    `shifts` and `lanes` locate the metadata of each row; `base` is the first k of the chunk of each stored element.
+    `shifts` and `lanes` locate the metadata fields of each row of a; `base` is the first k of each stored element's
+    chunk.
     """
 
     shifts: Array
@@ -39,7 +40,7 @@ class SparseSelection:
         return np.asarray(np.take_along_axis(b[..., None, :, :], where, axis=-1))
 
     def places(self, metadata: Array) -> Array:
-        """Return the k of each stored element: `[warps, rows, k / 2]`."""
+        """Return the k index in b of each stored element of a: `[warps, rows, k / 2]`."""
         fields = (metadata.take(self.lanes, axis=1) >> self.shifts) & np.uint32(3)
         places = (fields[..., 1 :: self.fields] >> 1) if self.fields == _HIGH else fields
         found: Array = self.base + np.repeat(places.astype(np.int64), self.together, axis=-1) * self.together
@@ -47,7 +48,7 @@ class SparseSelection:
 
 
 def selecting(shape: str, element: str, selector: int) -> SparseSelection:
-    """Return the selection of the elements of b for a sparse a of `element`."""
+    """Return the `SparseSelection` for a sparse a with elements of type `element`."""
     kind = SPARSITY[BITS[element]]
     shifts, lanes = _fields(shape, element, selector)
     stored = lanes.shape[1] // kind.fields * kind.together
@@ -58,7 +59,7 @@ def selecting(shape: str, element: str, selector: int) -> SparseSelection:
 def meaningless(shape: str, element: str, selector: int) -> Callable[[Array], Array]:
     """Return the function that finds rows of `.ordered_metadata` with invalid fields: bool `[warps, rows]`.
 
-    The positions in a chunk must increase; positions among two must be encoded as 0b1110 or 0b0100.
+    The two fields of a chunk must increase; if they select one of two elements, they must be 0b1110 or 0b0100.
     """
     kind = SPARSITY[BITS[element]]
     shifts, lanes = _fields(shape, element, selector)
@@ -75,7 +76,7 @@ def meaningless(shape: str, element: str, selector: int) -> Callable[[Array], Ar
 
 
 def _fields(shape: str, element: str, selector: int) -> tuple[Array, Array]:
-    """Return the positions of the fields of each row: bit shift in the register, and lane."""
+    """Return, per row of a, the position of each metadata field: bit shift in the register, and lane."""
     fragment = fragment_of("mma.sp", shape, "e", element)
     first = selected_lanes(shape, element, selector)[0]
     places = [[fragment.places(row, column)[0] for column in range(fragment.columns)] for row in range(fragment.rows)]

@@ -2,9 +2,9 @@
 
 The products of some adjacent elements and the addend are aligned to the largest exponent among them, truncated a fixed
 number of bits below it, and added exactly. The sum is rounded: toward zero to f32, to nearest to f16. Longer dot
-products continue with the result as the addend. The model and its parameters are measurements of others: arXiv
-2511.10909 and 2512.07004. Those of sm_90 and of warpgroups match every bit of an H200 and an H100 (`tests/golden`); the
-others are unverified.
+products continue with this result as the addend of the next elements. The model and its parameters were measured in
+arXiv 2511.10909 and 2512.07004. The parameters of sm_90 and of warpgroups give every bit of an H200 and an H100
+(`tests/golden`); the other parameters are unverified.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _F64 = np.float64
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """Tensor cores of targets from `since` on: `fraction` bits below the largest term, `bytes` of a row per sum."""
+    """Tensor cores since target `since`: `fraction` bits below the largest term, sums over `bytes` bytes of a row."""
 
     since: int
     fraction: int
@@ -35,7 +35,7 @@ class Core:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """Summation model of one kind of MMA: `length` terms at once, to f32 with `mantissa` bits.
+    """Summation model of one kind of MMA: `length` products are added at once, and rounded to `mantissa` fraction bits.
 
     With scale factors, the products of `group` adjacent elements are added exactly and then scaled; the alignment
     depends on the exponents of the scale factors only.
@@ -48,12 +48,12 @@ class Model:
 
 
 _CORES: Final = (Core(0, 23, 8), Core(75, 24, 16), Core(90, 25, 32))
-# Ada has shorter sums for MMAs of 8-bit floats: 14 bits of significand, including the implicit one.
+# Ada accumulates 8-bit floats with 14 bits of significand, including the implicit bit.
 _ADA, _ADA_FP8 = 89, Model(13, 16, 13)
-# The warpgroup MMA of Hopper has the same precision, over all of K.
+# Hopper's wgmma of 8-bit floats also has 14 bits of significand, and adds all of K = 32 at once.
 _WARPGROUP_FP8 = Model(13, 32, 13)
 _BYTES: Final = {"f16": 2, "bf16": 2, "tf32": 4, **dict.fromkeys(("e4m3", "e5m2", "e3m2", "e2m3", "e2m1"), 1)}
-_SCALED_LENGTH: Final = 128  # terms: the maximum K
+_SCALED_LENGTH: Final = 128  # terms added at once: the maximum K of block-scaled MMAs
 _SCALED_FOUR_BITS: Final = Model(35, _SCALED_LENGTH, group=16)
 # Exponent of the smallest normal number, used for the alignment of subnormal operands and addends.
 _LEAST: Final = {
@@ -80,7 +80,7 @@ def model_of(target: str, element: str, *, warpgroup: bool = False) -> Model:
 
 
 def model_of_scaled(element: str) -> Model:
-    """Return the summation model of block-scaled MMAs: all of K at once, packed 4-bit elements in groups.
+    """Return the summation model of block-scaled MMAs: it adds all of K at once, packed 4-bit elements in groups of 16.
 
     Measured on fifth-generation MMAs with K = 32 and 64 (arXiv 2511.10909); assumed to apply to `mma` as well.
     """
@@ -98,7 +98,7 @@ def exact_sum(
     """Return `c` plus the dot products over the last axis of `a` and `b`, float32 (for f16 results: their values).
 
     `types` are those of d, a, b and c. `a` and `b` broadcast to `[…, rows, columns, k]`, `c` is `[…, rows, columns]`.
-    `scales`: float64 scale factors of each element of a and of b, with the same length along the last axis.
+    `scales`: float64 scale factors of a and of b, one per element along the last axis.
     """
     d_type, a_type, b_type, c_type = types
     total, kind = c, c_type
@@ -123,24 +123,24 @@ def _part(least: Array | int, part: slice) -> Array | int:
 
 
 def _powers_of_two(scales: Array) -> Array:
-    """Return the exponents of scale factors; one may be zero or not finite."""
+    """Return the exponents of scale factors: -126 for a zero, 0 for an infinity or NaN."""
     exponents = np.frexp(np.where(np.isfinite(scales), scales, 1))[1] - 1
     return np.where(scales == 0, _ZERO, exponents)
 
 
 def _exponents(values: Array, least: Array | int) -> Array:
-    """Return the exponents of values; arbitrary for a zero."""
+    """Return the exponents of values, at least `least`; arbitrary for a zero."""
     return np.asarray(np.maximum(np.frexp(values)[1] - 1, least))
 
 
 def _products(a: tuple[Array, Array | int], b: tuple[Array, Array | int]) -> tuple[Array, Array]:
-    """Return products and their exponents; each operand has the least exponent of its format."""
+    """Return the products of a and b and their exponents; each operand comes with the least exponent of its format."""
     products = a[0].astype(_F64) * b[0]
     return products, np.where(products != 0, _exponents(*a) + _exponents(*b), _ZERO)
 
 
 def _groups(a: Array, b: Array, scales: tuple[Array, Array], group: int) -> tuple[Array, Array]:
-    """Return the scaled sums of groups of products, and the exponents of their scale factors."""
+    """Return the sum of each group's products times its scale factors, and the exponents of the scale factors."""
     products = a.astype(_F64) * b
     sums = products.reshape(*products.shape[:-1], -1, group).sum(axis=-1)
     of_a, of_b = (each[..., ::group] for each in scales)
@@ -149,7 +149,7 @@ def _groups(a: Array, b: Array, scales: tuple[Array, Array], group: int) -> tupl
 
 
 def _aligned_sum(terms: Array, exponents: Array, c: tuple[Array, int], fraction: int) -> Array:
-    """Return the sum of terms and an addend, exact in float64; the addend has the least exponent of its format."""
+    """Return the terms plus the addend `c`, aligned and truncated; `c` comes with the least exponent of its format."""
     addend = c[0].astype(_F64)
     plain = terms.sum(axis=-1) + addend
     greatest = np.maximum(exponents.max(axis=-1), np.where(addend != 0, _exponents(*c), _ZERO))

@@ -1,8 +1,8 @@
 """Correctly rounded transcendental functions of float32, with the same bits with every math library.
 
-The last bits of NumPy's float64 functions depend on the CPU and the C library. They do not change the float32 result
-unless the float64 result is near the midpoint of two float32 numbers. Such results, about one in ten million, are
-computed again in decimal arithmetic.
+The last bits of NumPy's float64 functions depend on the CPU and the C library. These bits do not change the float32
+result unless the float64 result is near the midpoint of two float32 numbers. Such results, about one in ten million,
+are computed again in decimal arithmetic.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Array
 
 _DIGITS: Final = 120
-"""Digits of decimal arithmetic: 39 for the integral part of the largest float32, the rest for its sine."""
+"""Digits of decimal arithmetic: 39 for the integral part of the largest float32, the other digits for its sine."""
 _UNITS: Final = 32
-"""Distance from a midpoint, in ulp of float64, that counts as near; NumPy's functions have errors of at most 4 ulp."""
+"""Maximum distance from a midpoint that counts as near, in ulp of float64; NumPy's functions err by at most 4 ulp."""
 _RELATIVE: Final = _UNITS * 2.0**-52
 _TAIL: Final = 35  # shifts the 29 bits that float32 drops from a float64 to the top
 _BELOW: Final = np.uint64((1 << 63) - (_UNITS << _TAIL))
@@ -36,9 +36,9 @@ _WIDTH: Final = np.uint64(2 * _UNITS << _TAIL)
 def correctly_rounded(
     function: np.ufunc, exact: Callable[[float], Decimal], *, normal_above: float = math.inf
 ) -> Callable[[Array], Array]:
-    """Return the float32 function that rounds `function` in float64, or `exact` if it is near a midpoint.
+    """Return the float32 function that rounds the result of `function` in float64, or of `exact` near a midpoint.
 
-    Arguments above `normal_above` have no subnormal result.
+    The results for arguments above `normal_above` are normal numbers.
     """
 
     def settled(x: float) -> float:
@@ -62,7 +62,7 @@ def correctly_rounded(
 
 
 def _to_odd(value: Decimal) -> float:
-    """Return the value rounded to odd in float64, so that rounding to float32 gives the correct result."""
+    """Return the value rounded to odd as float64, so that a further rounding to float32 is correct."""
     near = float(value)
     error = value - Decimal(near)
     if error == 0 or int(np.float64(near).view(np.int64)) & 1:

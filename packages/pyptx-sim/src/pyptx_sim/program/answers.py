@@ -1,4 +1,4 @@
-"""mbarrier waits whose result is never read. Static analysis finds them; a schedule need not expose them."""
+"""mbarrier waits whose predicate is never read. Static analysis finds them; a simulated run may not."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.program.program import Program, Site
 
-# The analysis does not follow control flow past these instructions; the code that they reach may read the predicate.
+# Opcodes past which the analysis does not follow control flow; it assumes that the predicate is read there.
 _AWAY = frozenset({"call", "brx"})
 _ENDS = frozenset({"exit", "trap", "ret"})
 
 
 def answer_is_read(program: Program, pc: int) -> bool:
-    """Return whether a path from a `try_wait` or `test_wait` reads the predicate that it writes before overwriting it.
+    """Return whether some path from a `try_wait` or `test_wait` reads the wait's predicate before overwriting it.
 
     Manual: "mbarrier.test_wait, mbarrier.try_wait": the phase may be incomplete, and only the predicate shows it.
     """

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class CallGraph:
-    """Calls between the functions of a program, by their keys."""
+    """Calls between the functions of linked modules, by function key."""
 
     def __init__(self, linked: Linked) -> None:
-        """Collect every call and every use of a function's name."""
+        """Collect every call, and every function whose address is taken."""
         self._called: dict[str, set[str]] = {}
         self._indirect: set[str] = set()
         self._taken = self._taken_by_variables(linked)
@@ -86,7 +86,7 @@ class CallGraph:
         return False
 
     def deepest(self, entry: str, sizes: dict[str, int]) -> int | None:
-        """Return the largest sum of `sizes` along any chain of calls; None if a chain may be recursive."""
+        """Return the largest sum of `sizes` along any chain of calls from `entry`; None if a chain may be recursive."""
         order = self.reachable_from(entry)
         if any(self.is_recursive(name) for name in order):
             return None
@@ -97,5 +97,5 @@ class CallGraph:
 
 
 def callee_of(instruction: Instruction) -> Operand:
-    """Return the operand of a `call` that names or holds the callee: the first that is not a list."""
+    """Return the operand of a `call` that names or holds the callee: the first operand without parentheses."""
     return next(operand for operand in instruction.operands if not isinstance(operand, CallList))

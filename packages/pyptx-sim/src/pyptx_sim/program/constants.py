@@ -18,7 +18,7 @@ from pyptx_sim.types import byte_size
 if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
 
-# Returns the address of a symbol, relative to its space or as a generic address.
+# `AddressOf` returns the address of a symbol, relative to its space or as a generic address.
 Form: TypeAlias = Literal["relative", "generic"]
 AddressOf: TypeAlias = Callable[[str, Form], int]
 
@@ -63,7 +63,7 @@ def integer_constant(operand: Operand) -> int | None:
 
 
 def _undeclared(_name: str) -> None:
-    """Return None: no name is declared."""
+    """Return None for every name: a constant expression uses no declared name."""
 
 
 def _placed_nowhere(name: str, _form: Form) -> int:

@@ -29,7 +29,7 @@ _ALWAYS: Final = frozenset({FRAME_SLOT, STACK_SLOT, CARRY_SLOT})
 def deciding_slots(program: Program, pcs: frozenset[int]) -> frozenset[int] | None:
     """Return the slots of the registers that control loops through instructions at `pcs`.
 
-    None if any register may: a loop calls a function or has an unknown instruction.
+    None if any register may control a loop: a loop calls a function or has an unknown instruction.
     """
     sites = _sites_around(program, pcs)
     if any(program.forms[site.pc] is None or site.instruction.opcode[0] in _CALLS for site in sites):
@@ -70,7 +70,7 @@ def _only_computes(site: Site) -> bool:
 
 
 def _cycle(program: Program, block: int) -> set[int]:
-    """Return a block and the blocks on all paths from it back to it."""
+    """Return `block` and the blocks on all paths from `block` back to `block`."""
     edges: dict[int, frozenset[int]] = {}
     pending = [block]
     while pending:

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Declarator, Function, Parameter, Statement
     from pyptx_sim.program.scopes import Binding, Placement
 
-# The simulator has a list entry for each register of a program. Real programs declare thousands.
+# Limit of a program's registers: the simulator has a list entry for each. Real programs declare thousands.
 MOST_SLOTS: Final = 1 << 20
 _RETURN = Instruction(opcode=("ret",))
 
@@ -74,7 +74,7 @@ class Numbers:
         return first
 
     def new_label(self) -> LabelBinding:
-        """Return a fresh label without a position."""
+        """Return a fresh label without a pc."""
         key = len(self.label_pcs)
         self.label_pcs[key] = -1
         return LabelBinding(key)
@@ -84,7 +84,7 @@ class Flattener:
     """Lowering of one function's body."""
 
     def __init__(self, function: Function, module: Scope, numbers: Numbers, shared: SharedRegion, ordinal: int) -> None:
-        """Prepare for `function`, whose first instruction is number `ordinal` of the module."""
+        """Prepare to lower `function`, whose first instruction has number `ordinal` in the linked modules."""
         self._function = function
         self._numbers = numbers
         self._shared = shared
@@ -142,7 +142,7 @@ class Flattener:
         return binding
 
     def _param_variable(self, name: str, shape: Shape) -> Binding:
-        """Place a scalar in a register and an array in the frame; the register of an unsized array has its address."""
+        """Place a scalar `.param` in a register, an array in the frame, an unsized array's address in a register."""
         if shape.dimensions and not shape.size:
             return UnsizedParameter(self._register(name, "u64"))
         if shape.dimensions or name in self._in_memory:
@@ -157,7 +157,7 @@ class Flattener:
         return vector_binding(name, register_type, self._slots(name, register_type, lanes), lanes)
 
     def _slots(self, name: str, register_type: str, count: int = 1) -> int:
-        """Return the first slot of a register declaration."""
+        """Allocate `count` slots for a declared register and return the first slot."""
         if not is_type(register_type):
             raise ProgramError(f"unknown type .{register_type} of register {name}")
         return self._numbers.new_slots(count)
@@ -294,7 +294,7 @@ def _is_static(variable: Variable) -> bool:
 
 
 def _used_bytes(pragmas: tuple[str, ...]) -> int:
-    """Return the mask of bytes that the next load uses, from a `used_bytes_mask` pragma; default all."""
+    """Return the mask of bytes that the next load uses, from a `used_bytes_mask` pragma; all bytes without one."""
     for words in (pragma.split() for pragma in pragmas):
         if len(words) == 2 and words[0] == "used_bytes_mask":
             return int(parse_literal(words[1]))

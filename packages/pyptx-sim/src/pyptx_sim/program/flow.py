@@ -62,7 +62,7 @@ def meets(opcode: tuple[str, ...]) -> bool:
 
 
 def gathers_warp(opcode: tuple[str, ...]) -> bool:
-    """Return whether only converged warps pass a gate."""
+    """Return whether an instruction waits until all lanes of a warp or warpgroup have converged."""
     return converges(opcode) in {"warp", "warpgroup"}
 
 
@@ -74,7 +74,7 @@ def basic_blocks(
     bodies = [function.body for function in functions if function.body]
     leaders.update(body.start for body in bodies)
     leaders.update(body.stop for body in bodies)
-    together = False  # warps are converged here, because of an earlier gate in this block
+    together = False  # whether an earlier gate of this block has converged the warps
     for site in sites:
         opcode = site.instruction.opcode
         together = together and site.pc not in leaders

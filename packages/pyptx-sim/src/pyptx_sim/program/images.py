@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Declarator, Variable
     from pyptx_sim.program.scopes import Scope
 
-# Unused bytes after every variable, so that an access past its end does not reach another variable.
+# Unused bytes after every global variable, so that an access past its end does not reach another variable.
 RED_ZONE = 256
 
 _DRIVER_ALIGNMENT = 256
@@ -63,7 +63,7 @@ class ImageBuilder:
         """Place the variables of one declaration and bind their names in `scope`."""
         declared = variable
         space = variable.space.partition("[")[0].partition("::")[0]
-        if space == "tex":  # an older name of .global .texref; manual: "Texture State Space"
+        if space == "tex":  # .tex is an older name of .global .texref; manual: "Texture State Space"
             variable = replace(variable, space="global", type="texref")
         region = self._regions["global" if space == "tex" else space]
         for declarator in numbered(variable):

@@ -34,7 +34,7 @@ _MOST_NAMES: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Layout of a declaration: element type, extents (a vector is the last one), bytes, alignment."""
+    """Layout of a variable: element type, extents (the vector length last), size and alignment in bytes."""
 
     type: str
     dimensions: tuple[int, ...]
@@ -138,7 +138,7 @@ class SharedRegion:
     placements: list[Placement] = field(default_factory=list[Placement])
 
     def place(self, name: str, shape: Shape, *, dynamic: bool) -> Placement:
-        """Return the placement of a variable; all dynamic ones start after the last static one."""
+        """Return the placement of a shared variable; all dynamic variables start after the last static variable."""
         if dynamic and shape.size == 0:
             self.alignment = max(self.alignment, shape.alignment)
             placement = Placement(name, "shared", DYNAMIC_OFFSET, 0, shape.type)

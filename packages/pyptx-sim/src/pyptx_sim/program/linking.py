@@ -1,7 +1,7 @@
 """Linking of several modules: resolution of each module's names. Manual: "Linking Directives".
 
 The rules are those of nvlink. A name without a linking directive belongs to its module. `.extern` refers to a
-definition in another module. Of several `.weak` definitions one is chosen, after any `.visible` one; `.common`
+definition in another module. One of several `.weak` definitions is chosen if there is no `.visible` one; `.common`
 variables share the largest definition. Two `.visible` definitions of a name are an error, as is a declaration that
 differs from the definition.
 """
@@ -36,14 +36,14 @@ class Declared:
 
     @property
     def defines(self) -> bool:
-        """Whether it is a definition: a body, a variable that is not `.extern`, or dynamic shared memory."""
+        """Whether this is a definition: a function body, a variable that is not `.extern`, or dynamic shared memory."""
         if isinstance(self.node, Function):
             return self.node.body is not None
         return self.node.linking != "extern" or (_is_shared(self.node) and not self.size)
 
     @property
     def exported(self) -> bool:
-        """Whether other modules may refer to it."""
+        """Whether other modules may refer to this definition."""
         return self.defines and self.node.linking in _EXPORTED
 
     @property
@@ -66,7 +66,7 @@ class Declared:
 
 @dataclass(frozen=True, slots=True)
 class LinkedFunction:
-    """Function under its key (the name of its node); `ordinal` numbers its first instruction in the program."""
+    """Function, with its key as the name of `node`; `ordinal` numbers its first instruction in the linked modules."""
 
     module: int
     node: Function
@@ -122,7 +122,7 @@ class _Linker:
         self._resolve_aliases()
 
     def _exported(self) -> dict[str, Declared]:
-        """Return the definition of each name that other modules refer to."""
+        """Return the definition of each name that other modules may refer to."""
         candidates: defaultdict[str, list[Declared]] = defaultdict(list)
         for each in self._declared:
             if each.exported:
@@ -140,7 +140,7 @@ class _Linker:
             self.linked.functions[key] = LinkedFunction(meant.module, named, self._ordinals[id(node)])
 
     def _key(self, meant: Declared) -> str:
-        """Return the function's name, with its module if another module has the same name."""
+        """Return the function's key: its name, with the module if another module declares the same name."""
         if meant.exported or not meant.defines or not self._is_shared_name(meant):
             return meant.name
         return f"{meant.name} of modules[{meant.module}]"
@@ -153,7 +153,7 @@ class _Linker:
         if meant is None and not alone:
             raise ProgramError(
                 f"undefined symbol {declared.name}, declared .extern in modules[{declared.module}]",
-                help="link the module that defines it (.visible)",
+                help="link the module that defines the symbol (.visible)",
             )
         meant = meant or declared
         _check_same(declared, meant)
@@ -190,13 +190,13 @@ def _declared(number: int, module: Module) -> Iterator[Declared]:
 
 
 def _chosen(candidates: list[Declared]) -> Declared:
-    """Return the chosen definition: a visible one, else a weak one, else the largest common one."""
+    """Return the `.visible` definition of a name, else a `.weak` one, else the largest `.common` one."""
     ranked = sorted(candidates, key=lambda each: (_EXPORTED.index(each.node.linking or ""), -each.size))
     for other in ranked[1:]:
         if other.node.linking == "visible":
             raise ProgramError(
                 f"duplicate symbol {other.name}: defined in modules[{ranked[0].module}] and modules[{other.module}]",
-                help="define it in one module and declare it .extern in the others",
+                help="define the symbol in one module and declare it .extern in the other modules",
             )
         _check_same(other, ranked[0])
     return ranked[0]

@@ -28,13 +28,13 @@ def innermost_loops(successors: Edges, first: int) -> Iterator[tuple[int, ...]]:
             within = {block: () if block in entries else predecessors[block] & part for block in part}
             order = _flow_order(within)
             if order is None:
-                pending.append(part - entries if entries else frozenset())  # a part without an entry is unreachable
+                pending.append(part - entries if entries else frozenset())  # a cycle without an entry is unreachable
             elif len(entries) == 1:
                 yield order
 
 
 def _flow_order(predecessors: Mapping[int, Collection[int]]) -> tuple[int, ...] | None:
-    """Return blocks in an order in which each follows its predecessors; None if there is a cycle."""
+    """Return the blocks in topological order; None if they form a cycle."""
     try:
         return tuple(TopologicalSorter(predecessors).static_order())
     except CycleError:
@@ -42,7 +42,7 @@ def _flow_order(predecessors: Mapping[int, Collection[int]]) -> tuple[int, ...] 
 
 
 def _cyclic_parts(successors: Edges, blocks: frozenset[int]) -> Iterator[frozenset[int]]:
-    """Yield the strongly connected parts of the graph on `blocks` that have a cycle (Tarjan's algorithm)."""
+    """Yield the strongly connected components of the graph on `blocks` that have a cycle (Tarjan's algorithm)."""
     number: dict[int, int] = {}
     lowest: dict[int, int] = {}  # per block on the stack: lowest number among blocks known to be reachable from it
     stack: list[int] = []

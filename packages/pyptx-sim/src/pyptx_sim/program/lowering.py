@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 # Registers per SM (from sm_75 on), limit per thread, granularity. CUDA C++ Programming Guide: "Compute Capabilities".
 _REGISTERS, _MOST_REGISTERS, _REGISTER_STEP = 65536, 256, 8
-# Stack size of a thread if its depth is unknown before execution (recursion, alloca); CUDA's default is 1 KiB.
+# Stack bytes of a thread if the stack depth is unknown before execution (recursion, alloca); CUDA's default is 1 KiB.
 _OPEN_STACK = 64 << 10
-# Workspace of a cooperative grid: its size, and the word of its barrier, initially zero (docs/internals/compilers.md).
+# Workspace of a cooperative grid: its size, and the grid barrier's word, initially zero (docs/internals/compilers.md).
 _WORKSPACE = struct.pack("<II", 8, 0)
 
 
@@ -136,7 +136,7 @@ class _Lowering:
         )
 
     def _target(self, entry: str) -> str:
-        """Return the name of the target: the given one, or the one of the entry's module."""
+        """Return the name of the target: the argument `target`, or the `.target` of the entry's module."""
         module = self._linked.modules[self._linked.functions[entry].module]
         named = next((node for node in module.body if isinstance(node, Target) and node.names), None)
         if self._given_target is not None or named is None:
@@ -240,7 +240,7 @@ def _pick_entry(functions: Mapping[str, LinkedFunction], entry: str | None) -> F
 
 
 def _extent(entry: Function, directive: str) -> tuple[int, ...] | None:
-    """Return the numbers of a header directive; None if it is absent."""
+    """Return the integer arguments of a directive in the entry's header; None without the directive."""
     for found in entry.directives:
         if found.name.lstrip(".") == directive:
             with Declaring(entry):
@@ -258,8 +258,8 @@ def _count(word: Immediate, directive: str) -> int:
 def _registers(entry: Function) -> int | None:
     """Return the registers per thread that ptxas assigns; None if the header does not specify them.
 
-    ptxas 13.0 gives a kernel whose warps change their number of registers the maximum that the CTA's directives allow.
-    It drops these changes (C7508) without `.maxnreg`, unless `.minnctapersm` and the threads of a CTA are given.
+    ptxas 13.0 gives a kernel with setmaxnreg the maximum that the CTA's directives allow.
+    It ignores setmaxnreg (C7508) without `.maxnreg`, unless `.minnctapersm` and the threads of a CTA are given.
     """
     asked = _extent(entry, "maxnreg")
     limits = [] if asked is None else [-(-asked[0] // _REGISTER_STEP) * _REGISTER_STEP]

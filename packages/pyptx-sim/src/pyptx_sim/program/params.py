@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
 
 
-# Classes of operands and operand parts that contain no symbol and no further operand: most of them.
+# Operand classes without symbols or inner operands; most operands are of these classes.
 _NAMELESS = (Register, Immediate, str)
 
 
@@ -43,7 +43,7 @@ def symbols_of(operand: Operand | str | None) -> Iterator[str]:
 
 
 def params_in_memory(function: Function) -> frozenset[str]:
-    """Return the symbols with uses other than loads and stores of the whole variable, and arguments of calls.
+    """Return the symbols that some instruction uses other than to load, store or pass the whole variable.
 
     All other variables can be kept in registers. Symbols are compared by name, not by scope: excess variables in memory
     cost only time.

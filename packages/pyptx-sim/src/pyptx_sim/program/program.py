@@ -53,8 +53,8 @@ class Site:
 class FunctionLayout:
     """Function as the machine executes it.
 
-    `recursive`: it may be entered again while it runs, so a call from it saves `slots`. `body`: the half-open range of
-    its pcs, empty for an `.extern` function, which the simulator implements by name.
+    `recursive`: the function may be called again while it runs, so its calls save `slots`. `body`: the half-open range
+    of its pcs, empty for an `.extern` function, which the simulator implements by name.
     """
 
     name: str
@@ -100,7 +100,7 @@ class Image:
     placements: tuple[Placement, ...]
 
 
-# Loads and stores, and the slots of their table rows that make them strong. Manual: "Memory Consistency Model".
+# Loads and stores, and the table's modifiers that make them strong. Manual: "Memory Consistency Model".
 _MOVES = frozenset({"ld", "st"})
 _STRONG = frozenset({"sem", "volatile"})
 _UPDATES = frozenset({"atom", "red"})
@@ -111,7 +111,7 @@ _NARROW = frozenset({"cta", "cluster"})
 class Program:
     """One entry of linked modules with all code that it can reach, names resolved and variables placed.
 
-    - `local_size`: bytes of local memory of a thread. `dynamic_stack`: a function allocates from it at run time
+    - `local_size`: bytes of local memory of a thread. `dynamic_stack`: a function allocates local memory at run time
       (`alloca`).
     - `required_block`, `largest_block`: the entry's `.reqntid` and `.maxntid`.
     - `required_cluster`, `largest_cluster`: its `.reqnctapercluster` and `.maxclusterrank`. `counts_clusters`: the grid
@@ -119,7 +119,7 @@ class Program:
     - `registers`: registers per thread at launch, if known.
     - `workspace`: offset in the global space of a cooperative grid's workspace, if the program reads its address.
     - `samplers`: samplers that the modules initialize, by their offsets in the global space.
-    - `closest_form`: an instruction that matches no table row is read as the closest form.
+    - `closest_form`: an instruction that matches no row of the instruction table is read as the closest form.
     """
 
     modules: tuple[Module, ...]
@@ -159,7 +159,7 @@ class Program:
 
     @cached_property
     def forms(self) -> tuple[Bound | None, ...]:
-        """Each instruction, by its pc, as bound to its table row; None if no row matches."""
+        """Each instruction bound to its row of the instruction table, by pc; None if no row matches."""
         forms = [bound(site.instruction, site.scope.declared) for site in self.sites]
         if self.closest_form:
             forms = [form or nearest(site.instruction) for site, form in zip(self.sites, forms, strict=True)]
@@ -174,7 +174,7 @@ class Program:
         for site, form in zip(self.sites, self.forms, strict=True):
             targets = () if form is None else (form.operands[name] for name in form.written)
             for name in (name for operand in targets for name in _names(operand)):
-                # A video instruction may write a part, `%r1.b0`; any other instruction writes a vector as a whole.
+                # A video instruction may write a part of a register, `%r1.b0`; any other writes a vector as a whole.
                 found = site.scope.find(name) or site.scope.find(name.rpartition(".")[0])
                 every = found.components if isinstance(found, VectorBinding) else (found,)
                 slots.update(part.slot for part in every if isinstance(part, RegisterBinding))
@@ -204,7 +204,7 @@ class Program:
         return any(step.fences_reads for step in self._steps())
 
     def _steps(self) -> Iterator[InstructionSemantics]:
-        """Yield the steps of all instructions."""
+        """Yield the `InstructionSemantics` of each instruction that has one."""
         steps = (step_of(site.instruction.opcode) for site in self.sites)
         return (step for step in steps if step is not None)
 
@@ -216,7 +216,7 @@ class Program:
 
     @cached_property
     def _places(self) -> list[SourceLocation]:
-        # Requires a pass over the whole text, so it is used only for messages.
+        # Emits and scans the whole PTX text, so only messages use this property.
         found: list[SourceLocation] = []
         for number, module in enumerate(self.modules):
             source = Source(emit(module))

@@ -44,7 +44,7 @@ __all__ = ["BOUNDED", "Variable", "variables_of"]
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable; for dynamic shared memory, also the offset of the first address formed from it."""
+    """A variable that addresses are formed from; `offset`, for dynamic shared memory: the constant added to it."""
 
     placement: Placement
     offset: int = 0
@@ -54,8 +54,8 @@ _Value: TypeAlias = "Variable | Literal['number', 'unknown']"
 _UNKNOWN: Final = "unknown"
 _NUMBER: Final = "number"
 BOUNDED: Final = frozenset({"shared", "global", "const"})
-_POINTER_BYTES: Final = 4  # a narrower value cannot be an address
-# Instructions whose result is an address if one of these operands is an address and all others are numbers.
+_POINTER_BYTES: Final = 4  # bytes of the narrowest address
+# Instructions whose result is an address if one of these operands is an address and all other operands are numbers.
 _SUMS: Final = {
     **dict.fromkeys(("add", "and", "or", "xor"), ("a", "b")),
     **dict.fromkeys(("sub", "mov", "cvt", "cvta", "shfl"), ("a",)),
@@ -67,7 +67,7 @@ _FROM_HOST: Final = frozenset({"global", "const", "param"})
 
 @dataclass(frozen=True, slots=True)
 class _Definition:
-    """Definition of registers: the address in `addresses`, if all `numbers` are numbers.
+    """Definition of registers: one of `addresses` plus `numbers`, which must not contain addresses.
 
     `choice`: the value is one of `addresses`, not their sum.
     """
@@ -80,7 +80,7 @@ class _Definition:
 
 @lru_cache(maxsize=32)
 def variables_of(program: Program) -> Mapping[int, Variable]:
-    """Return the variable of each register that has one, by slot."""
+    """Return, by register slot, the variable that all addresses in the register are formed from."""
     if not any(_is_bounded(each) for each in _placements(program)):
         return {}
     stored = [source for site in program.sites for source in _stored(program, site)]
@@ -99,7 +99,7 @@ def _is_bounded(placement: Placement) -> bool:
 
 
 def _settle(program: Program, *, trusting: bool) -> dict[int, _Value]:
-    """Return the value of each register; if `trusting`, memory does not contain addresses of variables."""
+    """Return each register's variable, "number" or "unknown"; `trusting`: memory contains no addresses of variables."""
     definitions = [
         each
         for site, form in zip(program.sites, program.forms, strict=True)
@@ -150,7 +150,7 @@ def _result(known: Mapping[int, _Value], definition: _Definition) -> _Value | No
 
 
 def _definitions(site: Site, form: Bound | None, *, trusting: bool) -> Iterator[_Definition]:
-    """Yield the definitions of an instruction."""
+    """Yield the definitions of the registers that an instruction writes."""
     name, scope = site.instruction.opcode[0], site.scope
     if form is None or name == "call":
         targets = tuple(slot for each in site.instruction.operands for slot in _registers(scope, each))
@@ -186,7 +186,7 @@ def _definitions(site: Site, form: Bound | None, *, trusting: bool) -> Iterator[
 
 
 def _loaded(site: Site, form: Bound, address: Operand, *, trusting: bool) -> _Value:
-    """Return the value of a load: a number if the host wrote it, or if it is too narrow for an address."""
+    """Return the value of a load: a number if the host wrote the memory, or if the type is narrower than an address."""
     types = [each for name in form.written for each in form.types[name] or ()]
     if all(each == "pred" or byte_size(each) < _POINTER_BYTES for each in types):
         return _NUMBER
@@ -237,14 +237,14 @@ def _registers(scope: Scope, operand: Operand) -> Iterator[int]:
 
 
 def _kept(scope: Scope, address: Address) -> Iterator[int]:
-    """Yield the slot of a parameter that is in a register."""
+    """Yield the register slot of the `.param` variable in an address, if a register holds the variable."""
     found = scope.find(address.base.name) if isinstance(address.base, Symbol | Register) else None
     if isinstance(found, ParameterBinding):
         yield found.register.slot
 
 
 def _sources(scope: Scope, operand: Operand) -> Iterator[int | _Value]:
-    """Yield the registers and constant values in an operand."""
+    """Yield the register slots and the constant values in an operand."""
     match operand:
         case Immediate() | Sink() | Negated() | Unary():
             yield _NUMBER
@@ -263,7 +263,7 @@ def _sources(scope: Scope, operand: Operand) -> Iterator[int | _Value]:
                     yield from (each.slot for each in components)
                 case Placement() as found:
                     yield _of_variable(found, 0)
-                case None:  # a special register, a constant
+                case None:  # a special register or a predefined constant
                     yield _NUMBER
                 case _:
                     yield _UNKNOWN
@@ -272,7 +272,7 @@ def _sources(scope: Scope, operand: Operand) -> Iterator[int | _Value]:
 
 
 def _of_expression(scope: Scope, operand: Binary) -> _Value:
-    """Return the value of a constant expression."""
+    """Return the value of a constant expression: a variable for `variable + n`, else a number or unknown."""
     offset = integer_constant(operand.right)
     found = scope.find(operand.left.name) if isinstance(operand.left, Symbol | Register) else None
     if isinstance(found, Placement) and offset is not None and operand.op in {"+", "-"}:

@@ -64,7 +64,7 @@ class UnsizedParameter:
 
 @dataclass(frozen=True, slots=True)
 class FunctionBinding:
-    """Function; `name` is that of the definition, aliases resolved."""
+    """Function; `name` is its key in the linked modules, aliases resolved."""
 
     name: str
 
@@ -112,7 +112,7 @@ _KINDS: dict[type, str] = {
 _COMPONENTS = {"x": 0, "y": 1, "z": 2, "w": 3, "r": 0, "g": 1, "b": 2, "a": 3}
 
 
-# Registers `prefix0 …`: their number, first slot, type, and vector length (0 for scalars).
+# Registers `prefix0 …`: their count, first slot, type, and vector length (0 for scalars).
 _Range: TypeAlias = tuple[int, int, str, int]
 
 
@@ -131,7 +131,7 @@ class Scope:
     _ranges: dict[str, _Range] = field(default_factory=dict[str, tuple[int, int, str, int]])
 
     def bind(self, name: str, binding: Binding) -> None:
-        """Bind `name` here; an inner binding hides an outer one."""
+        """Bind `name` in this scope; an inner binding hides an outer one."""
         self._names[name] = binding
 
     def bind_range(self, prefix: str, count: int, first_slot: int, register_type: str, lanes: int = 0) -> None:
@@ -175,7 +175,7 @@ class Scope:
     def _in_range(self, name: str) -> RegisterBinding | VectorBinding | None:
         prefix = name.rstrip("0123456789")
         digits = name[len(prefix) :]
-        # A prefix may end in digits (`%p1_<3>`, `r2<5>`), so each split is tried; the usual one comes first.
+        # A prefix may end in digits (`%p1_<3>`, `r2<5>`), so every prefix is tried, the shortest one first.
         for cut in range(len(digits)):
             known = self._ranges.get(prefix + digits[:cut])
             number = digits[cut:]

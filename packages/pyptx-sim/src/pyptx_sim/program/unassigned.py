@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @lru_cache(maxsize=32)
 def unassigned_registers(program: Program) -> Mapping[int, RegisterBinding]:
-    """Return the registers, by slot, of all functions that some path reads before they are written.
+    """Return the registers of all functions that some path reads before writing them, by slot.
 
     A guarded instruction does not count as a write. The arguments of a call are defined in the callee.
     """
@@ -35,7 +35,7 @@ def unassigned_registers(program: Program) -> Mapping[int, RegisterBinding]:
 
 
 def _living(program: Program, layout: FunctionLayout) -> dict[int, RegisterBinding]:
-    """Return the registers live at the start of a function; sets of slots are bits of an integer."""
+    """Return the registers live at the start of a function; the bits of an integer represent a set of slots."""
     first = program.block_of[layout.body.start]
     last = program.block_of.get(layout.body.stop, len(program.blocks))
     names: dict[int, RegisterBinding] = {}
@@ -99,7 +99,7 @@ def used_registers(program: Program, site: Site) -> tuple[list[RegisterBinding],
 
 
 def _is_address(operand: Operand, scope: Scope) -> bool:
-    """Return whether an operand is an address, whose registers are read; a parameter may be in a register instead."""
+    """Return whether an operand is a memory address; a `.param` variable kept in a register is not."""
     if isinstance(operand, Address) and isinstance(scope.find(_base(operand)), ParameterBinding):
         return False
     return isinstance(operand, Address | TensorAddress | Unified)

@@ -15,7 +15,7 @@ LOCAL_WINDOW: Final = 2 << 32
 CONST_WINDOW: Final = 3 << 32
 PARAM_WINDOW: Final = 4 << 32
 CODE_WINDOW: Final = 5 << 32
-# Below all addresses that a Linux process on x86-64 maps by default, so that host memory can use the same addresses.
+# Below all addresses that Linux on x86-64 maps by default, so that host arrays keep their addresses in this window.
 GLOBAL_WINDOW: Final = 0x7E00_0000_0000
 
 WINDOWS: Final = {
@@ -32,7 +32,7 @@ WINDOWS: Final = {
 SHARED_BASE: Final = 0x400
 RANK_SHIFT: Final = 24
 
-# The first bytes of the const and the local window stay unused, for the same reason.
+# The first bytes of the const and the local window stay unused, so no variable has address 0.
 FIRST_OFFSET: Final = 0x100
 
 # Distance between function addresses: one instruction bundle.
@@ -50,7 +50,7 @@ def memory_name(space: str) -> str:
 
 
 def space_of(address: int) -> str | None:
-    """Return the space whose window contains a generic `address`; None if there is none."""
+    """Return the space whose window contains a generic `address`; None outside all windows."""
     if address >= GLOBAL_WINDOW:
         return "global"
     for space in ("shared", "local", "const", "param", "code"):

@@ -39,7 +39,7 @@ _LAUNCHED: Final = "llvm.call @_cudaLaunchKernelEx"
 
 
 class CompiledFunction(Protocol):
-    """Attributes read from the DSL's compiled functions."""
+    """Attributes that are read from a compiled function of the CuTe DSL."""
 
     @property
     def artifacts(self) -> Any:  # noqa: ANN401 - of a class that the DSL does not document
@@ -48,7 +48,7 @@ class CompiledFunction(Protocol):
 
     @property
     def ir_module(self) -> Any:  # noqa: ANN401 - see above
-        """The host function in MLIR's LLVM dialect."""
+        """Module with the host function in MLIR's LLVM dialect."""
         ...
 
 
@@ -63,8 +63,8 @@ def from_cute(compiled: CompiledFunction, grid: Count | None, args: Sequence[obj
     - for a TMA atom, a `WithDescriptor` array;
     - numbers.
 
-    `entry` selects the kernel of a function that launches several. Raises LaunchError if the compiler did not keep the
-    artifacts, and for arguments that do not match.
+    `entry` selects the kernel, if the host function launches several. Raises LaunchError if the compiler did not keep
+    the artifacts, and for arguments that do not match.
     """
     text = cast("str | None", compiled.artifacts.MLIR)
     if not text:
@@ -85,7 +85,7 @@ def from_cute(compiled: CompiledFunction, grid: Count | None, args: Sequence[obj
 
 @dataclass(frozen=True, slots=True)
 class _Kernel:
-    """Text of a kernel's name, parameter types and attributes."""
+    """Texts from MLIR: a kernel's name, parameter types and attributes."""
 
     name: str
     parameters: tuple[str, ...]
@@ -107,7 +107,7 @@ def _kernel(text: str, entry: str) -> _Kernel:
 
 
 def _split(text: str, opened: str = "<({[", closed: str = ">)}]") -> Iterator[str]:
-    """Yield the parts between commas that are outside all brackets."""
+    """Yield the parts of the text between commas that are outside all brackets."""
     depth, start = 0, 0
     for at, character in enumerate(text):
         depth += (character in opened) - (character in closed)
@@ -119,37 +119,37 @@ def _split(text: str, opened: str = "<({[", closed: str = ">)}]") -> Iterator[st
 
 
 def _bytes_of_parameters(ptx: str, name: str) -> list[int]:
-    """Return the sizes in bytes of the entry's parameters that are byte arrays; 0 for other parameters."""
+    """Return the size in bytes of each of the entry's parameters that is a byte array, and 0 for other parameters."""
     head = ptx.partition(f".entry {name}(")[2].partition(")")[0]
     sizes = (re.search(r"\.b8 \w+\[(\d+)\]", each) for each in head.split(",") if each.strip())
     return [int(each[1]) if each else 0 for each in sizes]
 
 
 def _shared_bytes(lowered: str, name: str) -> int:
-    """Return the shared memory size that the host function requests for the kernel's launch."""
+    """Return the bytes of dynamic shared memory that the host function requests in the kernel's launch."""
     for part in lowered.split(_LAUNCHED):
         found = _CONFIGURED.search(part) if f"@kernels_{name} " in part else None
         stored = found and re.search(rf"llvm\.store (%\w+), {found[1]} : i64", part)
         number = stored and re.search(rf"{stored[1]} = llvm\.mlir\.constant\((\d+) : i64\)", part)
         if number:
             return int(number[1])
-    raise LaunchError(f"cannot read the shared memory size of {name}", help="pass all arguments to a Launch")
+    raise LaunchError(f"cannot read the shared memory size of {name}", help="pass the entry's arguments to a Launch")
 
 
 def _arguments(kernel: _Kernel, sizes: Sequence[int], args: Sequence[object]) -> Iterator[Argument]:
     """Yield the arguments of the entry.
 
-    A kernel parameter without bytes at run time is not an entry parameter. An MMA atom with run-time flags is passed as
-    zeros.
+    A kernel parameter without bytes at run time is not an entry parameter. For an MMA atom with run-time flags, yield
+    bytes of zeros.
     """
     asked = [kind for kind in kernel.parameters if _is_given(kind)]
     if len(asked) != len(args):
-        help = f"pass a value for each of: {', '.join(kind[:60] for kind in asked) or 'none'}"
+        help = f"pass a value for each kernel parameter: {', '.join(kind[:60] for kind in asked) or 'none'}"
         raise LaunchError(f"{kernel.name}: expected {counted(len(asked), 'argument')}, got {len(args)}", help=help)
     products = sum(map(_is_product, kernel.parameters))
     if len(sizes) - len(asked) not in {0, products}:
         what = f"cannot read {len(sizes) - len(asked)} of {counted(len(sizes), 'parameter')} of {kernel.name}"
-        raise LaunchError(what, help="pass all arguments to a Launch")
+        raise LaunchError(what, help="pass the entry's arguments to a Launch")
     flags, given, place = len(sizes) > len(asked), iter(args), iter(sizes)
     for kind in kernel.parameters:
         if _is_given(kind):
@@ -164,7 +164,7 @@ def _is_product(kind: str) -> bool:
 
 
 def _is_given(kind: str) -> bool:
-    """Return whether the host passes an argument for a parameter of this type."""
+    """Return whether the host function passes an argument for a kernel parameter of MLIR type `kind`."""
     return bool(_MEMREF.match(kind) or _SCALAR.match(kind)) or kind.startswith("!cute.ptr<") or "_tma_" in kind
 
 
@@ -192,15 +192,15 @@ def _structure(kind: str, layout: str, value: object) -> Argument:
 
 
 def _unknown(kind: str, text: str, numbers: Sequence[int], extents: Sequence[int] = ()) -> Iterator[np.integer[Any]]:
-    """Yield the extents or strides of an array that a layout leaves dynamic (`?`), as passed to the kernel."""
+    """Yield those extents or strides of an array that are dynamic (`?`) in its layout, as passed to the kernel."""
     modes = list(_split(text.removeprefix("(").removesuffix(")")))
     plain = len(modes) == len(numbers) and all(map(_LEAF.fullmatch, modes))
     if not plain and "?" in text:
-        raise LaunchError(f"cannot derive {kind} from an array", help="pass the tuple of values that the host passes")
+        raise LaunchError(f"cannot derive {kind} from an array", help="pass the tuple that the host function passes")
     for place, (mode, number) in enumerate(zip(modes, numbers, strict=True) if plain else ()):
         if mode.startswith("?"):
             yield np.int64(number) if "i64" in mode else np.int32(number)
         elif int(mode) != number and (not extents or extents[place] > 1):
             raise LaunchError(
-                f"expected {mode} in the layout of {kind}, got {number}", help="pass an array of this layout"
+                f"expected {mode} in the layout of {kind}, got {number}", help="pass an array of the kernel's layout"
             )

@@ -38,30 +38,30 @@ _ELEMENTS: Final = {
     "fp16": "f16", "bf16": "bf16", "fp32": "f32", "fp64": "f64", "fp8e4nv": "e4m3", "fp8e5": "e5m2", "i1": "u8",
     "i8": "s8", "i16": "s16", "i32": "s32", "i64": "s64", "u8": "u8", "u16": "u16", "u32": "u32", "u64": "u64",
 }  # fmt: skip
-# Scalars that are passed as the bits of their format.
+# Triton's 16-bit float types; the launcher passes a scalar of such a type as its bits.
 _HALVES: Final = {"fp16": "f16", "bf16": "bf16"}
 _DESCRIPTOR = re.compile(r"tensordesc(?:_im2col)?<(\w+)\[")
 _WARP: Final = 32
-# Scratch memory that Triton allocates for all CTAs: 3.2 passes no pointer, 3.4 the first, later releases both.
+# Scratch memory that Triton allocates for all CTAs: 3.2 passes no pointer to it, 3.4 the first, later releases both.
 _SCRATCH: Final = ("global_scratch", "profile_scratch")
 
 
 class CompiledKernel(Protocol):
-    """Attributes read from Triton's `CompiledKernel`."""
+    """Attributes that are read from Triton's `CompiledKernel`."""
 
     @property
     def asm(self) -> Mapping[str, Any]:
-        """The text of each stage, `"ptx"` among them."""
+        """Output of each compiler stage by name; the text of stage `"ptx"` is read."""
         ...
 
     @property
     def metadata(self) -> Any:  # noqa: ANN401 - a named tuple that Triton makes for each kernel
-        """`name`, `num_warps`, `num_ctas`, `shared`, `global_scratch_size` and others."""
+        """Compiler metadata: `name`, `num_warps`, `num_ctas`, `shared`, `global_scratch_size` and other fields."""
         ...
 
     @property
     def src(self) -> Any:  # noqa: ANN401 - an ASTSource
-        """The compiled source; its `signature` maps the names of parameters to their types."""
+        """The compiled source, whose `signature` maps the names of parameters to their types."""
         ...
 
 
@@ -85,7 +85,7 @@ def from_triton(compiled: CompiledKernel, grid: Count, args: Sequence[object]) -
     if not 0 <= hidden <= len(_SCRATCH):
         raise LaunchError(
             f"{metadata.name}: expected 0 to 2 parameters after its {counted(len(given), 'argument')}, got {hidden}",
-            help="pass all arguments to a Launch: this Triton version is not supported",
+            help="pass the entry's arguments to a Launch: this Triton version is not supported",
         )
     blocks = math.prod(extent) * math.prod(clusters)
     given += [(kind, _scratch(metadata, kind, blocks)) for kind in _SCRATCH[:hidden]]
@@ -103,16 +103,16 @@ def from_triton(compiled: CompiledKernel, grid: Count, args: Sequence[object]) -
 
 
 def _clusters(metadata: Any) -> tuple[int, int, int]:  # noqa: ANN401 - see Compiled
-    """Return the cluster extent; releases before 3.6 choose its dimensions, later ones put all CTAs on x."""
+    """Return the cluster extent; before 3.6, Triton chooses the dimensions, later releases put all CTAs on x."""
     count = int(getattr(metadata, "num_ctas", 1))
     x, y, z = getattr(metadata, "cluster_dims", None) or (count, 1, 1)
     return (int(x), int(y), int(z)) if x * y * z == count else (count, 1, 1)
 
 
 def _given(compiled: CompiledKernel, args: Sequence[object], wanted: int) -> list[tuple[str, Argument]]:
-    """Return the arguments with their names: `wanted` of them, if a known release of Triton passes that number.
+    """Return the entry's arguments with their names, `wanted` of them if a known release of Triton passes that number.
 
-    After the strides of a descriptor made on the device, 3.9 passes two flags, 3.6 one, and 3.4 none.
+    After the strides of a descriptor made on the device, Triton 3.9 passes two flags, 3.6 one, and 3.4 none.
     """
     signature = cast("Mapping[str, object]", compiled.src.signature)
     descriptors = getattr(compiled.metadata, "tensordesc_meta", None) or ()
@@ -127,13 +127,13 @@ def _parameters(ptx: str, name: str) -> int:
 
 
 def _scratch(metadata: Any, kind: str, blocks: int) -> Argument:  # noqa: ANN401 - see Compiled
-    """Return uninitialized scratch memory for all CTAs, as Triton allocates it; a null pointer if its size is 0."""
+    """Return uninitialized scratch memory for all CTAs, as Triton's launcher allocates it; null if its size is 0."""
     size = blocks * int(getattr(metadata, f"{kind}_size", 0))
     return Uninitialized(np.zeros(size, np.uint8)) if size else 0
 
 
 class _Reader:
-    """Converter of arguments to those of the entry; `descriptors` is Triton's metadata of each descriptor, in order.
+    """Converter of call arguments to entry arguments; `descriptors` is Triton's metadata of each descriptor, in order.
 
     `flags` is the number of flags that are passed with a descriptor made on the device.
     """
@@ -144,13 +144,13 @@ class _Reader:
     def all(
         self, names: Sequence[str], types: Sequence[object], args: Sequence[object]
     ) -> Iterator[tuple[str, Argument]]:
-        """Yield the arguments of the entry with their names."""
+        """Yield the entry's arguments with their names, for the parameters of a call."""
         asked = [(name, kind) for name, kind in zip(names, types, strict=True) if kind != "constexpr"]
         if len(asked) != len(args):
             wanted = ", ".join(f"{name}: {kind}" for name, kind in asked) or "none"
             raise LaunchError(
                 f"expected {counted(len(asked), 'argument')}, got {len(args)}",
-                help=f"pass a value for each of: {wanted}",
+                help=f"pass a value for each parameter: {wanted}",
             )
         for (name, kind), value in zip(asked, args, strict=True):
             yield from self._one(name, kind, value)
@@ -169,7 +169,7 @@ class _Reader:
             yield name, 0 if value is None else cast("Argument", value)
 
     def _described(self, name: str, kind: str, value: object) -> Iterator[Argument]:
-        """Yield a descriptor, or the base and its fields if Triton builds it on the device; then shape and strides."""
+        """Yield a descriptor, or the fields from which the device builds it; then the tensor's shape and strides."""
         base, shape, strides, nan, rounded = _tensor(name, value)
         said = next(self._descriptors, None)
         if said is None:
@@ -183,7 +183,7 @@ class _Reader:
 def _tensor(name: str, value: object) -> tuple[Array | DeviceArray, tuple[int, ...], tuple[int, ...], bool, bool]:
     """Return the base, the shape and the strides (in elements) of the tensor of a descriptor.
 
-    The last two results are whether out-of-bounds elements are NaN, and whether f32 is rounded to tf32.
+    The last two results are whether copies fill out-of-bounds elements with NaN, and whether they round f32 to tf32.
     """
     described: Any = value
     if isinstance(value, DeviceArray) or is_cpu_array(value):
@@ -215,9 +215,9 @@ def _map(
     element = _DESCRIPTOR.match(kind)
     known = offered("TensorMap")
     if element is None or element[1] not in _ELEMENTS or said.get("is_im2col") or said.get("fp4_padded"):
-        raise LaunchError(f"{name}: unsupported descriptor {kind}", help="pass all arguments to a Launch")
+        raise LaunchError(f"{name}: unsupported descriptor {kind}", help="pass the entry's arguments to a Launch")
     if known is None:
-        raise LaunchError(f"no plugin provides descriptor {kind}", help="install the package of the architecture")
+        raise LaunchError(f"no plugin provides descriptor {kind}", help="install the package of its architecture")
     size = int(said["elem_size"])
     made: object = known(
         "tf32" if rounded else _ELEMENTS[element[1]],

@@ -1,7 +1,7 @@
-"""Semantics: rows that bind each instruction to an array function, one file per chapter of the manual.
+"""Semantics of instructions: `Semantics` rows that bind each opcode to an array function, one file per manual chapter.
 
-The functions are pure and independent of warps, memory and masks. They require one `np.errstate(all="ignore")` around
-the whole run, because infinities and NaNs are ordinary values here.
+The functions are pure and independent of warps, memory and masks. Callers run them inside one
+`np.errstate(all="ignore")`, because infinities and NaNs are ordinary values here.
 """
 
 from __future__ import annotations

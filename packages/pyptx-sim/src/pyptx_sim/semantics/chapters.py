@@ -1,4 +1,4 @@
-"""Rows of all chapters: `add` has forms in four of them, each with a row for its own section of the manual."""
+"""`Semantics` rows of all chapters: `add` has forms in four chapters, with a row for each section of the manual."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def _ordered(a: Array, b: Array) -> Array:
     return result
 
 
-# Ordered comparisons are false for NaN, like NumPy's except `!=`. Unordered ones are complements of the opposite.
+# Ordered comparisons are false for NaN, like NumPy's except `!=`. An unordered one negates the opposite ordered one.
 _FLOAT_OPERATORS: dict[str, Compare] = {
     "eq": np.equal,
     "ne": lambda a, b: (a < b) | (a > b),
@@ -68,7 +68,7 @@ _BOOLEAN: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def _comparison(form: Bound) -> Compare:
-    """Return the function that compares two sources; packed types give one truth value per element."""
+    """Return the function that compares two source arrays; for packed types, it returns one truth value per element."""
     kind, operator, ftz = form.type_of("a"), form.word("cmp"), "ftz" in form.words
     if kind in HALVES or kind in PACKED_HALVES:
         packed = kind in PACKED_HALVES
@@ -113,12 +113,12 @@ def _set_predicate(form: Bound) -> Operation:
 
 # --- set ----------------------------------------------------------------------------------------
 
-# Bits of true in a destination type. Manual: 9.7.6.1, 9.7.7.1.
+# Bits that represent true in each destination type. Manual: 9.7.6.1, 9.7.7.1.
 _ONE_BITS: dict[str, int] = {"f32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80, "f16x2": 0x3C00, "bf16x2": 0x3F80}
 
 
 def _true_bits(kind: str, *, packed: bool) -> Array:
-    """Return true as bits of the destination, or of one of its two halves."""
+    """Return the bits that represent true in type `kind`, or in one half of a `packed` type."""
     size = 2 if packed else dtype_of(kind).itemsize
     every = (1 << (8 * size)) - 1
     return np.array(_ONE_BITS.get(kind, every), f"<u{size}")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def _widen(kind: str) -> Step | None:
-    """Return the function that converts a register of `kind` to floats for computation; None if it needs none."""
+    """Return the function that widens values of a 16-bit float type `kind` to float32; None for other types."""
     return HALVES[kind].widen if kind in HALVES else None
 
 
@@ -52,14 +52,14 @@ def _integer_to_float(form: Bound) -> Operation:
     target, mode = form.type_of("d"), form.word("frnd")
     if "sat" not in form.words:
         return operation(form, lambda a: casts.from_integer(a, target, mode))
-    # Integers of at least 1 become 1, all others 0.
+    # With `.sat`, integers of at least 1 become 1.0, all others 0.
     return operation(form, lambda a: casts.from_float((a > 0).astype(np.float32), target, "rn"))
 
 
 def _float_to_integer(form: Bound) -> Operation:
     source, target = form.type_of("a"), dtype_of(form.type_of("d"))
     bits = 8 * target.itemsize
-    # NaN becomes zero; with a 64-bit source or destination, only the top bit is set.
+    # NaN becomes zero; if the source or destination has 64 bits, the result has only its top bit set.
     top = -(1 << (bits - 1)) if target.kind == "i" else 1 << (bits - 1)
     nan = top if source == "f64" or bits == 64 else 0
     integral = casts.INTEGRAL[form.word("irnd")]
@@ -112,7 +112,7 @@ def _to_tf32(form: Bound) -> Operation:
 
 
 def _pack(form: Bound) -> Operation:
-    """Bind cvt.pack: `b` in the low bits, `a` above it, and the low bits of `c` above `a`."""
+    """Bind cvt.pack: the result has `b` in the low bits, `a` above `b`, and the low bits of `c` above `a`."""
     kind = form.word("dtype")
     size = int(kind[1:])
     low, high = (-(1 << (size - 1)), (1 << (size - 1)) - 1) if kind.startswith("s") else (0, (1 << size) - 1)
@@ -135,7 +135,7 @@ def _pack(form: Bound) -> Operation:
 def _convert(form: Bound) -> Operation:
     source, target = form.type_of("a"), form.type_of("d")
     if "s2f6x2" in form.words and source != "s2f6x2":
-        target = "s2f6x2"  # the `.b16` register contains this type
+        target = "s2f6x2"  # contained in the `.b16` register
     between = _between_scalars(source, target) or packed(source, target)
     if between is None or "pzo" in form.words or form.word("scaled") == _ONE_SCALE or form.word("frnd2") == "rz":
         raise NoSemantics(form.instruction)
@@ -143,7 +143,7 @@ def _convert(form: Bound) -> Operation:
 
 
 _ONE_SCALE: Final = "scaled::n1::ue8m0"
-"""Scale modifier for two results. Like results without negative zeros (`pzo`), it is not simulated."""
+"""Scale modifier of conversions with two results; like `.pzo` (no negative zeros), it is not simulated."""
 
 
 def _between_scalars(source: str, target: str) -> Bind | None:

@@ -1,7 +1,7 @@
 """Conversions from and to packed values. Manual: "Data Movement and Conversion Instructions: cvt".
 
-The values of one register have their own axis, `[…, n]`, lowest bits first. Operands in several registers are listed
-highest bits first.
+The values of one register have their own axis, `[…, n]`, lowest bits first. Of operands in several registers, the first
+has the highest bits.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _FIXED: Final = ("s2f6", 64, -128, 127)  # fixed point: code of 1, lowest and hi
 
 
 def packed(source: str, target: str) -> Bind | None:
-    """Return the binding of a conversion in which one type is packed; None if there is none."""
+    """Return the binding of a conversion from or to a packed type; None if the conversion is not simulated."""
     if target == "ue8m0x2":
         return _to_exponents
     if source == "ue8m0x2":
@@ -51,7 +51,7 @@ def packed(source: str, target: str) -> Bind | None:
 
 
 def chain(*steps: Step | None) -> Step:
-    """Return the composition of the steps, ignoring None."""
+    """Return the function that applies `steps` in this order; None is skipped."""
     present = tuple(step for step in steps if step is not None)
     if len(present) == 1:
         return present[0]
@@ -65,17 +65,17 @@ def chain(*steps: Step | None) -> Step:
 
 
 def limit(form: Bound, kind: str) -> Step | None:
-    """Return the step that clamps values to the finite range of a type, if the instruction has `.satfinite`."""
+    """Return the function that clamps values to the finite range of type `kind`, if the form has `.satfinite`."""
     return (lambda values: casts.limited(values, kind)) if "satfinite" in form.words else None
 
 
 def rectify(form: Bound) -> Step | None:
-    """Return the step that replaces negative values by zero, if the instruction has `.relu`."""
+    """Return the function that replaces negative values by zero, if the form has `.relu`."""
     return rectified if "relu" in form.words else None
 
 
 def _stacked(*values: Array) -> Array:
-    """Return the values of several operands (the first in the highest bits) as those of one register."""
+    """Return the values of several operands as the values of one register; the first operand gets the highest bits."""
     return np.stack(np.broadcast_arrays(*values[::-1]), axis=-1)
 
 
@@ -83,7 +83,7 @@ def _stacked(*values: Array) -> Array:
 
 
 def _to_pair_of_halves(form: Bound) -> Operation:
-    """Bind the conversion of two f32 values, the first to the upper half."""
+    """Bind the conversion of two f32 values to a pair of halves; the first value goes to the upper half."""
     target, mode = form.type_of("d"), form.word("frnd")
     half = PACKED_HALVES[target]
     register, before = dtype_of(target), chain(rectify(form), limit(form, half.name))
@@ -94,7 +94,7 @@ def _to_pair_of_halves(form: Bound) -> Operation:
 
 
 def _to_halves_by_chance(form: Bound, before: Step) -> Operation:
-    """Bind stochastic rounding; each value uses half of the random bits, f16 only the lower 13 of them."""
+    """Bind stochastic rounding to halves; each value uses 16 of the random bits, and f16 only the lower 13 of these."""
     half = PACKED_HALVES[form.type_of("d")]
     count = 13 if half.name == "f16" else 16
     register, precision = dtype_of(form.type_of("d")), PRECISIONS[half.name]
@@ -111,7 +111,7 @@ def _to_halves_by_chance(form: Bound, before: Step) -> Operation:
 
 
 def _register_of(codes: Array, layout: Minifloat) -> Array:
-    """Return the register that contains the codes; two 4-bit codes share a byte."""
+    """Return the register that contains minifloat codes, lowest first; two 4-bit codes share a byte."""
     if layout.bits == 4:
         codes = (codes[..., 1::2] << np.uint8(4)) | codes[..., ::2]
     return join(codes, np.dtype(f"<u{codes.shape[-1]}"))
@@ -139,10 +139,10 @@ def _to_minifloats(form: Bound) -> Operation:
 def _to_minifloats_by_chance(form: Bound, layout: Minifloat, before: Step | None) -> Operation:
     """Bind stochastic rounding of four f32 values, with random bits per pair of values.
 
-    For 8-bit and 6-bit results, both values of a pair use the pair's half of `rbits`. For 4-bit results, the upper
-    value uses the pair's byte of the upper half of `rbits`, and the lower value that of the lower half. The manual
-    specifies the bits of each pair only. Their use within the pair is inferred from ptxas 13.0, which emits two
-    instructions and passes the bits to both in one register.
+    For 8-bit and 6-bit results, both values of a pair use the same half of `rbits`. For 4-bit results, the upper value
+    uses the pair's byte of the upper half of `rbits`, and the lower value that of the lower half. The manual specifies
+    the bits of each pair only. The use of the bits within the pair is inferred from ptxas 13.0, which emits two
+    instructions and passes both the same register with random bits.
     """
     count = 8 if layout.bits == 4 else 16
     # Position of the random bits of each value, lowest value first.
@@ -172,7 +172,7 @@ def _from_minifloats_to_f16(form: Bound) -> Operation:
 
 
 def _from_minifloats(form: Bound) -> Operation:
-    """Bind the conversion to bf16, with a power of two per value as a factor."""
+    """Bind the conversion to bf16; each value is multiplied by a power of two."""
     layout = MINIFLOATS[packed_element(form.type_of("a"))]
     return _scaled_up(form, lambda a: decode(_codes_in(a, layout), layout).view(np.float16))
 
@@ -190,7 +190,7 @@ def _scaled_up(form: Bound, values: Step) -> Operation:
 
 
 def _factors(scale: Array | None = None) -> Array:
-    """Return the powers of two in a register; 1 without a register."""
+    """Return the powers of two that a register of ue8m0 codes represents; 1 without a register."""
     return np.ones(1) if scale is None else scales(split(scale, _BYTE), "ue8m0")
 
 
@@ -198,7 +198,7 @@ def _factors(scale: Array | None = None) -> Array:
 
 
 def _to_fixed(form: Bound) -> Operation:
-    """Bind the conversion to two numbers with 6 fraction bits, divided by scale factors; NaN gives the maximum."""
+    """Bind the conversion to s2f6x2 (6 fraction bits) of two values divided by scale factors; NaN gives the maximum."""
     _, one, least, most = _FIXED
     count = 2 if form.type_of("a") == "f32" else 1
     half = PACKED_HALVES.get(form.type_of("a"))

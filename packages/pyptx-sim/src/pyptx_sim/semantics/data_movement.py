@@ -32,7 +32,7 @@ _MODES: dict[str, tuple[int, int, int, int]] = {
 
 @lru_cache(maxsize=1024)
 def _permutation(selector: int) -> Callable[[Array, Array], Array]:
-    """Return the permutation for a constant selector, byte by byte, as slices of the registers' bytes."""
+    """Return the prmt function for a constant selector, which copies the registers' bytes by slices."""
     digits = [(selector >> (4 * place)) & 0xF for place in range(4)]
 
     def compute(a: Array, b: Array) -> Array:

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class NoSemantics(MissingSemantics):
-    """The instruction matches no form of the manual that is simulated; raised at binding, before anything runs."""
+    """The instruction matches no simulated form of its opcode; raised when the program is compiled."""
 
     def __init__(self, instruction: Instruction, reason: str | None = None, help: str | None = None) -> None:
-        """Name the opcode and modifiers of `instruction`, and the unsupported part."""
+        """Build the message from the opcode and modifiers of `instruction`, and the unsupported part."""
         opcode = ".".join(instruction.opcode)
         super().__init__(f"no simulator semantics for {opcode}" + (f": {reason}" if reason else ""), help=help)

@@ -1,9 +1,9 @@
 """Arithmetic with the carry flag. Manual: "Extended-Precision Arithmetic Instructions" (9.7.2).
 
-Signed and unsigned types give the same bits, so all operands are read as unsigned. The flag is always the carry of an
-addition: a subtraction is `a + ~b + 1`, `subc` is `a + ~b + flag`. After a subtraction, a set flag therefore means no
-borrow. The manual calls the flag a borrow, which is equivalent within a chain of subtractions. But ptxas emits
-additions (IADD3.X with ~b), and nvcc's own 128-bit division reads the flag of a `subc.cc` with `addc`.
+Results for signed and unsigned types have the same bits, so all operands are read as unsigned. The flag is always the
+carry of an addition: a subtraction is `a + ~b + 1`, `subc` is `a + ~b + flag`. After a subtraction, a set flag
+therefore means no borrow. The manual calls the flag a borrow, which is equivalent within a chain of subtractions. But
+ptxas emits additions (IADD3.X with ~b), and nvcc's own 128-bit division reads the flag of a `subc.cc` with `addc`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.binding import Bound
 
 Step: TypeAlias = Callable[..., tuple[Array, Array]]
-"""Function from the operands, and the carry flag if it is read, to the result and the new flag."""
+"""Function from the operands, and the carry flag if the instruction reads it, to the result and the new carry flag."""
 
 
 def _sum(a: Array, b: Array) -> tuple[Array, Array]:

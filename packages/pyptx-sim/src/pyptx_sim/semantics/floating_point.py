@@ -34,13 +34,13 @@ _F32, _U64 = np.dtype(np.float32), np.dtype(np.uint64)
 
 
 def finished(core: Core, *, sat: bool = False) -> Core:
-    """Return float32 `core` with its result saturated or its NaNs made canonical."""
+    """Return float32 function `core` with its result saturated if `sat`, else with its NaNs made canonical."""
     last = saturated if sat else canonical
     return lambda *sources: last(core(*sources))
 
 
 def _lanewise(form: Bound, core: Core) -> Operation:
-    """Return the operation of `core`; in float32, NaNs are canonical, and `.ftz` flushes inputs and results."""
+    """Return the `Operation` of `core`; in float32, NaNs are canonical, and `.ftz` flushes inputs and results."""
     if form.type_of("a") == "f64":
         return operation(form, core)
     if "ftz" not in form.words:
@@ -67,7 +67,7 @@ def _arithmetic(name: str) -> Bind:
 
 
 def _or_approximate(name: str, single_core: Core, double_core: Core | None = None) -> Bind:
-    """Bind an IEEE operation if the instruction has a rounding mode, else an approximation of the type."""
+    """Bind an IEEE operation if the instruction has a rounding mode, else the type's approximate function."""
     rounded = _arithmetic(name)
 
     def bind(form: Bound) -> Operation:

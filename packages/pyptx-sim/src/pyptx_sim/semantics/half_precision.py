@@ -1,8 +1,8 @@
-"""f16, bf16 and their pairs. Manual: "Half Precision Floating Point Instructions" (9.7.4).
+"""Arithmetic of f16 and bf16, scalar and packed in pairs. Manual: "Half Precision Floating Point Instructions" (9.7.4).
 
-Results are computed in float32 (fma: in float64), then rounded once. float32 has more than twice the digits, so double
-rounding does no harm. NaN results are canonical, including those of `neg` and `abs`, which the hardware executes as
-additions.
+Results are computed in float32 (fma: in float64), then rounded once. float32 has more than twice the significant bits
+of f16, so double rounding does not change the result. NaN results are canonical, including those of `neg` and `abs`,
+which the hardware executes as additions.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ _HALFWAY = np.uint32(0x8000)
 
 
 def _multiply(a: Array, b: Array) -> Array:
-    """Return products of widened halves: exact in float32, or as float64 if any product is subnormal in float32."""
+    """Return the exact products of widened halves: float32, or float64 if any product is subnormal in float32."""
     product = a * b
     return a.astype(F64) * b.astype(F64) if has_subnormal(product) else product
 
 
 def _fma_f16(a: Array, b: Array, c: Array) -> Array:
-    """Return the sum in float64; it is inexact only if `c` and the product are too far apart to matter."""
+    """Return `a * b + c` in float64; it is inexact only if the exponents differ too much to affect the rounded half."""
     return a.astype(F64) * b.astype(F64) + c.astype(F64)
 
 
 def _fma_bf16(a: Array, b: Array, c: Array) -> Array:
-    """Return the sum in float32, rounded to odd if it would be half-way between two bf16 numbers."""
+    """Return `a * b + c` in float32, rounded to odd if it would be half-way between two bf16 numbers."""
     product, addend = np.broadcast_arrays(a.astype(F64) * b.astype(F64), c.astype(F64))
     result: Array = (product + addend).astype(F32)
     halfway = (result.view(np.uint32) & _LOW_HALF) == _HALFWAY
@@ -64,7 +64,7 @@ def _half(form: Bound) -> Half:
 
 
 def _lanewise(form: Bound, core: Core) -> Operation:
-    """Return the operation of `core`, a function of widened values, with the modifiers of the form."""
+    """Return the `Operation` of `core`, a function of widened values, with the form's `.ftz`, `.sat` and `.relu`."""
     half, ftz = _half(form), "ftz" in form.words
     clamp = saturated if "sat" in form.words else rectified if "relu" in form.words else None
 
@@ -80,7 +80,7 @@ def _lanewise(form: Bound, core: Core) -> Operation:
 
 
 def _zero_out_of_bounds(fused: Core) -> Core:
-    """Return `fused` with +0 if an operand is the special NaN of out-of-bounds elements of tensor copies."""
+    """Return `fused` with result +0 if `a` or `b` is the NaN that tensor copies write for out-of-bounds elements."""
 
     def compute(a: Array, b: Array, c: Array) -> Array:
         outside = (a.view(np.uint16) == OUT_OF_BOUNDS) | (b.view(np.uint16) == OUT_OF_BOUNDS)

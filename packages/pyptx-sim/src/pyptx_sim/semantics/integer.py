@@ -24,7 +24,7 @@ _REGISTER = np.dtype("<u4")
 
 
 def _by_element(form: Bound, core: Core) -> Operation:
-    """Return the operation of `core`, applied to each element of packed types."""
+    """Return the `Operation` of function `core`, which is applied to each element of packed types."""
     element = packed_element(form.type_of("d"))
     return operation(form, elementwise(core, dtype_of(element), _REGISTER) if element else core)
 
@@ -104,12 +104,12 @@ _BY_ZERO = Unspecified(
 
 
 def _division(core: Binary) -> Callable[[Bound], Operation]:
-    """Return the binding of div or rem, whose result is undefined if the divisor is zero."""
+    """Return the binding of `core` (div or rem), whose result is unspecified for a zero divisor."""
     return lambda form: operation(form, core, unspecified=None if constant(form, "b") else _BY_ZERO)
 
 
 def _multiply24(a: Array, b: Array, *, mode: str) -> Array:
-    """Multiply the low 24 bits of 32-bit operands; return bits 0 to 31, or 16 to 47 for `.hi`."""
+    """Multiply the low 24 bits of 32-bit operands; return bits 0 to 31 of the product, or bits 16 to 47 for `.hi`."""
     wide = double_width(a.dtype)
     # Shifting up and down sign-extends bit 23, or clears the bits above it.
     low_a, low_b = (a << 8) >> 8, (b << 8) >> 8
@@ -135,7 +135,7 @@ def _dot_product_of_halves(a: Array, b: Array, c: Array, *, mode: str) -> Array:
 
 
 def _dot_product(a: Array, b: Array, c: Array, *, size: int, chosen: slice) -> Array:
-    """Add to `c` the products of the elements of `a`, `size` bytes each, and the chosen bytes of `b`."""
+    """Return `c` plus the products of the `size`-byte elements of `a` and the bytes of `b` that `chosen` selects."""
     left = split(a, np.dtype(f"<{a.dtype.kind}{size}")).astype(np.int32)
     right = split(b, np.dtype(f"<{b.dtype.kind}1"))[..., chosen].astype(np.int32)
     products = (left * right).view(c.dtype)

@@ -30,7 +30,7 @@ def _leading_zeros(a: Array) -> Array:
 
 
 def _find(a: Array, *, shiftamt: str) -> Array:
-    """Return the position of the highest bit that differs from the sign; none for zero and for -1."""
+    """Return the position of the highest bit that differs from the sign bit; -1 for the values 0 and -1."""
     size = a.dtype.itemsize
     # The highest zero of a negative number is the highest one of its complement.
     found = top_bit((a ^ (a >> (8 * size - 1))).view(f"<u{size}") if a.dtype.kind == "i" else a)
@@ -40,7 +40,7 @@ def _find(a: Array, *, shiftamt: str) -> Array:
 
 
 def _nth_set(mask: Array, base: Array, offset: Array) -> Array:
-    """Return the position of the offset-th set bit from `base`, upwards or downwards; offset 0 tests `base` itself."""
+    """Return the position of the offset-th set bit from bit `base` on, up or down; offset 0 tests bit `base`."""
     places = _PLACES
     ones = ((mask[..., None] >> places.astype(U32)) & U32(1)).astype(bool)
     start, steps = base.astype(np.int64)[..., None], offset.view(np.int32).astype(np.int64)[..., None]
@@ -63,7 +63,7 @@ def _reverse(a: Array) -> Array:
 
 
 def _extent(operand: Array, of: Array) -> Array:
-    """Return a position or length of bfe and bfi, clamped to 64, as a shift count for `of`.
+    """Return a position or length operand of bfe or bfi, clamped to 64, as a shift count in the dtype of `of`.
 
     The manual allows 0 to 255. For larger values, 32-bit fields use the low byte and 64-bit fields the whole value.
     ptxas shifts in this way, and an H200 was measured to extract in this way.
@@ -73,7 +73,7 @@ def _extent(operand: Array, of: Array) -> Array:
 
 
 def _extract(form: Bound) -> Operation:
-    """Bind bfe: shift the field down, then up and down again, so that its top bit fills the bits above.
+    """Bind bfe: shift the field down, then up and down again, so that its top bit fills the bits above the field.
 
     NumPy's shifts give zero, or the sign, if the count is at least the width.
     """
@@ -119,7 +119,7 @@ def _mask(a: Array, b: Array, *, mode: str) -> Array:
 
 
 def _carryless_multiply_add(a: Array, b: Array, c: Array, *, mode: str) -> Array:
-    """Return half of a polynomial product over GF(2) plus `c`, added without carries."""
+    """Return the low or high half of a polynomial product over GF(2), plus `c` added without carries."""
     total = np.zeros_like(a) ^ c
     for place in range(64):
         part = a >> U64(64 - place) if mode == "hi" else a << U64(place)  # NumPy shifts by 64 give 0

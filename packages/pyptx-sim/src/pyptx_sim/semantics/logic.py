@@ -52,7 +52,7 @@ _TWO_INPUTS: tuple[Callable[[Array, Array], Array], ...] = (
 
 @lru_cache(maxsize=256)
 def _three_inputs(table: int) -> Callable[[Array, Array, Array], Array]:
-    """Return the function with truth table `table` (bit 4a+2b+c is f(a, b, c)), split by c (Shannon expansion)."""
+    """Return the function f(a, b, c) of truth table `table` (bit 4a+2b+c), by Shannon expansion for c."""
     clear = sum(((table >> (2 * row)) & 1) << row for row in range(4))
     set_ = sum(((table >> (2 * row + 1)) & 1) << row for row in range(4))
     if_clear, if_set = _TWO_INPUTS[clear], _TWO_INPUTS[set_]
@@ -87,7 +87,7 @@ def _lookup(form: Bound) -> Operation:
 
 
 def _count_for(size: int) -> Callable[[Array], Array]:
-    """Return the conversion of u32 shift counts for operands of `size` bytes, clamped for 16 bits to avoid wrapping."""
+    """Return the function that converts u32 shift counts for operands of `size` bytes; 16-bit counts are clamped."""
     dtype = np.dtype(f"<u{size}")
     if size >= 4:
         return lambda count: count.astype(dtype, copy=False)
@@ -113,7 +113,7 @@ def _shift_right(form: Bound) -> Operation:
 
 
 def _constant_amount(form: Bound) -> np.integer[Any] | None:
-    """Return a constant shift count, clamped to the width, in the type of the operand; None if it is not constant."""
+    """Return a constant shift count, clamped to the operand's width, in its dtype; None if it is not constant."""
     count, dtype = constant(form, "b"), dtype_of(form.type_of("a"))
     if count is None:
         return None

@@ -1,4 +1,4 @@
-"""`pmevent`, which has no effect. Manual: "Miscellaneous Instructions" (9.7.19); the engine executes the others."""
+"""`pmevent`, which has no effect here. Manual: "Miscellaneous Instructions" (9.7.19); others: `instructions/`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _nothing(*_sources: Array) -> tuple[Array, ...]:
 
 
 def _event(form: Bound) -> Operation:
-    """Bind pmevent, which triggers performance monitors; the simulator has none."""
+    """Bind pmevent, which triggers performance monitors, to an operation without effect."""
     return operation(form, _nothing, unread=("a",))
 
 

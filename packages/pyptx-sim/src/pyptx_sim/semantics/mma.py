@@ -46,7 +46,7 @@ Types: TypeAlias = tuple[str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Fragments of d, a, b and c, and the types of their elements."""
+    """Fragments of an MMA's d, a, b and c, and the types of their elements."""
 
     d: Fragment
     a: Fragment
@@ -55,7 +55,7 @@ class Shares:
     types: Types
 
     def reading(self) -> Callable[[Sequence[Array]], tuple[Array, Array, Array]]:
-        """Return the function from registers to a, the transpose of b, and c, as numbers."""
+        """Return the function from the source registers to a, the transpose of b, and c, as arrays of numbers."""
         first = self.a.registers
         second = first + self.b.registers
         of_a, of_b = numbers(self.a, self.types[1]), numbers(self.b, self.types[2], transposed=True)
@@ -67,7 +67,7 @@ class Shares:
         return read
 
     def writing(self) -> Callable[[Array], tuple[Array, ...]]:
-        """Return the function from d to registers; f32 accumulators are cached for the next MMA that adds to them."""
+        """Return the function from d to registers, which caches f32 accumulators for the next MMA that adds to them."""
         pack = packing(self.d)
         if self.types[0] != "f32" or (self.d.lanes, self.d.elements) != (self.c.lanes, self.c.elements):
             return pack
@@ -83,13 +83,13 @@ class Shares:
 
 @cache
 def numbers(fragment: Fragment, element: str, *, transposed: bool = False) -> Recent:
-    """Return the cached function from a fragment's registers to numbers."""
+    """Return the function from a fragment's registers to an array of numbers, with a cache of recent results."""
     unpack, widen = unpacking(fragment, transposed=transposed), WIDEN[element]
     return Recent(lambda registers: widen(unpack(registers)))
 
 
 def _shares(form: Bound, instruction: str, layouts: Mapping[str, str] = MappingProxyType({})) -> Shares:
-    """Return the fragments of a form; `layouts` are those of a and b, if registers depend on them."""
+    """Return the fragments of a form's operands; `layouts` of a and b matter if their registers depend on these."""
     shape = form.word("shape")
     d, a, b, c = (element_of(form.places[name], form.words) for name in "dabc")
     return Shares(
@@ -102,7 +102,7 @@ def _shares(form: Bound, instruction: str, layouts: Mapping[str, str] = MappingP
 
 
 def _product(form: Bound, shares: Shares) -> Operation:
-    """Return the operation of a dense MMA."""
+    """Return the `Operation` of a dense MMA."""
     sums, exact = _sums(form, shares.types)
     read, write = shares.reading(), shares.writing()
 
@@ -118,7 +118,7 @@ def _product(form: Bound, shares: Shares) -> Operation:
 
 
 def _undefined(shares: Shares) -> Spread:
-    """Return the propagation of undefined bits to d: from a row of a, a column of b, and the same element of c."""
+    """Return the propagation of undefined bits to an element of d: from a row of a, a column of b, an element of c."""
     first = shares.a.registers
     second = first + shares.b.registers
     of_a, of_b, of_c = unpacking(shares.a), unpacking(shares.b, transposed=True), unpacking(shares.c)
@@ -151,7 +151,7 @@ def _of_target(using: Callable[[Sum], Compute], exact: Callable[[str], Sum] | No
 
 
 def _sums(form: Bound, types: Types) -> tuple[Sum, Callable[[str], Sum] | None]:
-    """Return the dot products of these types: the fast one, and the exact one if it differs."""
+    """Return the dot product functions of element types `types`: fast, and, by target, exact (None: the same)."""
     if types[1] == "f64":
         return fast, lambda _target: exact_double(form.word("rnd") or "rn")
     if types[1] == "b1":
@@ -168,7 +168,7 @@ def _dense(form: Bound) -> Operation:
 
 
 def _opaque(form: Bound) -> Operation:
-    """Bind wmma.mma; its layouts are those of the loads and do not affect the fragments."""
+    """Bind wmma.mma; the opcode's layouts must equal those of the loads and do not affect the fragments."""
     shares = _shares(form, "wmma")
     if "satfinite" in form.words and shares.types[0] != "s32":
         raise NoSemantics(form.instruction, ".satfinite of floating-point accumulators is undocumented")

@@ -1,7 +1,7 @@
 """Batches of consecutive MMAs that multiply each fragment of a with each fragment of b, computed as one product.
 
-A kernel loads several fragments of a and b, and multiplies each with each. Stacked, they form two larger matrices, and
-so do the accumulators: NumPy multiplies these in a third of the time.
+A kernel loads several fragments of a and of b, and multiplies each fragment of a with each fragment of b. Stacked, the
+fragments form two larger matrices, and so do the accumulators: NumPy takes a third of the time for one large product.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 _One: TypeAlias = Callable[[Sequence[Array]], tuple[Array, ...]]
 
 _KEPT = 2
-"""Maximum number of cached accumulator matrices: a kernel adds to one at a time, or alternates between two."""
+"""Maximum number of cached accumulator matrices: a kernel adds to one matrix, or alternates between two."""
 
 
 def batching(shares: Shares, total: Sum, one: _One) -> Batch | None:
-    """Return the function that computes consecutive MMAs as one product with `total`.
+    """Return the function that computes consecutive MMAs as one larger product by dot product function `total`.
 
-    MMAs that do not form a grid are computed one at a time with `one`. None for instructions with several matrices.
+    If the MMAs do not combine each fragment of a with each of b, `one` computes them one at a time. None for
+    instructions whose operands hold several matrices.
     """
     if any(fragment.products > 1 for fragment in (shares.a, shares.b, shares.c, shares.d)):
         return None
@@ -55,7 +56,7 @@ def batching(shares: Shares, total: Sum, one: _One) -> Batch | None:
 
 
 def _numbered(fragments: Sequence[Sequence[Array]]) -> tuple[Sequence[Sequence[Array]], list[int]]:
-    """Return the distinct fragments, and the index of each fragment among them."""
+    """Return the distinct fragments, and for each given fragment its index among the distinct ones."""
     known: dict[tuple[int, ...], int] = {}
     numbers = [known.setdefault(tuple(map(id, each)), len(known)) for each in fragments]
     return [fragments[numbers.index(number)] for number in range(len(known))], numbers
@@ -66,7 +67,7 @@ def _joined(fragments: Sequence[Sequence[Array]]) -> list[Array]:
 
 
 class _Grid:
-    """Products of `rows` fragments of a with `columns` fragments of b."""
+    """Grid of MMAs: the products of each of `rows` fragments of a with each of `columns` fragments of b."""
 
     def __init__(self, shares: Shares, rows: int, columns: int) -> None:
         d, a, b, c = shares.types
@@ -79,7 +80,7 @@ class _Grid:
     def multiply(
         self, a: Sequence[Array], b: Sequence[Array], addends: Sequence[Array], total: Sum
     ) -> tuple[Array, ...]:
-        """Return the registers of the accumulators, fragment by fragment, row by row of the grid."""
+        """Return the accumulator registers of one fragment of d after the other, in row-major order of the grid."""
         sums = total(self._a(a), self._b(b), self._c.take(addends))
         registers = self._pack(sums)
         if self._goes_on:
@@ -93,7 +94,7 @@ def _grid(shares: Shares, rows: int, columns: int) -> _Grid:
 
 
 def _below(fragment: Fragment, element: str, count: int, *, transposed: bool = False) -> Reading:
-    """Return the function from the registers of vertically stacked fragments to numbers, `[warps, rows, k]`."""
+    """Return the function from the registers of fragments stacked along the rows to an array `[warps, rows, k]`."""
     unpack, widen = unpacking(fragment, transposed=transposed, count=count), WIDEN[element]
     length = fragment.rows if transposed else fragment.columns
 
@@ -105,7 +106,7 @@ def _below(fragment: Fragment, element: str, count: int, *, transposed: bool = F
 
 
 def _beside(fragment: Fragment, element: str, rows: int, columns: int) -> Reading:
-    """Return the function from the registers of a grid of fragments to numbers, `[warps, rows, columns]`."""
+    """Return the function from the registers of a grid of fragments to an array `[warps, rows, columns]`."""
     unpack, widen = unpacking(fragment, count=rows * columns), WIDEN[element]
     height, width = fragment.rows, fragment.columns
 

@@ -1,4 +1,4 @@
-"""Operations with the operands and types of the instruction's table row."""
+"""`Operation`s whose operands and types are those of the instruction's form in the instruction table."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def operation(
     unread: Collection[str] = (),
     unspecified: Unspecified | None = None,
 ) -> Operation:
-    """Return the operation of `compute`, which receives one array per register that the form reads.
+    """Return the `Operation` of function `compute`, which receives one array per register that the form reads.
 
-    `warp` and `unspecified` are as in `Operation`. `unread`: names of operands to omit, because they are known
-    constants. Raise MissingSemantics if the table row does not specify a type.
+    `warp` and `unspecified` are as in `Operation`. `unread`: names of operands that `compute` does not receive, because
+    they are known constants. Raise MissingSemantics if the row of the instruction table does not specify a type.
     """
     places = list(enumerate(form.places.items()))
     written = [(index, name) for index, (name, place) in places if place.written]
@@ -47,7 +47,7 @@ def _types(form: Bound, names: Iterable[str]) -> tuple[str, ...]:
         types = form.types[name]
         if types is None:
             raise MissingSemantics(
-                f"no type for operand {name} ({form.places[name].kind}) in table row {form.row.syntax!r}",
+                f"no type for operand {name} ({form.places[name].kind}) in instruction-table row {form.row.syntax!r}",
                 help="bind the instruction to an Operation: Semantics(opcode, bind=...)",
             )
         found += types

@@ -1,6 +1,6 @@
 """Byte and half-word selectors, and signs, of operands of video instructions: `%r1.b0`, `%r2.h10`, `-%r3`.
 
-Only the selector is parsed here. The engine passes the whole register, without selector and sign.
+Only selector and sign are parsed here; the engine passes the whole register to the operation.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def selector(operand: Operand) -> str:
     if not isinstance(operand, Register | Symbol):
         return ""
     part = operand.name.partition(".")[2]
-    return part if part[1:].isdecimal() else ""  # vector registers have a component name instead
+    return part if part[1:].isdecimal() else ""  # `.x` to `.w` name components of vector registers
 
 
 def is_negated(operand: Operand) -> bool:

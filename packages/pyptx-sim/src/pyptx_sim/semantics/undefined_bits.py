@@ -1,8 +1,8 @@
 """Propagation of undefined bits from the sources to the results of an instruction.
 
-If each bit of a result is a bit of a source, or a function of a few bits at the same position, its undefined bits are
-exact: the results for cleared and for set undefined bits of the sources are compared. Sums and products propagate
-undefined bits upwards. Elsewhere one undefined bit makes the whole result undefined.
+If each bit of a result is a bit of a source, or a function of a few bits at the same position, the result's undefined
+bits are exact: the results for cleared and for set undefined bits of the sources are compared. Sums and products
+propagate undefined bits upwards. In other instructions, one undefined source bit makes the whole result undefined.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _ORDERS: Final = frozenset({"lt", "le", "gt", "ge", "lo", "ls", "hi", "hs"})
 
 
 def shadow_of(ptx_type: str) -> np.dtype[np.unsignedinteger] | np.dtype[np.bool_]:
-    """Return the dtype of the undefined bits of a value."""
+    """Return the dtype of the mask of undefined bits of a value of type `ptx_type`."""
     return np.dtype(np.bool_) if ptx_type == "pred" else np.dtype(f"<u{min(dtype_of(ptx_type).itemsize, 8)}")
 
 
 def spread_of(form: Bound, operation: Operation) -> Spread:
-    """Return the propagation of undefined bits to the results of an instruction, by its form."""
+    """Return the function that propagates undefined bits from the sources to the results of an instruction."""
     if operation.undefined is not None:
         return operation.undefined
     name = form.instruction.opcode[0]
@@ -62,7 +62,7 @@ def spread_of(form: Bound, operation: Operation) -> Spread:
 
 
 def _moves(form: Bound, name: str, operation: Operation) -> bool:
-    """Return whether an instruction moves bits; conversions between integers do, without clamping."""
+    """Return whether an instruction moves bits, or combines them per position; integer cvt without `.sat` does."""
     if name == "cvt":
         return len(operation.sources) == 1 and _integers(operation) and "sat" not in form.words.values()
     return name in _MOVED and not form.word("boolop")
@@ -77,7 +77,7 @@ def _integers(operation: Operation) -> bool:
 
 
 def _whole(operation: Operation) -> Spread:
-    """Return the propagation in which any undefined bit affects all results; in warp operations, those of all lanes."""
+    """Return the propagation in which any undefined bit makes all results undefined (warp operations: in all lanes)."""
     kinds = [shadow_of(each) for each in operation.results] + [np.dtype(np.bool_)] * operation.writes_carry
 
     def spread(_values: Sequence[Array], bits: _Bits, mask: Mask) -> Sequence[Array]:
@@ -90,7 +90,7 @@ def _whole(operation: Operation) -> Spread:
 
 
 def _any(bits: _Bits) -> Array:
-    """Return the lanes in which any source has an undefined bit."""
+    """Return the mask of lanes in which any source has an undefined bit."""
     found: Array = np.asarray(np.logical_or.reduce([each != 0 for each in bits if each is not None]))
     return found
 
@@ -100,13 +100,13 @@ def _filled(where: Array, kind: np.dtype[np.unsignedinteger] | np.dtype[np.bool_
 
 
 def _raw(values: Array) -> Array:
-    """Return values as bits; predicates are returned unchanged."""
+    """Return values as unsigned integers with the same bits; predicates are returned unchanged."""
     raw: Array = values if values.dtype == np.bool_ else values.view(np.dtype(f"<u{values.dtype.itemsize}"))
     return raw
 
 
 def _differing(operation: Operation, values: Sequence[Array], bits: _Bits, mask: Mask) -> list[Array]:
-    """Return the bits of the results that change if the undefined bits of each source are all clear or all set."""
+    """Return the result bits that differ between fillings: the undefined bits of each source all clear, or all set."""
     found: list[Array] = []
     first: list[Array] = []
     shape = np.broadcast_shapes(mask.shape, *(each.shape for each in values))
@@ -134,7 +134,7 @@ def _fillings(values: Sequence[Array], bits: _Bits) -> Iterator[list[Array]]:
 
 
 def _moving(operation: Operation, moved: Sequence[bool]) -> Spread:
-    """Return the propagation of an instruction that moves bits of the sources in `moved`, controlled by the others."""
+    """Return the propagation of an instruction that moves bits of sources in `moved`, as the other sources specify."""
     kinds = [shadow_of(each) for each in operation.results]
     whole = _whole(operation)
 
@@ -148,7 +148,7 @@ def _moving(operation: Operation, moved: Sequence[bool]) -> Spread:
 
 
 def _rising(operation: Operation) -> Spread:
-    """Return the propagation of integer addition and multiplication: upwards from the lowest undefined bit."""
+    """Return the propagation of integer addition and multiplication: all bits from the lowest undefined bit up."""
     (kind,) = (shadow_of(each) for each in operation.results)
 
     def spread(_values: Sequence[Array], bits: _Bits, _mask: Mask) -> Sequence[Array]:
@@ -162,10 +162,10 @@ def _rising(operation: Operation) -> Spread:
 
 
 def _comparing(operation: Operation, comparison: str) -> Spread:
-    """Return the propagation of integer comparisons, which defined bits may determine.
+    """Return the propagation of integer comparisons, whose result may be defined by the defined bits alone.
 
-    Unequal defined bits determine `eq` and `ne`. Order comparisons are determined by the minimum and the maximum of
-    each operand, if its sign is defined.
+    Unequal defined bits determine the results of `eq` and `ne`. Order comparisons are determined by the minimum and the
+    maximum of each operand, if its sign is defined.
     """
     kind = dtype_of(operation.sources[0])
     sign = kind.kind == "i"
@@ -188,7 +188,7 @@ def _comparing(operation: Operation, comparison: str) -> Spread:
 
 
 def _by_element(operation: Operation) -> Spread | None:
-    """Return the per-element propagation of packed values; of scalars that are packed, the last is the lowest."""
+    """Return the propagation per element of packed values; if scalars are packed, the last is the lowest element."""
     if len(operation.results) != 1 or operation.warp:
         return None
     count = _elements(operation.results[0])
@@ -216,12 +216,12 @@ def _by_element(operation: Operation) -> Spread | None:
 
 
 def _part(bits: Array, element: int, count: int) -> Array:
-    """Return one of `count` equal parts of bits, the lowest first."""
+    """Return part `element` of `count` equal parts of `bits`; part 0 is the lowest."""
     width = 8 * bits.dtype.itemsize // count
     part: Array = (bits >> bits.dtype.type(element * width)) & bits.dtype.type((1 << width) - 1)
     return part
 
 
 def _elements(ptx_type: str) -> int:
-    """Return the number of elements that a type packs."""
+    """Return the number of elements of a packed type; 1 for other types."""
     return int(ptx_type.rpartition("x")[2]) if packed_element(ptx_type) else 1

@@ -33,7 +33,7 @@ def _absolute_difference(a: Array, b: Array) -> Array:
 
 
 def _average(a: Array, b: Array) -> Array:
-    """Return the average of a and b, with halves rounded away from zero."""
+    """Return the average of integers a and b, rounded to nearest, ties away from zero."""
     total = a + b
     return (total + (total >= 0)) >> 1
 
@@ -68,7 +68,7 @@ def _as_register(values: Array) -> Array:
 
 
 def _part(chosen: str, ptx_type: str) -> Callable[[Array], Array]:
-    """Return the function that extracts and extends the part of a register that `chosen` selects."""
+    """Return the function that extracts the byte or half-word of selector `chosen` and extends it to 64 bits."""
     if not chosen:
         whole = _element(ptx_type, 4)
         return lambda a: a.view(whole).astype(_I64)
@@ -77,7 +77,7 @@ def _part(chosen: str, ptx_type: str) -> Callable[[Array], Array]:
 
 
 def _finish(form: Bound, ptx_type: str) -> Callable[..., Array]:
-    """Return the last stages of a scalar instruction: saturation, then a second operation or a merge with `c`."""
+    """Return the function for a scalar instruction's last stages: saturation, then an operation or merge with `c`."""
     chosen = selector(form.operands["d"])
     size = _SIZES[chosen[:1]]
     low, high = _bounds(ptx_type, size)
@@ -142,7 +142,7 @@ def _multiply_add(form: Bound) -> Operation:
     product_negated = is_negated(a_operand) != is_negated(b_operand)
     c_negated, plus_one = is_negated(c_operand), "po" in form.words
     if product_negated and c_negated:
-        raise NoSemantics(form.instruction, "only one of product and c can be negated")
+        raise NoSemantics(form.instruction, "only one of the product a * b and c can be negated")
     signed = "s32" in (form.word("atype"), form.word("btype")) or product_negated or c_negated
     third = _element("s32" if signed else "u32", 4)
     low, high = _bounds("s32" if signed else "u32", 4)
@@ -162,7 +162,7 @@ def _multiply_add(form: Bound) -> Operation:
 
 
 def _wide_product(a: Array, b: Array) -> tuple[Array, Array]:
-    """Return `(high, low)` with `a * b == high * 2**32 + low` for 33-bit numbers; `low` has 32 bits."""
+    """Return `(high, low)` with `a * b == high * 2**32 + low` and `0 <= low < 2**32`, for 33-bit numbers a and b."""
     b_high, b_low = b >> 16, b & 0xFFFF
     first, second = a * b_high, a * b_low
     total = ((first & 0xFFFF) << 16) + second
@@ -170,7 +170,7 @@ def _wide_product(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def _scaled(upper: Array, lower: Array, shift: int, limits: tuple[int, int] | None) -> Array:
-    """Return the low 32 bits of `(upper * 2**32 + lower) >> shift`, or that number clamped to `limits`."""
+    """Return the low 32 bits of `(upper * 2**32 + lower) >> shift`; with `limits`, clamp the shifted number to them."""
     low_bits = ((upper << (32 - shift)) | (lower >> shift)) if shift else (upper << 32) | lower
     if limits is None:
         return _as_register(low_bits & 0xFFFFFFFF)
@@ -210,7 +210,7 @@ def _simd(form: Bound, lanes: int, core: Core) -> Operation:
 
 
 def _places(operand: Operand, otherwise: str) -> list[int]:
-    """Return the indices of the elements that an operand's selector names, the last digit first."""
+    """Return the indices of the elements that an operand's selector names; its last digit selects element 0."""
     return [int(digit) for digit in reversed((selector(operand) or otherwise)[1:])]
 
 

@@ -33,13 +33,13 @@ Vote: TypeAlias = Callable[[Array, Array], Array]
 
 
 def members(mask: Mask, membermask: Array) -> Mask:
-    """Return `[rows, 32, 32]`: whether the lane of the last axis participates for the lane of the middle axis."""
+    """Return `[rows, 32, 32]`: whether lane k (last axis) participates when lane j (middle axis) executes."""
     result: Mask = ((membermask[:, :, None] & LANE_BITS) != 0) & mask[:, None, :]
     return result
 
 
 def _uniform(mask: Mask, membermask: Array) -> Array | None:
-    """Return one membermask per row, `[rows, 1]`, if all active lanes of each row have the same one; else None."""
+    """Return one membermask per row, `[rows, 1]`, if all active lanes of each row have equal membermasks; else None."""
     common = np.bitwise_or.reduce(np.where(mask, membermask, U32(0)), axis=1, keepdims=True)
     return common if bool(((membermask == common) | ~mask).all()) else None
 
@@ -55,7 +55,7 @@ _OFFSET: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def source_lane(mode: str, b: Array, c: Array) -> tuple[Array, Array]:
-    """Return the lane that each lane reads, and whether it is in range; `b` and `c` are int64."""
+    """Return the lane that each lane reads, and whether that lane is in range; `b` and `c` are int64 operands."""
     distance, clamp, segment = b & 31, c & 31, (c >> 8) & 31
     last = (_LANES & segment) | (clamp & ~segment)
     lane = (_LANES & segment) | (distance & ~segment) if mode == "idx" else _OFFSET[mode](_LANES, distance)
@@ -87,7 +87,7 @@ def _shuffle(form: Bound) -> Operation:
 def _with_predicate(
     form: Bound, compute: Callable[..., tuple[Array, Array]], *, unread: tuple[str, ...] = ()
 ) -> Operation:
-    """Return the operation of a function that computes a value and a predicate; the form may lack the predicate."""
+    """Return the `Operation` of a function that computes a value and a predicate, which the form may lack."""
     from pyptx_ir.syntax.operands import Pair
 
     both = operation(form, compute, warp=True, unread=unread)
@@ -99,7 +99,7 @@ def _with_predicate(
 # --- vote ---------------------------------------------------------------------------------------
 
 
-# Functions of the bits of the participating lanes, and of those whose predicate is true.
+# Functions of two lane sets (uint32 bits): the participating lanes, and those of them whose predicate is true.
 _VOTES: dict[str, Vote] = {
     "all": np.equal,
     "any": lambda _counted, true: true != 0,
@@ -141,7 +141,7 @@ def _all_equal(mask: Mask, a: Array, membermask: Array) -> tuple[Array, Array]:
 
 
 def _leader(mask: Mask, membermask: Array) -> tuple[Array, Array]:
-    """Elect the lowest participating lane."""
+    """Return the lowest participating lane, and whether each lane is that lane."""
     counted = ballot(mask) & membermask
     leader = top_bit(counted & (~counted + U32(1)))
     return leader.astype(U32), leader == _LANES
@@ -181,13 +181,13 @@ def _reduce(form: Bound) -> Operation:
             result = function.reduce(values, axis=1, keepdims=True, dtype=a.dtype)
         return result
 
-    # The table row takes 32-bit registers of any integer type; the opcode's type determines the order of min and max.
+    # The operands are 32-bit registers of any integer type; the opcode's type determines the order of min and max.
     plain = operation(form, compute, warp=True)
     return replace(plain, results=(kind,), sources=(kind, *plain.sources[1:]))
 
 
 def _reduce_float(form: Bound) -> Operation:
-    """Bind redux.sync.min/max.f32; absent lanes contribute NaN, or an infinity with `.NaN`."""
+    """Bind redux.sync.min/max.f32; lanes that do not participate contribute NaN, or an infinity with `.NaN`."""
     largest, magnitude = form.word("op") == "max", "abs" in form.words
     pair = Extreme(largest, "NaN" in form.words)
     absent = np.float32(np.nan)

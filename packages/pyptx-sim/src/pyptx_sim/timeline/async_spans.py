@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Part:
-    """Operations of an item issued by warps of one CTA; `left`: number of outstanding operations."""
+    """Operations of one item that warps of one CTA issued; `left`: number of outstanding operations."""
 
     track: Track
     issued: Point
@@ -40,8 +40,8 @@ class _Part:
 class _Flight:
     """Outstanding item of asynchronous operations.
 
-    `owners`: the warps of its outstanding operations; None if unknown. `kind`: the kind of its group; None if it
-    signals an mbarrier.
+    `owners`: the issuing warp of each outstanding operation; None if unknown. `kind`: the kind of the item's
+    async-group; None if the item signals an mbarrier.
     """
 
     pc: int
@@ -53,26 +53,26 @@ class _Flight:
 
 
 class Flights:
-    """Asynchronous operations of one wave. Operations outstanding at the same time are on separate tracks."""
+    """Spans of one wave's asynchronous operations. Operations outstanding at the same time are on separate tracks."""
 
     def __init__(self, tracks: WarpTracks, timeline: Timeline, places: SourceLines) -> None:
-        """Start without operations; `tracks` are the warp tracks of the wave."""
+        """Start without operations; `tracks` are the warps' tracks in the wave."""
         self._tracks = tracks
         self._timeline = timeline
         self._places = places
         self._flights: dict[int, _Flight] = {}
         self._busy: set[Track] = set()
-        self._completed: dict[GroupKind, list[tuple[_Part, Point]]] = {}  # operations that no wait has observed
+        self._completed: dict[GroupKind, list[tuple[_Part, Point]]] = {}  # not yet waited for
 
     # --- issue --------------------------------------------------------------------------------------
 
     def issue(self, item: Item, now: int) -> None:
-        """Record an item issued by the recorded warps of the current block."""
+        """Record an item that the recorded warps of the current basic block issue."""
         if self._tracks.current:
             self._flights[item.item_id] = _Flight(item.pc, now, self._tracks.current)
 
     def describe(self, work: AsyncOperations) -> None:
-        """Record the warps of an item's operations, and the bytes that they read and write."""
+        """Record the issuing warps of an item's operations, and the bytes that the operations read and write."""
         flight = self._flights.get(work.item_id)
         if flight is None:
             return
@@ -88,13 +88,13 @@ class Flights:
             part.lanes, part.groups = work.lanes[here], work.groups[here]
 
     def follow(self, item_id: int, warps: IntArray) -> None:
-        """Record the warps of an item that consists of arrivals."""
+        """Record the issuing warps of an item that consists of asynchronous arrivals."""
         flight = self._flights.get(item_id)
         if flight is not None:
             self._divide(item_id, flight, warps, {})
 
     def _divide(self, item_id: int, flight: _Flight, warps: IntArray, moved: dict[str, np.ndarray]) -> None:
-        """Divide an item into parts, one per recorded CTA."""
+        """Divide an item's operations into parts, one per recorded CTA."""
         flight.owners = warps.copy()
         ctas = self._tracks.wave.geometry.cta[warps]
         for cta in np.unique(ctas[warps < self._tracks.rows]).tolist():
@@ -113,7 +113,7 @@ class Flights:
         flight.parts[cta] = _Part(track, Point(issuer, flight.issued), warps, len(warps), details)
 
     def _free(self, cta: int, engine: str) -> Track:
-        """Return the first track of an engine without an outstanding operation."""
+        """Return the engine's first track without an outstanding operation."""
         slot = 0
         while (track := Track(cta, engine, 0, slot)) in self._busy:
             slot += 1
@@ -121,7 +121,7 @@ class Flights:
         return track
 
     def settle(self) -> None:
-        """Assign items that no event has described to the warps that executed the block."""
+        """Assign items that no observer event has described to the warps that executed the basic block."""
         for item_id, flight in self._flights.items():
             if flight.owners is None and not flight.parts:
                 rows = np.array(list(flight.tracks), np.int64)
@@ -132,7 +132,7 @@ class Flights:
     # --- completion ------------------------------------------------------------------------------------
 
     def complete(self, item: Item, which: Mask | None, before: int, now: int) -> bool:
-        """Record completion of operations of an item; return whether any was recorded."""
+        """Record completion of the operations `which` of an item; return whether the item is recorded."""
         flight = self._flights.get(item.item_id)
         left = len(item)
         if flight is None or left == before:
@@ -162,7 +162,7 @@ class Flights:
             self._completed.setdefault(flight.kind, []).append((part, Point(part.track, now)))
 
     def point(self, item_id: int, now: int) -> Point | None:
-        """Return the point at which an item completes; None if it is not recorded."""
+        """Return the point on an item's track at tick `now`, when the item completes; None if it is not recorded."""
         flight = self._flights.get(item_id)
         part = next(iter(flight.parts.values()), None) if flight is not None else None
         return Point(part.track, now) if part is not None else None
@@ -170,7 +170,7 @@ class Flights:
     # --- waiting ------------------------------------------------------------------------------------
 
     def wait(self, kind: GroupKind, warps: IntArray, done: IntArray, at: Callable[[int], Point | None]) -> None:
-        """Add arrows from completed operations to the first warp that has waited for their group."""
+        """Add an arrow from each completed operation to its issuing warp, once this warp has waited for the group."""
         row_of = {warp: row for row, warp in enumerate(warps.tolist())}
         unseen: list[tuple[_Part, Point]] = []
         for part, completed in self._completed.get(kind, []):

@@ -1,9 +1,9 @@
 """Timelines as Chrome trace events in the object format, which Perfetto and chrome://tracing open.
 
 One tick is shown as one microsecond. CTAs are processes. Warps, and engine tracks of simultaneous operations, are
-threads. Perfetto treats a thread with the number of a process as the main thread of that process, so thread numbers
-start after the process numbers. Its tokenizer reads an event up to the time, so the time precedes names, which may
-contain any text. Format: "Trace Event Format", the document of the Chrome project.
+threads. Perfetto treats a thread whose number is that of a process as the main thread of the process, so thread numbers
+start after the process numbers. Perfetto's tokenizer reads an event up to the time, so the time precedes names, which
+may contain any text. Format: "Trace Event Format", the document of the Chrome project.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 def chrome_trace(timeline: Timeline, places: SourceLines) -> str:
-    """Return the text of the file: one event per line, identical for identical timelines."""
+    """Return the text of the trace file: one event per line, identical for identical timelines."""
     lines = ",\n".join(json.dumps(event, separators=(",", ":")) for event in _Events(timeline, places))
     other = {
         "kernel": timeline.entry,
-        "time": "1 us = 1 instruction that the simulator executes for some warps: an order, not the time of a GPU",
+        "time": "1 us = 1 simulated instruction, executed for one or more warps: an order of events, not GPU time",
         "ticks": timeline.stop,
         "spans dropped": timeline.dropped,
         "error": timeline.error,
@@ -32,7 +32,7 @@ def chrome_trace(timeline: Timeline, places: SourceLines) -> str:
 
 
 class _Events:
-    """Events of a timeline: the names of tracks, then all other events in order of time."""
+    """Chrome trace events of a timeline: the names of tracks, then all other events in order of time."""
 
     def __init__(self, timeline: Timeline, places: SourceLines) -> None:
         self._timeline = timeline
@@ -106,7 +106,7 @@ class _Events:
         }
 
     def _arrow(self, number: int, arrow: Arrow) -> Iterator[dict[str, object]]:
-        """Yield both ends of an arrow, unless the track of either end was dropped."""
+        """Yield the flow events for both ends of an arrow, unless the track of either end was dropped."""
         if arrow.start.track in self._tracks and arrow.end.track in self._tracks:
             yield {"ph": "s", **self._end(number, arrow.name, arrow.start)}
             yield {"ph": "f", **self._end(number, arrow.name, arrow.end), "bp": "e"}

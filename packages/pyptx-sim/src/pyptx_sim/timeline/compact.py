@@ -19,7 +19,7 @@ _BEYOND = 10
 
 
 def compact(timeline: Timeline, stop: int) -> None:
-    """Keep the ticks before `stop` in which something ran or completed; extend spans that never end past them.
+    """Keep only ticks before `stop` in which warps ran or operations completed; extend spans that never end past them.
 
     If spans were dropped, their ticks are unknown, and all ticks are kept.
     """
@@ -40,7 +40,7 @@ def compact(timeline: Timeline, stop: int) -> None:
 
 
 def _busy(span: Span) -> tuple[int, int]:
-    """Return the ticks (first, end) that a span needs: its duration if it runs, else the tick of its completion."""
+    """Return the ticks (first, end) to keep for a span: all ticks of a `run`, else only the tick of completion."""
     return (span.start, span.end) if span.kind == "run" else (span.end - 1, span.end)
 
 
@@ -49,6 +49,6 @@ def _at(point: Point, before: IntArray) -> Point:
 
 
 def _moved(span: Span, before: IntArray, stop: int) -> Span | None:
-    """Return a span with its new ticks; None if it has become empty."""
+    """Return a span with its ticks renumbered; None if the span has become empty."""
     start, end = int(before[span.start]), int(before[span.end]) if span.ended else stop
     return replace(span, start=start, end=end) if end > start else None

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 # Lengths in pixels. The width of the drawing is proportional to the number of ticks, within bounds.
 _TICK, _NARROWEST, _WIDEST = 2.5, 900, 2400
 _GUTTER, _MARGIN, _ROW, _BAR, _TOP, _BOTTOM = 150, 12, 20, 15, 48, 34
-_MANY, _THIN = 8, 5  # above this number of rows per engine, bars are thin
+_MANY, _THIN = 8, 5  # bars are thin if an engine has more than this number of rows
 _LETTER = 5.6
-_GRID = 70  # minimum distance between two numbers of the axis
-_THINNEST = 0.5  # narrower spans are drawn together with the preceding one
+_GRID = 70  # minimum distance in pixels between two labels of the time axis
+_THINNEST = 0.5  # a span narrower than this is drawn together with the preceding span
 
 _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -36,20 +36,20 @@ rect{shape-rendering:crispEdges}.edge{stroke:var(--paper);stroke-width:.6}
 path.arrow{fill:none;stroke:var(--arrow);stroke-width:.9;opacity:.75}
 """
 _LEGEND: Final = (
-    ("run", "runs, under the label or line named"),
+    ("run", "warp executes (name: label or line)"),
     ("wait", "waits"),
     ("async", "asynchronous operation, from issue to completion"),
-    ("never", "never resumes or completes"),
+    ("never", "wait or operation that never ends"),
 )
 
 
 def drawing(timeline: Timeline, places: SourceLines) -> str:
-    """Return the text of the file, identical for identical timelines. A span's details are in its tooltip."""
+    """Return the text of the SVG file, identical for identical timelines. A span's details are in its tooltip."""
     return "\n".join(_Sheet(timeline, places).lines()) + "\n"
 
 
 def _clean(text: str) -> str:
-    """Return text escaped for XML."""
+    """Return text escaped for XML; characters that XML forbids become `?`."""
     return escape(_NOT_XML.sub("?", text))
 
 
@@ -58,7 +58,7 @@ def _number(value: float) -> str:
 
 
 def _shortened(name: str, letters: int) -> str:
-    """Return the longest form of a span's name that fits `letters`: all, its distinguishing part, or nothing."""
+    """Return the longest form of a span's name within `letters` characters: all, its start, `:line`, or nothing."""
     name = name.removeprefix("waiting at mbarrier ")
     line = name.rpartition(":")[2]
     shorter = (name, name.partition(",")[0], f":{line}" if line.isdigit() else name)
@@ -66,14 +66,14 @@ def _shortened(name: str, letters: int) -> str:
 
 
 class _Sheet:
-    """One drawing: positions of tracks and ticks."""
+    """Drawing of a timeline: computes the positions of tracks and ticks, and the SVG lines."""
 
     def __init__(self, timeline: Timeline, places: SourceLines) -> None:
         self._timeline = timeline
         self._places = places
         self._stop = max(timeline.stop, 1)
         self._span = min(max(self._stop * _TICK, _NARROWEST), _WIDEST)
-        self._rows: dict[Track, tuple[float, int]] = {}  # by track: vertical position, and height of a bar
+        self._rows: dict[Track, tuple[float, int]] = {}  # vertical position and bar height of each track
         self._heads: dict[int, float] = {}
         tracks = timeline.tracks()
         self._at_once = Counter((track.cta, track.engine) for track in tracks)
@@ -89,7 +89,7 @@ class _Sheet:
         self._foot = y
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines of the file."""
+        """Yield the lines of the SVG file."""
         width, height = _number(_GUTTER + self._span + _MARGIN), _number(self._foot + _BOTTOM)
         size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
         yield f'<svg xmlns="http://www.w3.org/2000/svg" {size}>'
@@ -110,7 +110,7 @@ class _Sheet:
 
     def _headline(self) -> str:
         error = f" — {self._timeline.error.splitlines()[0]}" if self._timeline.error else ""
-        return f"{self._timeline.entry}: {self._timeline.stop} ticks, one for each instruction simulated{error}"
+        return f"{self._timeline.entry}: {self._timeline.stop} ticks, one per simulated instruction{error}"
 
     def _x(self, tick: float) -> float:
         return _GUTTER + tick * self._span / self._stop
@@ -174,7 +174,7 @@ class _Sheet:
                 yield f'<path class="arrow" d="{path}" marker-end="url(#head)"><title>{arrow.name}</title></path>'
 
     def _path(self, arrow: Arrow) -> str | None:
-        """Return a curve; None for an arrow from or to a row that is not drawn."""
+        """Return the SVG curve of an arrow; None if either track is not drawn."""
         if arrow.start.track not in self._rows or arrow.end.track not in self._rows:
             return None
         (x, y), (to_x, to_y) = self._place(arrow.start), self._place(arrow.end)
@@ -184,7 +184,7 @@ class _Sheet:
         return f"M{start}C{' '.join(others)}"
 
     def _place(self, point: Point) -> tuple[float, float]:
-        """Return the middle of a tick on its row."""
+        """Return the (x, y) position of the middle of a tick in the bar of its track."""
         y, bar = self._rows[point.track]
         return self._x(point.tick + 0.5), y + bar / 2
 

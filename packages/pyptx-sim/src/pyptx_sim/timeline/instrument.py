@@ -1,7 +1,7 @@
-"""Instrumentation: machines that notify a recorder. A machine that records nothing is unaffected.
+"""Instrumentation of a machine, so that it notifies a recorder. A machine that records nothing is unaffected.
 
 The code of a program is rewritten: the first and the last action of each basic block are wrapped. Instructions are
-neither added nor counted twice, so a run is identical to one without a recorder, with the same schedule.
+neither added nor counted twice, so a run has the schedule and the results of a run without a recorder.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class WatchedEngine(Engine):
         self._recorder = recorder
 
     def issue(self, item: Item) -> int:
-        """Add an item, and notify the recorder."""
+        """Add an item to the engine, and notify the recorder."""
         item_id = super().issue(item)
         self._recorder.issue(item)
         return item_id
@@ -98,13 +98,13 @@ class WatchedEngine(Engine):
 
 
 class WatchedLog(FindingLog):
-    """Log of findings that notifies a recorder of each new one."""
+    """Log of findings that notifies a recorder of each new finding."""
 
     recorder: Recorder
 
     @classmethod
     def of(cls, log: FindingLog, recorder: Recorder) -> WatchedLog:
-        """Return a log like `log` that notifies `recorder`."""
+        """Return an empty log with the program and rules of `log`, which notifies `recorder`."""
         made = cls(log.place_of, log.opcode_of, log.origins, log.rules)
         made.recorder = recorder
         return made

@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 Kind: TypeAlias = Literal["run", "wait", "async"]
 MarkKind: TypeAlias = Literal["barrier", "phase", "finding"]
 
-# Maximum number of spans of one run, and of each other kind of entry: a file of about 100 MB, which Perfetto opens.
+# Maximum number of spans, of marks, of arrows and of mbarrier states in a timeline: Perfetto opens the 100 MB file.
 KEPT = 400_000
 
 
 class Track(NamedTuple):
-    """Row of the timeline; rows sort by their fields.
+    """Track of the timeline: a row for a warp split or an engine; tracks sort by their fields.
 
     `cta`: number of the CTA in launch order. If `engine` is None, `number` is a warp and `part` the first lane of a
-    warp split. Otherwise, `part` distinguishes simultaneous operations.
+    warp split. Otherwise, `part` distinguishes simultaneous operations of the engine.
     """
 
     cta: int
@@ -37,7 +37,7 @@ class Track(NamedTuple):
 
 
 class Point(NamedTuple):
-    """A tick on a track."""
+    """A point in the timeline: a tick on a track."""
 
     track: Track
     tick: int
@@ -45,7 +45,7 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Activity on a track from tick `start` up to `end`; `ended` False: it never ends."""
+    """Activity on a track from tick `start` up to `end`; `ended` is False if the activity never ends."""
 
     track: Track
     kind: Kind
@@ -69,7 +69,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """Cause and effect: an issue and its completion, or a completion or arrival and the waiting warp."""
+    """Arrow from cause to effect: issue to start of an operation, or a completion or arrival to the waiting warp."""
 
     name: str
     start: Point
@@ -78,7 +78,7 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """Phase, pending count and tx-count of an mbarrier from tick `tick` on."""
+    """Phase, pending count (`arrivals`) and tx-count (`bytes`) of an mbarrier from tick `tick` on."""
 
     cta: int
     name: str
@@ -90,7 +90,7 @@ class Count:
 
 @dataclass(slots=True)
 class Timeline:
-    """All records of a run; of more than `KEPT` entries of a kind, the last ones.
+    """All records of a run; if a kind has more than `KEPT` entries, only the last `KEPT` of them.
 
     `ctas`: names of the recorded CTAs, by number. `stop`: the last tick. `error`: the error that ended the run early.
     """
@@ -136,29 +136,29 @@ class Clock:
         self._stirred = False
 
     def at(self, pc: int) -> int:
-        """Return the tick of instruction `pc` of the block being executed; between blocks, the next tick."""
+        """Return the tick of instruction `pc` of the basic block being executed; between blocks, the next tick."""
         return self.now + pc - self._first if self._inside else self.now
 
     def begin(self, first: int, size: int) -> None:
-        """Start a basic block of `size` instructions."""
+        """Start a basic block of `size` instructions at pc `first`."""
         self._first, self._size, self._inside = first, size, True
 
     def end(self) -> None:
-        """End the basic block."""
+        """End the basic block: advance by a tick per instruction."""
         self.now += self._size
         self._inside = False
 
     def stop(self, pc: int) -> None:
-        """Stop in the middle of a block, after instruction `pc`."""
+        """Stop in the middle of the basic block, after instruction `pc`."""
         if self._inside:
             self.now = self.at(pc) + 1
             self._inside = False
 
     def perturb(self) -> None:
-        """Record a completion, which takes a tick between blocks."""
+        """Record a completion, which takes one tick if it is between basic blocks."""
         self._stirred |= not self._inside
 
     def settle(self) -> None:
-        """Advance by the tick of a completion, if there was one."""
+        """Advance by one tick if there was a completion between basic blocks."""
         self.now += self._stirred
         self._stirred = False

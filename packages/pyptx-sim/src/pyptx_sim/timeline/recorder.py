@@ -1,4 +1,4 @@
-"""The recorder: observes a machine and records a timeline."""
+"""Recorder: observes a machine and records a timeline."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class _Causes:
 class Recorder(Observer):
     """Recorder of the CTAs below number `ctas` in launch order.
 
-    `machine/` does not depend on it: the instrumented code calls `begin` and `end` around each basic block, and the
-    instrumented engine calls `issue` and `complete` (see `instrument`). All other methods are observer events.
+    `machine/` does not depend on the recorder: the instrumented code calls `begin` and `end` around each basic block,
+    and the instrumented engine calls `issue` and `complete` (see `instrument`). All other methods are observer events.
     """
 
     def __init__(self, entry: str, places: SourceLines, ctas: int) -> None:
@@ -63,7 +63,7 @@ class Recorder(Observer):
             self._clock.begin(block.first, len(block.steps) + (block.terminator is not None))
 
     def end(self) -> None:
-        """Record that the block has been executed."""
+        """Record that the current basic block has been executed."""
         tracks = self._tracks
         if tracks is None or not tracks.current:
             return
@@ -79,7 +79,7 @@ class Recorder(Observer):
             return tracks
         self._close()
         geometry = wave.geometry
-        recorded = int(np.count_nonzero(geometry.numbers < self._ctas))  # the first slots: CTAs launch in order
+        recorded = int(np.count_nonzero(geometry.numbers < self._ctas))  # in the first CTA slots
         tracks = WarpTracks(wave, recorded * geometry.launch.warps_per_cta, self.timeline, self._places)
         self._tracks, self._flights = tracks, Flights(tracks, self.timeline, self._places)
         x, y, z = geometry.ctaid
@@ -105,33 +105,33 @@ class Recorder(Observer):
     # --- asynchronous operations --------------------------------------------------------------------
 
     def issue(self, item: Item) -> None:
-        """Record that an item is issued."""
+        """Record that an item of asynchronous operations is issued."""
         if self._tracks is not None:
             self._flights.issue(item, self._now())
 
     def complete(self, item: Item, which: Mask | None, before: int) -> None:
-        """Record that operations of an item, which had `before` of them, have completed."""
+        """Record that the operations `which` of an item have completed; the item had `before` operations."""
         if self._tracks is not None and self._flights.complete(item, which, before, self._now()):
             self._clock.perturb()
 
     def issued(self, work: AsyncOperations) -> None:
-        """Record the operations of an item."""
+        """Record the warps, groups and bytes of an item's operations."""
         self._flights.describe(work)
 
     def follows(self, kind: GroupKind, item_id: int, warps: Offsets, lanes: Offsets, places: Offsets) -> None:
-        """Record the warps of an item that consists of arrivals."""
+        """Record the issuing warps of an item that consists of asynchronous arrivals."""
         del kind, lanes, places
         self._flights.follow(item_id, np.unique(warps))
 
     def waited(self, kind: GroupKind, warps: Offsets, masks: Masks, done: Offsets, read: Offsets) -> None:
-        """Record that warps have waited for groups."""
+        """Record that warps have waited for async-groups of `kind`."""
         del masks, read
         self._flights.wait(kind, warps, done, self._here)
 
     # --- mbarriers ----------------------------------------------------------------------------------
 
     def completed(self, item_id: int, place: int, phase: int) -> None:
-        """Record that a completing operation signals an mbarrier."""
+        """Record that a completing operation signals the mbarrier at `place` in `phase`."""
         point = self._flights.point(item_id, self._now())
         if point is not None:
             causes = self._causes_of(place, phase)
@@ -139,7 +139,7 @@ class Recorder(Observer):
             causes.arrival = None
 
     def _causes_of(self, place: int, phase: int) -> _Causes:
-        self._causes.pop((place, phase - 2), None)  # a parity wait can no longer distinguish it from this one
+        self._causes.pop((place, phase - 2), None)  # has the parity of `phase`: waits confuse them
         return self._causes.setdefault((place, phase), _Causes())
 
     def signal(
@@ -154,7 +154,7 @@ class Recorder(Observer):
     def acquire(
         self, place: int, phase: int, warps: Offsets, masks: Masks, pc: int, *, scope: str, acquires: bool
     ) -> None:
-        """Mark a phase completion that warps observe; add arrows from its causes."""
+        """Mark the phase completion that warps observe; add arrows from the causes of the completion."""
         del masks, scope, acquires
         if self._tracks is None or place < 0:
             return
@@ -180,7 +180,7 @@ class Recorder(Observer):
         self._close()
 
     def finish(self, error: str | None) -> Timeline:
-        """Close and return the timeline; `error` is the error that ended the run."""
+        """Close and return the timeline; `error` is the error that ended the run, if any."""
         self.timeline.error = error
         self._close()
         compact(self.timeline, self._clock.now)
@@ -205,7 +205,7 @@ class Recorder(Observer):
         return self._clock.at(self._tracks.wave.pc) if self._tracks is not None else self._clock.now
 
     def _here(self, row: int) -> Point | None:
-        """Return the current point of a warp that executes the current block; end its retry of a wait, if any."""
+        """Return the point of a warp that executes the current basic block; end the warp's retry of a wait, if any."""
         track = self._tracks.current.get(row) if self._tracks is not None else None
         if self._tracks is None or track is None:
             return None

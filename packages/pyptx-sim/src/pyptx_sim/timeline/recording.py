@@ -1,4 +1,4 @@
-"""Output of a timeline: file, format, and number of CTAs."""
+"""Recording of a timeline to a file: format, and number of CTAs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Format:
-    """File format: function that returns the text of a timeline, and default number of CTAs."""
+    """File format: function that returns the file's text for a timeline, and default number of recorded CTAs."""
 
     write: Callable[[Timeline, SourceLines], str]
     ctas: int
@@ -34,7 +34,7 @@ _FORMATS: Final = {".json": _Format(chrome_trace, 8), ".svg": _Format(drawing, 1
 
 
 class Recording:
-    """Timeline that is written to a file, even if the run fails."""
+    """Recording of a timeline, which is written to a file even if the run fails."""
 
     def __init__(self, path: str | os.PathLike[str], ctas: int | None, machine: Machine) -> None:
         """Record the first `ctas` CTAs of `machine`, rounded up to whole clusters; the suffix of `path` is the format.
@@ -66,6 +66,6 @@ class Recording:
         return recorder
 
     def write(self, error: str | None = None) -> None:
-        """Write the recorded timeline; `error` is the error that ended the run."""
+        """Write the recorded timeline to the file; `error` is the error that ended the run, if any."""
         timeline = self._recorder.finish(error)
         self._path.write_text(self._write(timeline, self._places), encoding="utf-8")

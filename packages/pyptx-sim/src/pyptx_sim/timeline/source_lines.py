@@ -1,4 +1,4 @@
-"""Names of instructions for readers: the Python line, or the preceding label."""
+"""Names of instructions in a timeline: the Python line, or the preceding label."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _WHERE = ("shared", "global", "sync")
 
 
 class SourceLines:
-    """Instructions of a program with their source locations."""
+    """Source locations and names of a program's instructions, by pc."""
 
     def __init__(self, program: Program, origins: Mapping[int, tuple[Frame, ...]]) -> None:
-        """Describe instructions of `program`; `origins` maps PTX lines to Python frames."""
+        """Locate the instructions of `program`; `origins` maps PTX lines to Python frames."""
         self._program = program
         self._origins = origins
 
     @cached_property
     def _labels(self) -> list[str]:
-        """Label before each instruction of the modules, in reading order; without a label, the function's name."""
+        """Label before each instruction of the modules, in source order; without a label, the function's name."""
         found: list[str] = []
         label = ""
         for node, _ in (each for module in self._program.modules for each in positions(module)):
@@ -71,13 +71,13 @@ class SourceLines:
         return self._program.sites[pc].instruction.opcode
 
     def operation(self, pc: int) -> str:
-        """Return the name of an asynchronous operation, the first words of its opcode: `cp.async.bulk.tensor.2d`."""
+        """Return the name of an asynchronous operation, the start of its opcode: `cp.async.bulk.tensor.2d`."""
         words = self.opcode(pc)
         cut = next((i for i, word in enumerate(words) if word.partition("::")[0] in _WHERE), len(words))
         return ".".join(words[: max(cut, 2)])
 
     def engine(self, pc: int) -> str:
-        """Return the engine that performs an asynchronous instruction."""
+        """Return the name of the engine that performs an instruction's asynchronous operations."""
         words = self.opcode(pc)
         step = step_of(words)
         if step is not None and step.track is not None:
@@ -86,7 +86,7 @@ class SourceLines:
 
 
 def ranges(numbers: list[int]) -> str:
-    """Return ascending numbers with consecutive ones joined: `0-3, 7`."""
+    """Return ascending numbers as text, with consecutive numbers joined: `0-3, 7`."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][-1] + 1:

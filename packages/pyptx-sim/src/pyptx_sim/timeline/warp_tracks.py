@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from pyptx_sim.timeline.model import Timeline
     from pyptx_sim.timeline.source_lines import SourceLines
 
-# Maximum number of instructions of a retry: lanes whose wait returned false, and that are back at the same wait within
-# this many instructions without other activity, count as waiting all the time.
+# Maximum number of instructions between two tries of one wait. Lanes whose try returned false count as waiting until
+# the next try, unless they execute more instructions than this, or issue asynchronous operations.
 _RETRY = 32
 
 _BITS = np.left_shift(np.uint32(1), np.arange(WARP, dtype=np.uint32))
@@ -32,7 +32,7 @@ _BITS = np.left_shift(np.uint32(1), np.arange(WARP, dtype=np.uint32))
 
 @dataclass(slots=True)
 class _Run:
-    """Consecutive blocks that lanes have executed so far, in program order under one label."""
+    """Consecutive basic blocks that lanes have executed so far, in program order under one label."""
 
     start: int
     end: int
@@ -42,13 +42,13 @@ class _Run:
     lanes: int
 
     def continues(self, now: int, label: str, block: int, lanes: int) -> bool:
-        """Return whether the same lanes execute a later block under the same label, without a tick in between."""
+        """Return whether the same lanes execute a later basic block under the same label, without a tick in between."""
         return self.end == now and self.block < block and self.label == label and self.lanes == lanes
 
 
 @dataclass(slots=True)
 class _TrackWait:
-    """Wait of lanes: `what` is their state with its key and pc; `retried` counts the instructions of `retries`."""
+    """Wait of lanes: `what` is their wait state, its key and pc; `retried` counts the instructions of the `retries`."""
 
     start: int
     what: tuple[int, int, int]
@@ -57,13 +57,13 @@ class _TrackWait:
     retried: int = 0
 
     def details(self) -> dict[str, object]:
-        """Return the retries, for the details of the span."""
+        """Return the number of retries and their instructions, for the details of the span."""
         return {"retries": self.retries, "instructions": self.retried} if self.retries else {}
 
 
 @dataclass(slots=True)
 class _Retry:
-    """Wait that returned false at tick `end`, and the runs of its lanes since then."""
+    """Wait whose last try returned false at tick `end`, and the run spans of its lanes since then."""
 
     wait: _TrackWait
     end: int
@@ -71,12 +71,12 @@ class _Retry:
 
     @property
     def length(self) -> int:
-        """Number of instructions of these runs."""
+        """Number of instructions that the lanes have executed since the wait returned false."""
         return sum(run.end - run.start for run in self.runs)
 
 
 class WarpTracks:
-    """Spans of the recorded warps of one wave: those of its first `rows` warps.
+    """Spans of the recorded warps of one wave, which are the first `rows` warps of the wave.
 
     The splits of a diverged warp are identified by their first lanes.
     """
@@ -107,7 +107,7 @@ class WarpTracks:
     # --- running ------------------------------------------------------------------------------------
 
     def begin(self, block: Block, lanes: Lanes, now: int) -> bool:
-        """Record that lanes execute a block from tick `now` on; return whether any of them is recorded."""
+        """Record that lanes execute a basic block from tick `now` on; return whether any of the lanes is recorded."""
         rows, mask = lanes.row_numbers(), lanes.full_mask
         here = (rows < self.rows) & mask.any(axis=1)
         first, bits = mask[here].argmax(axis=1).tolist(), (mask[here] @ _BITS).tolist()
@@ -140,7 +140,7 @@ class WarpTracks:
             self.give_up(track)
 
     def end(self, block: Block, now: int) -> None:
-        """Record the end of the block at tick `now`; mark a barrier that warps passed without waiting."""
+        """Record the end of the basic block at tick `now`; mark a barrier that warps passed without waiting."""
         opcode = self._places.opcode(block.end)
         if block.terminator is None or opcode[0] not in {"bar", "barrier"}:
             return
@@ -155,7 +155,7 @@ class WarpTracks:
     # --- waiting ------------------------------------------------------------------------------------
 
     def look(self, now: int) -> None:
-        """Start and end the waits that have changed since the last call."""
+        """Start and end waits according to the states of the warp splits, if these changed since the last call."""
         splits = self.wave.splits
         some = splits.state != State.READY
         some &= (splits.state != State.DEAD) & (splits.warp < self.rows)
@@ -181,7 +181,7 @@ class WarpTracks:
                 self._begin_wait(track, what, now)
 
     def _tracks(self, which: Mask) -> dict[Track, int]:
-        """Return the tracks of the recorded splits among `which`, with the indices of the splits."""
+        """Return the tracks of the recorded warp splits among `which`, with the index of each split."""
         splits = self.wave.splits
         ids = np.flatnonzero(which & (splits.warp < self.rows))
         first = splits.mask[ids].argmax(axis=1).tolist()
@@ -211,7 +211,7 @@ class WarpTracks:
         self._waits[track] = _TrackWait(now, what, name)
 
     def _taken_back(self, track: Track) -> _TrackWait:
-        """Return the wait that lanes continue after a retry."""
+        """Return the wait that lanes continue after a retry, and count the retry."""
         retry = self._retries.pop(track)
         retry.wait.retries += 1
         retry.wait.retried += retry.length
@@ -239,7 +239,7 @@ class WarpTracks:
     # --- end of the wave or of the run --------------------------------------------------------------
 
     def cut(self, now: int) -> None:
-        """Truncate the runs of the current block at tick `now`."""
+        """Truncate the run spans of the current basic block at tick `now`."""
         for track in self.current.values():
             run = self._runs.get(track)
             if run is not None:

@@ -1,1 +1,1 @@
-"""Rewrite rules, one file for each kind; `table` has their order."""
+"""Rewrite rules of the transpiler, one file for each kind; `table` has the order in which they run."""

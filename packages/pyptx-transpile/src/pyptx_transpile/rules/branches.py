@@ -1,4 +1,4 @@
-"""A forward branch that may fall through: `with ptx.if_(…)`, and `with ptx.else_(…)` if both paths have code."""
+"""Rewrites of guarded forward branches to `with ptx.if_(…)`, and `with ptx.else_(…)` if both paths have code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_SHARED = 3  # maximum branches to one label that become nested blocks; mor
 
 
 def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
-    """Yield rewrites for each forward branch, short ones first: with `else_`, then with its label, then without."""
+    """Yield rewrites for each forward branch, short branches first: with `else_`, then with and without its label."""
     jumps = [jump for jump in body.jumps if jump.guarded and is_forward(body, jump)]
     for jump in sorted(jumps, key=lambda jump: (jump.target - jump.at, jump.at)):
         yield from _alternatives(body, plan, jump)
@@ -40,7 +40,7 @@ def _alternatives(body: Body, plan: RewritePlan, jump: Jump) -> Iterator[Rewrite
 
 IF = SugarRule(
     name="if",
-    summary="a forward branch, with an optional else block",
+    summary="a forward branch as an `if_` block, with an optional `else_` block",
     before="@%p1 bra $L__BB0_2;\n\tmov.b32 %r1, 7;\n$L__BB0_2:",
     after="with ptx.if_(~p[1]):\n    ptx.inst.mov.b32(r[1], 7)",
     find=find,

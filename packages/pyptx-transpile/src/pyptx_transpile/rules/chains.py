@@ -1,4 +1,4 @@
-"""Alternative blocks: `with ptx.if_(…)`, `with ptx.elif_(…)` and `with ptx.else_()` that join at one label.
+"""Rewrites of alternative blocks that join at one label: `ptx.if_(…)`, `ptx.elif_(…)` and `ptx.else_()`.
 
 `elif_` replaces an `if_` that is the only statement of an `else_`: it starts with the condition, and its blocks end at
 the same label as the `else_`.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["ELIF", "Chain", "are_ways", "branch_rewrite", "defines_label", "is_forward", "join_of"]
 
 _LEAVES = frozenset({"bra", "brx", "exit", "ret"})
-_FEWEST = 2  # minimum conditions of a chain
+_FEWEST = 2  # minimum conditions of an `elif_` chain
 
 
 def is_forward(body: Body, jump: Jump) -> bool:
@@ -34,7 +34,7 @@ def is_forward(body: Body, jump: Jump) -> bool:
 
 
 def join_of(body: Body, jump: Jump) -> int | None:
-    """Return the join of both paths if the fall-through path ends in a branch past the other path; else None."""
+    """Return the join label of both paths, if the fall-through path ends in a branch past the taken path; else None."""
     last = body.jump_at(jump.target - 1)
     if last is None or last.guarded or last.target <= jump.target or not is_forward(body, last):
         return None
@@ -46,7 +46,7 @@ def join_of(body: Body, jump: Jump) -> int | None:
 
 
 def are_ways(body: Body, jump: Jump, join: int) -> bool:
-    """Return whether no branch enters either path, except at the start of the second one."""
+    """Return whether branches enter the two paths only at the start of the second path."""
     entered = all(jump.at <= other.at < jump.target for other in body.jumps_to(jump.target))
     return entered and body.is_closed(jump.at, jump.target) and body.is_closed(jump.target, join)
 
@@ -58,7 +58,7 @@ def defines_label(body: Body, plan: RewritePlan, at: int, label: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Blocks executed if a branch is not taken, one for each of the `conditions`, with a common join.
+    """Blocks with a common join label, one for each of the `conditions`, executed if its branch is not taken.
 
     The label at `join` is defined by the chain if `defines`. With `has_else`, a last block is executed if all branches
     are taken.
@@ -70,7 +70,7 @@ class Chain:
     defines: bool
 
     def ways(self, body: Body) -> tuple[tuple[int, int], ...]:
-        """Return the slices of the blocks: from after a branch to before the branch to the join."""
+        """Return the slices of the blocks: from after the condition's branch to before the branch to the join label."""
         starts = [condition.at + 1 for condition in self.conditions]
         skips = [self.skip(body, number) for number in range(len(starts))]
         if self.has_else:
@@ -79,7 +79,7 @@ class Chain:
         return (*((start, skip - 1) for start, skip in early), last)
 
     def skip(self, body: Body, number: int) -> int:
-        """Return the index of the label after a block."""
+        """Return the index of the label after the block with this number."""
         jump = body.jump_at(self.conditions[number].at)
         if jump is None:
             raise TypeError(f"no branch to a label at {self.conditions[number].at}")
@@ -87,7 +87,7 @@ class Chain:
 
 
 def branch_rewrite(body: Body, rule: str, chain: Chain) -> Rewrite:
-    """Return the rewrite that prints a chain."""
+    """Return the rewrite that prints a `Chain` of blocks."""
     ways = chain.ways(body)
     count = len(chain.conditions)
 
@@ -117,7 +117,7 @@ def branch_rewrite(body: Body, rule: str, chain: Chain) -> Rewrite:
 
 
 def _first_left(body: Body, chain: Chain) -> int:
-    """Return the index of the first block that contains a branch to the join; the last block if none does."""
+    """Return the number of the first block that contains a branch to the join label; the last block if none does."""
     *early, _ = ways = chain.ways(body)
     jumps = body.jumps_to(chain.join)
     left = (number for number, (start, end) in enumerate(early) if any(start <= jump.at < end for jump in jumps))
@@ -125,20 +125,20 @@ def _first_left(body: Body, chain: Chain) -> int:
 
 
 def _labels(body: Body, chain: Chain) -> tuple[int, ...]:
-    """Return the labels that a chain defines."""
+    """Return the indices of the labels that the chain's Python blocks define."""
     skips = [chain.skip(body, number) for number in range(len(chain.conditions))]
     return (*[skip for skip in skips if skip != chain.join], *([chain.join] if chain.defines else []))
 
 
 def _jumps(body: Body, chain: Chain) -> tuple[int, ...]:
-    """Return the branches of a chain: those of its conditions, and those at the ends of its blocks."""
+    """Return the branches of a chain: the conditional ones of its conditions, and those at the ends of its blocks."""
     places = [condition.at for condition in chain.conditions]
     skips = [chain.skip(body, number) for number in range(len(places) - (not chain.has_else))]
     return (*places, *[skip - 1 for skip in skips])
 
 
 def _header(printer: BodyPrinter, chain: Chain, number: int) -> Expression:
-    """Return the header of a block; for the first block, print the formatting of the branch before it."""
+    """Return the `with` header of a block; for the first block, print the formatting of the branch before the block."""
     body = printer.body
     if number == len(chain.conditions):
         return call("with ptx.else_", _ending(printer, chain, number))
@@ -159,7 +159,7 @@ def _header(printer: BodyPrinter, chain: Chain, number: int) -> Expression:
 
 
 def _ending(printer: BodyPrinter, chain: Chain, number: int) -> list[str]:
-    """Return the keywords for the label at the join, and for the branch to it at the end of the previous block."""
+    """Return the keywords for the join label, and for the branch to that label at the end of the previous block."""
     body = printer.body
     ways = chain.ways(body)
     if len(ways) == 1:
@@ -177,7 +177,7 @@ def _ending(printer: BodyPrinter, chain: Chain, number: int) -> list[str]:
 
 
 def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
-    """Yield rewrites for each chain of two or more conditions, outer ones first; with its label, then without."""
+    """Yield rewrites for each chain of two or more conditions, outer chains first: defining the join label or not."""
     taken: set[int] = set()
     for jump in body.jumps:
         if jump.at in taken:
@@ -225,7 +225,7 @@ def _next(body: Body, jump: Jump, join: int) -> Predicate | None:
 
 ELIF = SugarRule(
     name="elif",
-    summary="a chain of blocks with conditions, of which one runs (if, elif, else)",
+    summary="forward branches to a common label as `if_`, `elif_` and `else_` blocks",
     before="@%p1 bra $L1;\n\tmov.b32 %r1, 1;\n\tbra.uni $L3;\n$L1:\n\t@%p2 bra $L2;\n\tmov.b32 %r1, 2;\n\t"
     "bra.uni $L3;\n$L2:\n\tmov.b32 %r1, 3;\n$L3:",
     after='with ptx.if_(~p[1], label="$L1"):\n    ptx.inst.mov.b32(r[1], 1)\n'

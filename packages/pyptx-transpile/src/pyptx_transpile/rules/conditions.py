@@ -1,4 +1,4 @@
-"""Predicates inlined: `with ptx.if_(ptx.inst.setp.lt.s32(p[1], r[1], 8), …)`.
+"""Inlining of predicates into branch conditions: `with ptx.if_(ptx.inst.setp.lt.s32(p[1], r[1], 8), …)`.
 
 A call of `ptx.inst` returns its destination. So if the instruction before a branch writes the branch's predicate, its
 call can be an argument of the call that branches. Python evaluates arguments first, which keeps the text order. At the
@@ -29,13 +29,13 @@ _ENDS = frozenset({"bra", "exit", "ret", "trap"})
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """Guard of the branch at `at`; if `start` < `at`, includes the instruction at `start` that computes it."""
+    """Guard of the branch at `at`; if `start` < `at`, with the instruction at `start` that computes the predicate."""
 
     at: int
     start: int
 
     def first(self, printer: BodyPrinter, line: Callable[[str], str], *, negated: bool = False) -> str:
-        """Return the predicate for the branch's line, and print the formatting of the branch.
+        """Return the Python condition for the branch's line, and print the formatting of the branch.
 
         The instruction that computes it is printed as a statement if the line would be too long.
         """
@@ -49,18 +49,18 @@ class Predicate:
         return self.name(printer, negated=negated)
 
     def whole(self, printer: BodyPrinter, *, negated: bool = False) -> str:
-        """Return the predicate including the instruction that computes it, whatever its length."""
+        """Return the Python condition with the inlined instruction, whatever the line's length."""
         return self.name(printer, negated=negated) if self.start == self.at else self._call(printer, negated=negated)
 
     def last(self, printer: BodyPrinter, line: Callable[[str], str]) -> tuple[str, bool]:
-        """Return the header of a block that ends with the predicate, and whether the header computes the predicate."""
+        """Return the Python header of a block that ends with the predicate, and whether the header computes it."""
         whole = line(f"lambda: {self._call(printer)}") if self.start < self.at else ""
         if whole and _fits(printer, whole):
             return whole, True
         return line(self.name(printer)), self.start == self.at
 
     def name(self, printer: BodyPrinter, *, negated: bool = False) -> str:
-        """Return the predicate as a register; "" if there is none."""
+        """Return the Python expression of the branch's predicate register; "" for an unguarded branch."""
         guard = printer.body.branch(self.at).guard
         return "" if guard is None else printer.guard(guard, negated=negated)
 
@@ -71,11 +71,11 @@ class Predicate:
 
 
 def _fits(printer: BodyPrinter, line: str) -> bool:
-    return 4 * printer.page.indent + len(line) < WIDTH  # a colon follows
+    return 4 * printer.page.indent + len(line) < WIDTH  # less than WIDTH: a colon follows
 
 
 def predicates(body: Body, at: int, *, late: bool = False) -> Iterator[Predicate]:
-    """Yield the alternatives for the guard of a branch: with the instruction before it, and alone.
+    """Yield the alternatives for a branch's guard: with the instruction that computes it inlined, and without.
 
     A predicate computed `late`, at the end of a block, is printed in the block's header, where no formatting can be
     set.
@@ -94,7 +94,7 @@ def _computes(body: Body, at: int) -> bool:
 
 
 def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
-    """Yield rewrites of guarded branches that do not form a block, with the instruction that computes the guard."""
+    """Yield rewrites of guarded branches outside blocks that inline the instruction which computes the guard."""
     for at in body.places(*_ENDS):
         if at > body.start and body.branch(at).guard is not None and plan.owner(at) is None:
             computed, *_ = predicates(body, at)
@@ -114,7 +114,7 @@ def _rewrite(predicate: Predicate) -> Rewrite:
 
 CONDITION = SugarRule(
     name="condition",
-    summary="the instruction that computes a branch's predicate, written as its condition",
+    summary="the instruction that computes a branch's predicate, written as the branch's condition",
     before="setp.lt.s32 %p1, %r1, 8;\n\t@%p1 ret;",
     after="ptx.inst.ret(pred=ptx.inst.setp.lt.s32(p[1], r[1], 8))",
     find=find,

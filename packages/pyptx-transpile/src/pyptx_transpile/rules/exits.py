@@ -1,4 +1,4 @@
-"""Branches out of enclosing blocks: `ptx.break_()`, `ptx.continue_()`, and the blocks that they leave."""
+"""Rewrites of branches out of enclosing blocks: `ptx.break_()`, `ptx.continue_()`, and the blocks that they leave."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["BLOCK", "EXIT"]
 
 
 def find_blocks(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
-    """Yield a block before each label to which unrewritten branches jump forward; most branches first."""
+    """Yield a block rewrite for each label to which unrewritten branches jump forward; most branches first."""
     left = [jump for jump in body.jumps if jump.target > jump.at and plan.owner(jump.at) is None]
     count = Counter(jump.target for jump in left)
     starts: dict[int, int] = {}
@@ -40,7 +40,7 @@ def find_blocks(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
 
 
 def _around(starts: dict[int, int], start: int) -> int:
-    """Return the start of a block, moved up so that it does not cross a block whose label is earlier."""
+    """Return the start of a block, moved up so that the block nests with any block whose label is earlier."""
     for target in sorted(starts, reverse=True):
         if starts[target] < start <= target:
             start = starts[target]
@@ -48,7 +48,7 @@ def _around(starts: dict[int, int], start: int) -> int:
 
 
 def _start(body: Body, plan: RewritePlan, jump: Jump) -> int | None:
-    """Return the start of a block that a branch leaves: the item or rewrite with the branch, in the label's scope."""
+    """Return the start of a block that a branch leaves: the item or rewrite around the branch, in the label's scope."""
     start = plan.outermost(jump.at, jump.target)
     scope = body.scopes[jump.target]
     while start is not None and body.scopes[start] != scope:
@@ -68,7 +68,7 @@ def _block(body: Body, start: int, target: int) -> Rewrite:
 
 
 def find_exits(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
-    """Yield a rewrite for each branch that leaves an enclosing loop, block or `if_`, or continues a loop."""
+    """Yield a rewrite for each branch that exits an enclosing loop, block or `if_`, or continues a loop."""
     for jump in body.jumps:
         if plan.owner(jump.at) is not None:
             continue
@@ -83,14 +83,14 @@ def find_exits(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
 
 
 def _function(rewrite: Rewrite, jump: Jump) -> str | None:
-    """Return the function for a branch: `break_` if it leaves the rewrite, `continue_` for a loop's next iteration."""
+    """Return the `ptx` function for a branch: `break_` out of the rewrite, `continue_` to the loop's next iteration."""
     if rewrite.exits == jump.target:
         return "break_"
     return "continue_" if rewrite.loops and rewrite.inner[0][0] - 1 == jump.target else None
 
 
 def _exit(body: Body, jump: Jump, predicate: Predicate, function: str, left: Rewrite | None) -> Rewrite:
-    """Return the rewrite of a branch out of the rewrite `left`; None stands for the innermost loop."""
+    """Return the rewrite of a branch that leaves the block of the rewrite `left`; None is the innermost loop."""
     uniform = ["uniform=True"] if "uni" in body.branch(jump.at).opcode else []
 
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
@@ -107,7 +107,7 @@ def _exit(body: Body, jump: Jump, predicate: Predicate, function: str, left: Rew
 
 BLOCK = SugarRule(
     name="block",
-    summary="the statements before a label that branches exit to",
+    summary="the statements before a label as a block, which branches to the label exit",
     before="{\n\t@%p1 bra $L__BB0_2;\n\tmov.b32 %r1, 7;\n\t}\n$L__BB0_2:",
     after='with ptx.block("$L__BB0_2"):\n    with ptx.scope():\n        ptx.break_("$L__BB0_2", pred=p[1])\n'
     "        ptx.inst.mov.b32(r[1], 7)",

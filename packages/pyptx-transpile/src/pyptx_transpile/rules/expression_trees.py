@@ -1,4 +1,4 @@
-"""Instructions as nested expressions: results that are inlined where they are used, in instruction order.
+"""Construction of nested expressions: instructions are inlined where their results are used, in instruction order.
 
 Python evaluates the operands of a call from left to right, and then the call. So an instruction can replace its result
 if text order equals evaluation order: the sources of an instruction may be the last expressions before it, in order.
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Tree", "Trees", "call_width", "places_of_sources", "register_width"]
 
-_WIDEST = 100  # columns of a statement, estimated; a wider one takes two lines and saves none
+_WIDEST = 100  # maximum estimated columns of a statement; a wider statement takes two lines and saves none
 _MOST_INSTRUCTIONS = 8  # maximum instructions in one expression
-_LONGEST_VECTOR = 3  # maximum elements of a list that may be expressions; longer lists are slices of register groups
+_LONGEST_VECTOR = 3  # maximum operands of a vector that may be expressions; longer vectors are slices of groups
 _OF_CALL = len("ptx.inst.()")
 _OF_ADDRESS = len("ptx.addr()")
 _OF_INDEX = len("r[8 * i]")
@@ -35,7 +35,7 @@ _MOST_COLUMNS = (1 << 16) - 1
 
 @dataclass(slots=True)
 class Tree:
-    """Statement: the index of its last instruction, and the expressions inlined for its source registers.
+    """Printed statement: the index of its last instruction, and the instructions inlined for its source registers.
 
     `operator` is the operation if it is printed as an operator. `width` is the approximate number of columns, `size`
     the number of instructions. A `named` statement prints the register that it writes; others write the next temporary.
@@ -50,21 +50,21 @@ class Tree:
     named: bool = False
 
     def like(self, origin: int) -> Hashable:
-        """Return a key that is equal for statements printed alike at indices relative to their origins."""
+        """Return a key that two statements share if they are equal relative to their origins."""
         return self.at - origin, self.operator, tuple([each.like(origin) for each in self.inner.values()])
 
     def temporaries(self) -> Iterator[int]:
-        """Yield the indices of the inner instructions in evaluation order, which is text order."""
+        """Yield the indices of the inlined instructions in evaluation order, which is text order."""
         for each in self.inner.values():
             yield from each.temporaries()
             yield each.at
 
 
 class Trees:
-    """Builds statements from the instructions of one body, each as large as permitted."""
+    """Builder of statements from the instructions of one body, with as many inlined instructions as permitted."""
 
     def __init__(self, body: Body, operations: Operations) -> None:
-        """Find the registers that are used once."""
+        """Find the registers of the body that are used once."""
         self._body, self._operations = body, operations
         self._once = uses_of(body).once
 
@@ -86,7 +86,7 @@ class Trees:
         return done
 
     def _alone(self, at: int, node: nodes.Instruction, *, turn: bool) -> Tree:
-        """Return an instruction as a statement of its own; with a result if it may be inlined."""
+        """Return an instruction as a statement without inlined sources; with a `result` if it may be inlined itself."""
         operator = self._operations.operator(node)
         known = node.guard is None and bool(node.operands) and self._operations.banks.type_of(node.operands[0])
         result = node.operands[0] if known and not self._body.deviates(at) else None
@@ -95,11 +95,11 @@ class Trees:
         return Tree(at, result.name if isinstance(result, tree.Register) else None, operator, width)
 
     def _is_taken(self, done: Sequence[Tree | None]) -> bool:
-        """Return whether the last statement may be inlined into another one."""
+        """Return whether the last statement of the range so far may be inlined into a later statement."""
         return bool(done) and done[-1] is not None and done[-1].result in self._once
 
     def _take_in(self, one: Tree, node: nodes.Instruction, done: list[Tree | None], *, turn: bool) -> None:
-        """Inline the last statements into a new one, as many as are its sources in order."""
+        """Inline the last statements into a new statement, as many as compute its sources in order."""
         sources = list(places_of_sources(node))
         taken: list[Tree] = []
         while sources and self._is_taken(done):
@@ -131,13 +131,13 @@ def places_of_sources(node: nodes.Instruction) -> Iterator[str]:
 
 
 def register_width(name: str, *, turn: bool) -> int:
-    """Return the approximate columns of a register; longer in a loop iteration, where the index is computed."""
-    return _OF_INDEX if turn else len(name) + (-1 if "$" in name else 1)  # "$": a helper's parameter
+    """Return the approximate columns of a register's expression; more in a loop iteration, which computes its index."""
+    return _OF_INDEX if turn else len(name) + (-1 if "$" in name else 1)  # "$" is in names of helper parameters
 
 
 def _width(operand: tree.Operand, *, turn: bool) -> int:
-    """Return the approximate number of columns of an operand."""
-    if type(operand) is tree.Register:  # the most frequent case
+    """Return the approximate number of columns of an operand's Python expression."""
+    if type(operand) is tree.Register:  # fast path for the most frequent operand
         return register_width(operand.name, turn=turn)
     match operand:
         case tree.Symbol(name) | tree.Immediate(name):
@@ -152,7 +152,7 @@ def _width(operand: tree.Operand, *, turn: bool) -> int:
 
 
 def call_width(body: Body, at: int, *, turn: bool) -> int:
-    """Return the approximate number of columns of an instruction's call."""
+    """Return the approximate number of columns of the Python call of an instruction."""
     known = body.derived(_widths)[turn]
     if not known[at - body.start]:
         known[at - body.start] = min(_call_width(body.branch(at), turn=turn), _MOST_COLUMNS)
@@ -160,7 +160,7 @@ def call_width(body: Body, at: int, *, turn: bool) -> int:
 
 
 def _widths(body: Body) -> tuple[array[int], array[int]]:
-    """Return caches for the widths of a body's calls, outside and inside iterations; 0 is unknown."""
+    """Return two caches of the columns of a body's calls, outside and inside loop iterations; 0 is unknown."""
     none = array("H", bytes(2 * (body.end - body.start)))
     return none, none[:]
 

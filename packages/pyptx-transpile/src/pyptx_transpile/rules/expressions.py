@@ -1,4 +1,4 @@
-"""Instructions inlined for their results: Python expressions, with the result registers listed in `temps`."""
+"""Rewrites of instruction sequences to nested Python expressions, with the intermediate registers listed in `temps`."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 __all__ = ["EXPRESSION", "runs", "statement"]
 
-_LEAST = 2  # minimum inlined instructions in a block
-_WIDEST = 72  # maximum columns of the list of temporaries
+_LEAST = 2  # minimum inlined instructions in a `ptx.expr` block
+_WIDEST = 72  # maximum columns of the list of temporaries in a `ptx.expr` header
 _SHORT = 3  # maximum statements of a block that nested calls may print with fewer lines
 _FARTHEST = 4  # consecutive statements without inlined instructions that a block may contain
 _ENDS = frozenset({"bra", "brx", "exit", "ret"})
 
 
 def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
-    """Yield the blocks of statements that need fewer lines with inlined instructions."""
+    """Yield a `ptx.expr` block for each run of statements that needs fewer lines with inlined instructions."""
     trees = Trees(body, Operations(banks_of(body), body.row.spelled()))
     for run in runs(body, plan):
         turn = plan.in_turn(run.start)
@@ -42,7 +42,7 @@ def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
 
 
 def _takes_fewer_lines(body: Body, rewrite: Rewrite, statements: int, *, turn: bool) -> bool:
-    """Return whether a block of statements with its header has no more lines than nested calls."""
+    """Return whether a `ptx.expr` block with its header has no more lines than the equivalent nested calls."""
     calls = nested(body, range(rewrite.start, rewrite.end), turn=turn)
     return statements + 1 <= sum(1 for _ in calls)
 
@@ -50,9 +50,9 @@ def _takes_fewer_lines(body: Body, rewrite: Rewrite, statements: int, *, turn: b
 def runs(body: Body, plan: RewritePlan, least: int = _LEAST + 1) -> Iterator[range]:
     """Yield the ranges of instructions and `.loc` statements without branches or blocks.
 
-    Items that a rewrite prints are excluded.
+    Items printed by rewrites are excluded.
     """
-    for slice_ in list(plan.unclaimed()):  # a copy: rewrites are accepted during iteration
+    for slice_ in list(plan.unclaimed()):  # a copy, because the loop adds rewrites to the plan
         start = slice_.start
         for at in slice_:
             if not _is_plain(body, at):
@@ -69,9 +69,9 @@ def _is_plain(body: Body, at: int) -> bool:
 
 
 def _blocks(statements: Sequence[Tree | None], run: range, *, turn: bool) -> Iterator[list[int | Tree]]:
-    """Yield the blocks of a range: statements, or the indices of items printed unchanged."""
+    """Yield the blocks of a range: lists of statements, or the indices of items printed unchanged."""
     block: list[int | Tree] = []
-    end = taken = width = 0  # end of its last statement with inlined instructions; number and columns of these
+    end = taken = width = 0  # end of the block's last statement with inlined instructions; their number and columns
     at = run.start
     for each in statements:
         size, wider = (0, 0) if each is None else (each.size - 1, _width(each, turn=turn))
@@ -89,7 +89,7 @@ def _blocks(statements: Sequence[Tree | None], run: range, *, turn: bool) -> Ite
 
 
 def _width(one: Tree, *, turn: bool) -> int:
-    """Return the columns that the registers of a statement's inner expressions take in a list."""
+    """Return the columns that a statement's intermediate registers occupy in the list of temporaries."""
     names = [each.result for each in one.inner.values() if each.result is not None]
     own = sum(len(", ") + register_width(name, turn=turn) for name in names)
     return own + sum(_width(each, turn=turn) for each in one.inner.values())
@@ -118,7 +118,7 @@ def _rewrite(body: Body, block: Sequence[int | Tree]) -> Rewrite:
 
 
 def _temporaries(names: list[str]) -> Expression:
-    """Return the keyword that names the result registers: a slice of a register group, or a tuple."""
+    """Return the `temps` keyword with the intermediate registers: a slice of a register group, or a tuple."""
     if len(names) == 1 and names[0].startswith("*"):
         return f"temps={names[0][1:]}"
     return keyword("temps", Group("(", tuple(names), ",)" if len(names) == 1 else ")"))
@@ -129,7 +129,7 @@ def _has_operator(one: Tree) -> bool:
 
 
 def statement(printer: BodyPrinter, one: Tree) -> None:
-    """Print a statement with its inlined sources."""
+    """Print a statement with the instructions inlined for its sources."""
     node = printer.body.branch(one.at)
     if one.operator is not None and not printer.body.deviates(one.at) and printer.is_assigned(node.operands[0]):
         result, operation = printer.values.expression(node.operands[0]), _operation(printer, one, one.operator)
@@ -152,7 +152,7 @@ def _call(printer: BodyPrinter, one: Tree, destination: str) -> Group:
 
 
 def _operation(printer: BodyPrinter, one: Tree, operator: str) -> str:
-    """Return the operator expression."""
+    """Return the Python operator expression that emits an instruction."""
     node = printer.body.branch(one.at)
     sources = [_operand(printer, one, each, within=True) for each in node.operands[1:]]
     sign = OPERATORS[operator]
@@ -160,7 +160,7 @@ def _operation(printer: BodyPrinter, one: Tree, operator: str) -> str:
 
 
 def _operand(printer: BodyPrinter, one: Tree, operand: tree.Operand, *, within: bool = False) -> str:
-    """Return an operand with inlined expressions for its registers; in brackets if `within` an operator."""
+    """Return an operand with inlined expressions for its registers; in parentheses if `within` an operator."""
     match operand:
         case tree.Register(name) if (inner := one.inner.get(name)) is not None:
             if inner.operator is None:
@@ -180,7 +180,7 @@ def _operand(printer: BodyPrinter, one: Tree, operand: tree.Operand, *, within: 
 
 EXPRESSION = SugarRule(
     name="expression",
-    summary="instructions whose results are used once, nested into that use",
+    summary="instructions whose results are used once, nested into the instruction that uses them",
     before="mul.wide.s32 %rd2, %r1, 4;\n\tadd.s64 %rd3, %rd1, %rd2;\n\tld.global.b32 %r2, [%rd3+8];"
     "\n\tadd.s32 %r3, %r2, 1;",
     after="with ptx.expr(temps=(rd[2], rd[3], r[2]), spelling=SPELLING):\n"

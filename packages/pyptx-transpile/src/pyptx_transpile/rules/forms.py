@@ -1,4 +1,4 @@
-"""Names for long instruction forms that a module uses several times; they are defined at the head of the file."""
+"""Rule that names long opcodes which a module uses several times; the names are defined at the head of the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Named matrix fragments: `ldmatrix(a := r[1:5], …)`, and `a` in the MMA instructions after it.
+"""Rewrites that name matrix fragments: `ldmatrix(a := r[1:5], …)`, and `a` in later MMA instructions.
 
 A name stands for registers, whatever they contain. The first instruction that has all of them binds it in its call;
 later instructions use it for the whole vector.
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 __all__ = ["FRAGMENT"]
 
-_FEWEST_USES = 2  # minimum uses of a name after its binding
+_FEWEST_USES = 2  # minimum uses of a fragment's name after its definition
 _PRODUCTS = frozenset({"mma", "wgmma"})
-_ROLES = {0: "acc", 1: "a", 2: "b", 3: "acc"}  # name by operand index of the fragment in the MMA
+_ROLES = {0: "acc", 1: "a", 2: "b", 3: "acc"}  # name of a fragment by its operand index in the MMA instruction
 
 
 def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
-    """Yield a rewrite for each instruction that first uses a fragment which other instructions use too."""
+    """Yield a rewrite for the first instruction that uses a matrix fragment, if later instructions use it, too."""
     if body.declared != body.start:
-        return  # the body of a helper, whose fragments are parameters
+        return  # in the body of a helper function, fragments are parameters
     first: dict[tree.Vector, int] = {}
     roles: dict[tree.Vector, str] = {}
     uses: Counter[tree.Vector] = Counter()
@@ -52,7 +52,7 @@ def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
 
 
 def _vectors(body: Body, plan: RewritePlan) -> Iterator[tuple[int, tree.Vector, int]]:
-    """Yield the register vectors of instructions without rewrites, with their operand indices."""
+    """Yield the register vectors of instructions that no rule rewrites, with their operand indices."""
     for slice_ in list(plan.unclaimed()):
         if plan.in_turn(slice_.start):
             continue
@@ -66,7 +66,7 @@ def _vectors(body: Body, plan: RewritePlan) -> Iterator[tuple[int, tree.Vector, 
 
 
 def _is_addressed(body: Body, at: int) -> bool:
-    """Return whether the instruction before one computes its address, so that it may be inlined there."""
+    """Return whether the instruction before `at` computes the address of the one at `at`, which may inline it."""
     before = body.instruction(at - 1)
     bases = [each.base for each in body.branch(at).operands if isinstance(each, tree.Address)]
     return before is not None and bool(before.operands) and before.operands[0] in bases

@@ -1,4 +1,4 @@
-"""Names of helper functions, after their dominant instructions, such as `mbarrier_try_wait`."""
+"""Names of helper functions, derived from their most significant instructions: `mbarrier_try_wait`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 __all__ = ["docstring", "main", "stem"]
 
-# In ascending order of significance; other mnemonics are the most significant.
+# Mnemonics that rarely name a helper function, least significant first; mnemonics not listed come last.
 _RANKS: tuple[frozenset[str], ...] = (
     frozenset({"mov", "cvt", "cvta", "setp", "selp", "bra", "call", "ret"}),
     frozenset({"add", "addc", "sub", "subc", "and", "or", "xor", "not", "neg", "shl", "shr", "mul", "mad", "shf"}),
     frozenset({"ld", "st", "fma", "min", "max", "abs", "lop3", "prmt", "bfe", "bfi", "div", "rem"}),
 )
 _MOST_WORDS = 3
-_WIDEST = 100  # columns of a docstring that lists all instructions
+_WIDEST = 100  # maximum columns of a docstring that lists all instructions of a helper function
 _SHAPE = re.compile(r"m\d+n\d+k\d+\Z", re.ASCII)
 _UNSAID = frozenset({"sync", "aligned", "lo", "wide", "cc", "rn", "rz", "parity", "v2", "v4", "v8"})
 
@@ -40,7 +40,7 @@ def main(instructions: Sequence[nodes.Instruction]) -> int:
 
 
 def stem(instructions: Sequence[nodes.Instruction]) -> str:
-    """Return a name: of the main instruction, or of the most frequent ones if all are loads, arithmetic and stores."""
+    """Return a helper's name: its main instruction, or the most frequent ones if all are loads, stores, arithmetic."""
     one = instructions[main(instructions)]
     if _rank(one) == len(_RANKS):
         return _name(one)
@@ -51,7 +51,7 @@ def stem(instructions: Sequence[nodes.Instruction]) -> str:
 
 
 def _short(node: nodes.Instruction) -> str:
-    """Return the mnemonic of an instruction; for loads and stores with the state space."""
+    """Return the mnemonic of an instruction, with the state space for loads and stores."""
     words = [word.partition("::")[0] for word in node.opcode[:2]]
     return "_".join(words) if words[0] in {"ld", "st"} and len(words) > 1 and words[1] not in BY_NAME else words[0]
 
@@ -67,7 +67,7 @@ def _name(node: nodes.Instruction) -> str:
 
 
 def docstring(instructions: Sequence[nodes.Instruction]) -> str:
-    """Return the docstring of a helper: the emitted instructions, or their number."""
+    """Return the docstring of a helper function: the instructions that it emits, or their number."""
     names = list(dict.fromkeys([".".join(node.opcode) for node in instructions]))
     all_of_them = f"Emit {' and '.join(filter(None, (', '.join(names[:-1]), names[-1])))}."
     if len(instructions) == len(names) and len(all_of_them) <= _WIDEST:

@@ -1,7 +1,7 @@
-"""Sequences that occur several times, in one body or in several: one helper function, and a call at each site.
+"""Rewrites of repeated sequences in a module's bodies to one helper function, with a call at each occurrence.
 
-Typical sequences are scopes of inline assembly. The first site gives the helper its body, with parameters for the
-operands that differ. Other rules rewrite it like any body.
+Typical sequences are scopes of inline assembly. The helper's body is the first occurrence, with parameters for the
+operands that differ. Other rules rewrite that body like any other.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ if TYPE_CHECKING:
 
 __all__ = ["FUNCTION", "Survey"]
 
-_LEAST = 3  # minimum instructions of a sequence that is not a scope
-_LEAST_SAVED, _LEAST_SAVED_BY_SCOPE = 3, 1  # minimum lines that a helper saves
-_AROUND = 2  # lines of a function other than its body: header and docstring
-_LEAST_OF_SCOPE = 2  # minimum instructions of a scope
-_ANY = 1 << 30  # maximum arguments for the scope of one asm statement: no limit
-_FEW = 4  # sites that are examined first
-_WIDTH = 100  # columns of a call on one line
+_LEAST = 3  # minimum instructions of a repeated sequence that is not a `{ }` scope
+_LEAST_SAVED, _LEAST_SAVED_BY_SCOPE = 3, 1  # minimum lines that a helper function saves: of a sequence, of a scope
+_AROUND = 2  # lines of a helper function besides its body: header and docstring
+_LEAST_OF_SCOPE = 2  # minimum instructions of a repeated `{ }` scope
+_ANY = 1 << 30  # no limit of arguments for the scope of one inline assembly statement
+_FEW = 4  # number of occurrences of a sequence that are examined first
+_WIDTH = 100  # maximum columns of a call on one line
 
 
 def find(_body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
-    """Yield the calls that the survey of all bodies found for this one."""
+    """Yield the helper calls that the module's `Survey` found for this body."""
     yield from plan.calls
 
 
 def _least(helper: Helper, calls: Sequence[int], fewer: int, most: float) -> int | None:
-    """Return the minimum number of calls with which a helper saves lines; None if no number of calls does.
+    """Return the minimum number of calls with which a helper saves Python lines; None if no number of calls does.
 
-    `calls` are the lines of each call. The replaced statements have `fewer` lines than the helper's body, and about
-    `most` at most after other rewrites.
+    `calls` has the number of lines of each call. The replaced statements have `fewer` lines than the helper's body, and
+    about `most` at most after other rewrites.
     """
     page = Page()
     helper.write(page, Naming())
@@ -72,7 +72,7 @@ def _least_saved(*, is_scope: bool) -> int:
 
 
 def _may_save(body: Body, found: Repeated, calls: Sequence[int], *, is_scope: bool) -> bool:
-    """Return whether a helper may save lines if its body is not rewritten; a first estimate."""
+    """Return whether a helper may save Python lines if no rule rewrites its body: a first estimate."""
     lines = _AROUND
     for at in range(found.sites[0], found.sites[0] + found.length):
         node = body.instruction(at)
@@ -86,7 +86,7 @@ def _may_save(body: Body, found: Repeated, calls: Sequence[int], *, is_scope: bo
 
 
 def _saved_by_loops(rewrites: Iterable[Rewrite]) -> int:
-    """Return about how many lines the loops among rewrites save, outer ones first; nested loops do not count."""
+    """Return the approximate lines that the loops among rewrites save; loops nested in other loops do not count."""
     saved = end = 0
     for rewrite in rewrites:
         if rewrite.repeats and rewrite.start >= end:
@@ -95,29 +95,29 @@ def _saved_by_loops(rewrites: Iterable[Rewrite]) -> int:
 
 
 def _is_scope(body: Body) -> bool:
-    """Return whether a body is one scope, as of one asm statement."""
+    """Return whether a body is one `{ }` scope, such as that of one inline assembly statement."""
     return body.row.ends.get(body.start) == body.end - 1
 
 
 class Survey:
-    """Finds sequences in all bodies of a module."""
+    """Search for repeated sequences in all bodies of a module, and the helper functions for them."""
 
     def __init__(self, plans: Mapping[int, RewritePlan], rules: Sequence[SugarRule], taken: Iterable[str]) -> None:
-        """Find sequences, considering other rewrites of the bodies; names in `taken` are not used."""
+        """Find repeated sequences that agree with the bodies' rewrites; helpers do not get the names in `taken`."""
         self._plans, self._starts, self._rules = plans, sorted(plans), rules
         self._loops = {start: [each for each in plan.rewrites() if each.repeats] for start, plan in plans.items()}
         self._names = {start: Names(plan.body) for start, plan in plans.items()}
         self._leaves = {start: Leaves(names) for start, names in self._names.items()}
         self._taken = list(taken)
         self.calls: dict[int, list[Rewrite]] = {}
-        """Calls by body start."""
+        """Rewrites that call helpers, by body start."""
         if plans:
             size = len(next(iter(plans.values())).body.items)
             self._estimate = _Estimate(plans, size)
             repeated(plans, self._names, size, self._estimate.saved, self._take)
 
     def _take(self, found: Repeated) -> bool:
-        """Make a helper of a sequence; return whether it saves enough lines and is readable."""
+        """Create a helper for a sequence; return whether the helper saves enough lines with few enough parameters."""
         names = [self._names[self._starts[bisect_right(self._starts, site) - 1]] for site in found.sites]
         bodies = [each.body for each in names]
         loops, few = self._looped(found), bodies[:_FEW]
@@ -150,27 +150,27 @@ class Survey:
         return True
 
     def _looped(self, found: Repeated) -> int:
-        """Return how many lines the loops of a sequence's first site save."""
+        """Return the lines that the loops in a sequence's first occurrence save."""
         start = found.sites[0]
         loops = self._loops[self._starts[bisect_right(self._starts, start) - 1]]
         return _saved_by_loops(each for each in loops if start <= each.start and each.end <= start + found.length)
 
     def _sites(self, bodies: Sequence[Body], found: Repeated) -> list[Site]:
-        """Return the sites of a sequence in these bodies, which may be only the first ones."""
+        """Return a `Site` for each occurrence of a sequence in `bodies`, which may be only the first ones."""
         return [
             self._leaves[body.start].site(at, at + found.length) for body, at in zip(bodies, found.sites, strict=False)
         ]
 
 
 def _name(instructions: Sequence[nodes.Instruction], taken: Sequence[str]) -> str:
-    """Return a free name, with a type or a number if a similar one exists."""
+    """Return a free helper name, with a type or a number appended if the name is taken."""
     plain = identifier(stem(instructions))
     more = f"{plain}_{instructions[main(instructions)].opcode[-1]}"
     return plain if plain not in taken else identifier(more, taken)
 
 
 def _width(name: str, arguments: Sequence[Argument]) -> int:
-    """Return the approximate number of lines of a call."""
+    """Return the approximate number of Python lines of a helper call."""
     return 1 if len(name) + sum(each.width() + 2 for each in arguments) <= _WIDTH else 1 + len(arguments)
 
 
@@ -182,10 +182,10 @@ def _call(helper: Helper, start: int, end: int, arguments: Sequence[Argument]) -
 
 
 class _Estimate:
-    """Estimate of the lines that a helper saves, before it is made."""
+    """Estimate of the Python lines that a helper saves, before the helper is created."""
 
     def __init__(self, plans: Mapping[int, RewritePlan], size: int) -> None:
-        """Accumulate lines and instructions up to each item."""
+        """Count the Python lines and the instructions up to each item."""
         lines, counts = [0.0] * (size + 1), [0] * (size + 1)
         self._ends = next(iter(plans.values())).body.row.ends
         for plan in plans.values():
@@ -199,11 +199,11 @@ class _Estimate:
         self._lines, self._counts = list(accumulate(lines)), list(accumulate(counts))
 
     def lines(self, start: int, length: int) -> float:
-        """Return the number of lines of a sequence."""
+        """Return the number of Python lines of a sequence without helper."""
         return self._lines[start + length] - self._lines[start]
 
     def saved(self, start: int, length: int, count: int) -> float:
-        """Return the lines saved if a sequence has `count` sites; 0 if it is not worth a helper."""
+        """Return the Python lines that a helper for a sequence with `count` occurrences saves; 0 if too few."""
         end = start + length
         if count < 2 or self._counts[end] - self._counts[start] < _LEAST_OF_SCOPE:
             return 0
@@ -212,7 +212,7 @@ class _Estimate:
 
 
 def _template(names: Names, found: Repeated, site: Site, given: Signature) -> Body:
-    """Return a body with the statements of the first site, with registers for the parameters."""
+    """Return a helper's body: the statements of the first occurrence, with registers for the parameters."""
     start, end = found.sites[0], found.sites[0] + found.length
     replaced = iter(given.names)
 
@@ -239,7 +239,7 @@ def _template(names: Names, found: Repeated, site: Site, given: Signature) -> Bo
 
 
 def _statements(body: Body, start: int, end: int, rewriting: Rewriting) -> list[nodes.Statement]:
-    """Return the statements of a slice with replaced leaves."""
+    """Return the statements of a slice with their leaf operands replaced by `names`."""
     found: list[nodes.Statement] = []
     at = start
     while at < end:
@@ -262,7 +262,7 @@ def _statements(body: Body, start: int, end: int, rewriting: Rewriting) -> list[
 
 
 def _declarations(site: Site, given: Signature) -> list[nodes.RegisterDeclaration]:
-    """Return the declarations of the parameters' registers, as register groups of their types at a site."""
+    """Return declarations of the parameters' registers: register groups of the types at the first occurrence."""
     banks: dict[str, tuple[str, int]] = {}
     for leaf, name in zip(site.leaves, given.names, strict=True):
         if name is not None and leaf.type not in {NUMBER, SYMBOL}:
@@ -275,7 +275,7 @@ def _declarations(site: Site, given: Signature) -> list[nodes.RegisterDeclaratio
 
 FUNCTION = SugarRule(
     name="function",
-    summary="a repeated sequence, for example a scope of inline assembly: a function, and calls",
+    summary="a repeated instruction sequence, such as a scope of inline assembly, as a function and its calls",
     before="\n\t".join(
         [
             f"{{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %r{at}, 0;\n\t@p shfl.sync.idx.b32 %r{at}, %r0, 0, 31, -1;\n\t}}"

@@ -1,4 +1,4 @@
-"""Labels whose names follow from their positions: the module states the scheme, and the file does not name them."""
+"""Rule that omits names of labels that follow from their positions: `labels=` of the module has their scheme."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["LABEL"]
 
 LABEL = SugarRule(
     name="label",
-    summary="labels without names, if the block number determines the name",
+    summary="labels without explicit names, if the basic block's number determines the name",
     before="@%p1 bra $L__BB0_2;\n\tmov.b32 %r1, 7;\n$L__BB0_2:",
     after="with ptx.if_(~p[1]):\n    ptx.inst.mov.b32(r[1], 7)",
     find=find,

@@ -1,4 +1,4 @@
-"""A label and the last branch back to it: `with ptx.loop(…)`.
+"""Rewrites of a label and the last backward branch to it: `with ptx.loop(…)`.
 
 A rotated loop, which a branch may skip, is `with ptx.while_(…, guard=…)`.
 """
@@ -24,11 +24,11 @@ __all__ = ["LOOP", "WHILE"]
 
 
 def latches(body: Body) -> dict[int, Jump]:
-    """Return the last branch back to each label, if it is in the scope of the label."""
+    """Return the last backward branch to each label, if the branch is in the label's scope."""
     found: dict[int, Jump] = {}
     for jump in body.jumps:
         if jump.target < jump.at and body.scopes[jump.at] == body.scopes[jump.target]:
-            found[jump.target] = jump  # branches are in text order
+            found[jump.target] = jump  # the last branch in text order wins
     return found
 
 
@@ -42,7 +42,7 @@ def exit_label(body: Body, head: int, latch: int) -> int | None:
 
 
 def find_loops(body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:
-    """Yield rewrites for each loop, most branches first; with the label after it, if branches leave the loop for it."""
+    """Yield rewrites for each loop, most branches first; with the label after the loop, if branches exit to it."""
     for head, latch in sorted(latches(body).items(), key=lambda pair: (-len(body.jumps_to(pair[0])), pair[0])):
         end = exit_label(body, head, latch.at)
         start = entry(body, head, latch.at)
@@ -54,7 +54,7 @@ def find_loops(body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:
 
 
 def entry(body: Body, head: int, latch: int) -> Jump | None:
-    """Return the unconditional branch directly before a loop into its first iteration; None if there is none."""
+    """Return the unconditional branch directly before a loop that enters its first iteration; None without one."""
     jump = body.jump_at(head - 1)
     if jump is None or jump.guarded or "uni" not in body.branch(jump.at).opcode or body.deviates(head):
         return None
@@ -97,7 +97,7 @@ def _loop(body: Body, head: int, predicate: Predicate, end: int | None, start: J
 
 
 def _block(printer: BodyPrinter, predicate: Predicate, line: Callable[[str], str], slot: Slot, end: int | None) -> None:
-    """Print a loop with its predicate in the header, or with the computation of the predicate at its end."""
+    """Print a loop with its predicate in the header, or with the predicate's instruction at the end of the body."""
     header, whole = predicate.last(printer, line)
     with printer.block(header, -1 if end is None else end):
         printer.slot(slot)
@@ -111,14 +111,14 @@ def _continues(body: Body, head: int, latch: int) -> bool:
 
 
 def _uniform(body: Body, latch: int) -> list[str]:
-    """Return the keyword for a branch at the end of a loop whose `.uni` is not the default."""
+    """Return the keyword for the backward branch of a loop whose `.uni` is not the default."""
     node = body.branch(latch)
     uniform = "uni" in node.opcode
     return [] if uniform == (node.guard is None) else [f"uniform={uniform}"]
 
 
 def find_rotated(body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:
-    """Yield rewrites for each loop with a test at its end that a branch with another test skips."""
+    """Yield rewrites for each loop with a test at its end and a guarded branch that skips the loop."""
     around = {jump.target: jump for jump in reversed(body.jumps) if jump.guarded and jump.target > jump.at}
     for head, latch in sorted(latches(body).items()):
         entry = around.get(latch.at + 1)
@@ -168,7 +168,7 @@ def _rotated(body: Body, first: Predicate, head: int, last: Predicate) -> Rewrit
 
 LOOP = SugarRule(
     name="loop",
-    summary="a label and the last branch back to it",
+    summary="a label and the last backward branch to it as a loop",
     before="$L__BB0_1:\n\tshl.b32 %r1, %r1, 1;\n\tsetp.lt.s32 %p1, %r1, 8;\n\t@%p1 bra $L__BB0_1;",
     after="with ptx.loop(pred=lambda: ptx.inst.setp.lt.s32(p[1], r[1], 8)):\n    ptx.inst.shl.b32(r[1], r[1], 1)",
     find=find_loops,
@@ -176,7 +176,7 @@ LOOP = SugarRule(
 
 WHILE = SugarRule(
     name="while",
-    summary="a loop with its test at the end, and the branch that skips it",
+    summary="a loop with its test at the end, and the forward branch that skips the loop",
     before="@%p1 bra $L2;\n$L1:\n\tshr.u32 %r1, %r1, 1;\n\tsetp.ne.b32 %p2, %r1, 0;\n\t@%p2 bra $L1;\n$L2:",
     after='with ptx.while_(lambda: ptx.inst.setp.ne.b32(p[2], r[1], 0), guard=~p[1], label="$L1", end_label="$L2"):\n'
     "    ptx.inst.shr.u32(r[1], r[1], 1)",

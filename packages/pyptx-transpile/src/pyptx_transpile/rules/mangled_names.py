@@ -1,4 +1,4 @@
-"""Mangled names: Python functions get the C++ name, and their docstrings the whole C++ declaration."""
+"""Rule that demangles C++ names: Python functions get the C++ name, their docstrings the whole C++ declaration."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["NAMES"]
 
 
 def find(_body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:
-    """Yield nothing: names of functions are not in their bodies."""
+    """Yield no rewrite: function names are printed outside function bodies."""
     return iter(())
 
 
 NAMES = SugarRule(
     name="names",
-    summary="C++ names for mangled ones",
+    summary="demangled C++ names instead of mangled symbols",
     before=".visible .entry _Z5scalePfi()",
     after='def scale() -> None:\n    """C++: scale(float*, int)."""',
     find=find,

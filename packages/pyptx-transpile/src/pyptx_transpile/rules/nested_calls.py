@@ -1,4 +1,4 @@
-"""Instructions as operands of the next one: a call returns the register that it writes."""
+"""Rewrites that nest an instruction as an operand of the next: a call returns the register that it writes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LEAST = 2  # instructions
 
 
 def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
-    """Yield rewrites of instructions that are operands of the next one."""
+    """Yield rewrites of instructions whose results are operands of the next instruction."""
     for run in runs(body, plan, least=_LEAST):
         for one in nested(body, run, turn=plan.in_turn(run.start)):
             if one is not None and one.inner:
@@ -40,7 +40,7 @@ def _rewrite(outer: Tree) -> Rewrite:
 
 NESTED = SugarRule(
     name="operand",
-    summary="an instruction as an operand of the next one",
+    summary="an instruction nested as an operand of the next instruction",
     before="ld.param.u64 %rd1, [k_param_0];\n\tcvta.to.global.u64 %rd2, %rd1;",
     after='ptx.inst.cvta.to.global_.u64(rd[2], ptx.inst.ld.param.u64(rd[1], ptx.addr("k_param_0")))',
     find=find,

@@ -1,4 +1,4 @@
-"""Nested calls: which instructions can be operands of the next one."""
+"""Construction of nested calls: search for instructions that can be operands of the next instruction."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 __all__ = ["nested"]
 
-_WIDEST, _WIDEST_IN_TURN = 96, 80  # columns of a call with nested calls, estimated
+_WIDEST, _WIDEST_IN_TURN = 96, 80  # maximum estimated columns of a call with nested calls; inside a loop of `repeat`
 
 
 def nested(body: Body, places: range, *, turn: bool) -> Iterator[Tree | None]:
-    """Yield the statements of some items, with their nested calls; None for an item that is printed unchanged.
+    """Yield the statement of each item at `places`, with its nested calls; None for an item printed unchanged.
 
     In a `turn` (iteration) of a loop, registers have longer expressions.
     """
-    before: list[Tree] = []  # candidates for operands
+    before: list[Tree] = []  # preceding trees that may become operands of the current call
     for at in places:
         outer = _alone(body, at, turn=turn)
         if outer is not None:
@@ -39,7 +39,8 @@ def nested(body: Body, places: range, *, turn: bool) -> Iterator[Tree | None]:
 def _alone(body: Body, at: int, *, turn: bool) -> Tree | None:
     """Return the call of an instruction, with its result if it may be an operand; None if it is printed unchanged.
 
-    An instruction that updates a register in place stays a statement: as an operand the update would be overlooked.
+    An instruction that updates a register in place stays a statement: as an operand of a call the update would be hard
+    to see.
     """
     node = body.instruction(at)
     if node is None or body.deviates(at):
@@ -47,12 +48,12 @@ def _alone(body: Body, at: int, *, turn: bool) -> Tree | None:
     first = node.operands[0] if node.operands and node.guard is None else None
     result = first.name if isinstance(first, tree.Register) and first not in node.operands[1:] else None
     if result is not None and result.endswith("$"):
-        result = None  # a helper's parameter that is a vector: a call does not return it
+        result = None  # a vector parameter of a helper function: an instruction call does not return it
     return Tree(at, result, None, call_width(body, at, turn=turn), named=True)
 
 
 def _take_in(body: Body, outer: Tree, before: list[Tree], *, turn: bool) -> None:
-    """Nest the last instructions in a call, as many as are its sources in order and fit."""
+    """Nest the last calls before `outer` in it, as many as compute its sources in order and fit on the line."""
     sources = list(places_of_sources(body.branch(outer.at)))
     taken: list[Tree] = []
     while before and (last := before[-1]).result is not None and sources.count(last.result) == 1:

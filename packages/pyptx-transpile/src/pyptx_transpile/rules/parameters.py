@@ -1,7 +1,7 @@
-"""Parameter loads in one statement: `n, alpha = ptx.params(*params[1:3], into=[r[1], f[1]])`.
+"""Rewrites of several parameter loads to one call: `n, alpha = ptx.params(*params[1:3], into=[r[1], f[1]])`.
 
 Pointers that are converted to global addresses directly after the load are `ptx.global_ptrs(…)`, which also accepts
-registers with pointers loaded earlier. Results are bound to names as in the rule `register`.
+registers with pointers loaded earlier. Result registers are bound to names as by the rule `register`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PARAMETER"]
 
-_LEAST = 2  # minimum parameters of a call; a single pointer is as short as a nested operand, except for the name
+_LEAST = 2  # minimum parameters in one call; a single pointer is as short as a nested operand
 _POINTERS = ("u64", "b64")
 _TO_GLOBAL = ("cvta", "to", "global", "u64")
 _ELEMENT = re.compile(r"(\w+)\[(\d+)\]", re.ASCII)
@@ -41,7 +41,7 @@ _ELEMENT = re.compile(r"(\w+)\[(\d+)\]", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class ParameterUse:
-    """One parameter or pointer: the indices of its first and last instruction.
+    """Load of a parameter or conversion of a pointer: the indices of its first and last instruction.
 
     `source` is a parameter, or the register with a pointer; `loaded` is the type of the load.
     """
@@ -55,14 +55,14 @@ class ParameterUse:
 
     @property
     def kind(self) -> str:
-        """Key: one call loads only parameters with equal keys."""
+        """Key of the call: one call loads only parameters with equal keys."""
         return "value" if self.loaded and self.generic is None else f"pointer {self.loaded}"
 
 
 def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
-    """Yield a rewrite for each run of parameters, or of pointers, that one call loads."""
+    """Yield a rewrite for each run of parameter loads, or of pointer conversions, that one call replaces."""
     if body.declared != body.start:
-        return  # a helper has parameters of its own
+        return  # a helper function has Python parameters, no kernel parameters
     finder = _Finder(body)
     for slice_ in list(plan.unclaimed()):
         for row in _rows(finder.given(slice_)):
@@ -73,7 +73,7 @@ def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
 
 
 def _rows(given: Iterable[ParameterUse]) -> Iterator[list[ParameterUse]]:
-    """Yield runs of adjacent entries with equal `kind`."""
+    """Yield the runs of parameter uses that follow one another directly and have equal `kind`."""
     row: list[ParameterUse] = []
     for each in given:
         if row and (each.at != row[-1].last + 1 or each.kind != row[-1].kind):
@@ -85,7 +85,7 @@ def _rows(given: Iterable[ParameterUse]) -> Iterator[list[ParameterUse]]:
 
 
 class _Finder:
-    """Finds the parameter loads of one body."""
+    """Search for the parameter loads of one body."""
 
     def __init__(self, body: Body) -> None:
         self._body, self._banks = body, banks_of(body)
@@ -96,7 +96,7 @@ class _Finder:
         self._called: dict[tree.Operand, str] = {}
 
     def given(self, places: range) -> Iterator[ParameterUse]:
-        """Yield the parameters that these items load, and the pointers that they convert, in order."""
+        """Yield the parameter loads and pointer conversions of these items, in text order."""
         behind = places.start
         for at in self._places[bisect_left(self._places, places.start) : bisect_left(self._places, places.stop)]:
             if at < behind:
@@ -136,7 +136,7 @@ class _Finder:
                 return None
 
     def parts(self, row: Sequence[ParameterUse]) -> Iterator[tuple[list[ParameterUse], list[str]]]:
-        """Yield the parts of a run that one call can load, with the keywords for the types of the loads."""
+        """Yield the parts of a run that one call can replace, with the call's keywords for the types of the loads."""
         part: list[ParameterUse] = []
         modes: set[str] = set()
         for each in row:
@@ -149,7 +149,7 @@ class _Finder:
         yield part, _keywords(modes)
 
     def _modes(self, each: ParameterUse) -> set[str]:
-        """Return the keywords that can express the type of a load; the smallest string is the shortest."""
+        """Return the alternative keywords of the call that specify a load's type; `""` if none is needed."""
         if each.kind != "value":
             return {"bits=True" if each.loaded == "b64" else ""}
         dtype, found = self._types.get(str(getattr(each.source, "name", ""))), set[str]()
@@ -162,7 +162,7 @@ class _Finder:
         return found
 
     def names(self, part: Sequence[ParameterUse]) -> list[str]:
-        """Return the names of results that are read often enough; "" for others."""
+        """Return the names of the result registers; "" for a result that is read too rarely to be named."""
         uses = uses_of(self._body)
         return [self._called.get(each.result, "") if uses.is_one_value(each.result.name) else "" for each in part]
 
@@ -212,7 +212,7 @@ def _say(printer: BodyPrinter, part: Sequence[ParameterUse], keywords: Sequence[
 
 
 def _call(printer: BodyPrinter, part: Sequence[ParameterUse], keywords: Sequence[str]) -> Group:
-    """Return the call that emits the instructions of a part."""
+    """Return the `ptx.params` or `ptx.global_ptrs` call that emits the instructions of a part."""
     value = printer.values.expression
     arguments: list[Expression] = [*_folded([value(each.source) for each in part])]
     generic = [value(each.generic) for each in part if each.generic is not None]
@@ -223,13 +223,13 @@ def _call(printer: BodyPrinter, part: Sequence[ParameterUse], keywords: Sequence
 
 
 def _list(texts: Sequence[str]) -> Expression:
-    """Return a list of registers, or a slice of their register group."""
+    """Return the Python list of registers, or a slice of their register group if they are consecutive."""
     folded = _folded(texts)
     return folded[0][1:] if len(folded) == 1 and folded[0][0] == "*" else listed(folded)
 
 
 def _folded(texts: Sequence[str]) -> list[str]:
-    """Return the elements of a list; consecutive ones become a slice: `*rd[1:3]`."""
+    """Return the elements of a list of registers; consecutive registers become a slice: `*rd[1:3]`."""
     found: list[str] = []
     at = 0
     while at < len(texts):
@@ -243,7 +243,7 @@ def _folded(texts: Sequence[str]) -> list[str]:
 
 
 def _step(before: Sequence[str], behind: Sequence[str]) -> int:
-    """Return the index difference from `before[0]` to `behind[0]`; 0 if they are not elements of one group."""
+    """Return the index difference from `before[0]` to `behind[0]`; 0 unless both are elements of one group."""
     one = _ELEMENT.fullmatch(before[0])
     two = _ELEMENT.fullmatch(behind[0]) if behind else None
     return int(two[2]) - int(one[2]) if one is not None and two is not None and one[1] == two[1] else 0
@@ -257,7 +257,7 @@ def _slice(first: str, count: int, step: int) -> str:
 
 PARAMETER = SugarRule(
     name="parameter",
-    summary="loads of parameters and conversions to global pointers, several in one call",
+    summary="several loads of kernel parameters, and cvta to global pointers, in one call",
     before="ld.param.u64 %rd1, [k_param_0];\n\tcvta.to.global.u64 %rd2, %rd1;"
     "\n\tld.param.u64 %rd3, [k_param_1];\n\tcvta.to.global.u64 %rd4, %rd3;",
     after='ptx.global_ptrs("k_param_0", "k_param_1", generic=[rd[1], rd[3]], into=[rd[2], rd[4]])',

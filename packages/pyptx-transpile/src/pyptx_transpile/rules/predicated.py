@@ -1,4 +1,4 @@
-"""Consecutive instructions with the same guard: `with ptx.predicated(p):`, if that takes no more lines."""
+"""Rewrites of consecutive instructions with one guard to `with ptx.predicated(p):`, if that takes no more lines."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 __all__ = ["PREDICATED"]
 
-_FEWEST = 2  # minimum instructions of a block
-_LONG = 60  # characters of PTX; calls of shorter instructions fit on a line with their guards
+_FEWEST = 2  # minimum instructions of a `ptx.predicated` block
+_LONG = 60  # characters of PTX: the call of a shorter instruction fits on a line with its guard
 
 
 def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
-    """Yield a rewrite for each run of instructions with one guard, if the call of one of them may not fit on a line."""
+    """Yield a rewrite for each run of instructions with one guard, if the call of one instruction may exceed a line."""
     for row in plan.unclaimed():
         at = row.start
         while at < row.stop:
@@ -37,7 +37,7 @@ def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
 
 
 def _end(body: Body, start: int, stop: int) -> int:
-    """Return the end of the run of instructions with the guard of the first one; writing the guard ends it."""
+    """Return the end of the run of instructions with the first one's guard; a write of the guard ends the run."""
     guard = _guard(body, start)
     at = start
     while guard is not None and at < stop and _guard(body, at) == guard:
@@ -48,7 +48,7 @@ def _end(body: Body, start: int, stop: int) -> int:
 
 
 def _guard(body: Body, at: int) -> nodes.Guard | None:
-    """Return the guard of an instruction; None for branches and for source text of its own."""
+    """Return the guard of an instruction; None for a branch, or an instruction printed as source text."""
     node = body.instruction(at)
     if node is None or node.guard is None or node.opcode[0] in {"bra", "brx", "ret", "exit"}:
         return None
@@ -76,7 +76,7 @@ def _rewrite(start: int, end: int) -> Rewrite:
 
 PREDICATED = SugarRule(
     name="predicated",
-    summary="consecutive instructions with the same guard",
+    summary="a block for consecutive instructions with the same guard predicate",
     before="@%p1 cp.async.cg.shared.global.L2::cache_hint [%r1+128], [%rd1+128], 16, %r2, %rd2;\n\t"
     "@%p1 st.global.b32 [%rd3], %r3;",
     after="with ptx.predicated(p[1]):\n    ptx.inst.cp.async_.cg.shared.global_.L2__cache_hint("

@@ -1,7 +1,7 @@
-"""Counting loops: `for _ in counted(0, 8, counter=r[1], pred=p[1])`.
+"""Rewrites of counting loops: `for _ in counted(0, 8, counter=r[1], pred=p[1])`.
 
 The body ends with the step of the counter, its test and the branch back, as `ptx.range_` emits them for a `spelling`. A
-module states that once: `counted = partial(ptx.range_, spelling="mov.b32 add.s32 setp.ne.s32")`.
+module has one constant for each spelling: `counted = partial(ptx.range_, spelling="mov.b32 add.s32 setp.ne.s32")`.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 __all__ = ["RANGE"]
 
-_NAMES = ("counted", "counted_2", "counted_3")  # reserved in pyptx_transpile.names
+_NAMES = ("counted", "counted_2", "counted_3")  # constants for shared keywords; reserved in names.py
 _INVERSE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq", "": ""}
-_BEHIND = 3  # instructions after the body: step, test and branch
+_BEHIND = 3  # instructions after the loop body: step, test and branch
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Counted:
 
 
 def find(body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:
-    """Yield rewrites for each counting loop; with the label after it, if branches leave the loop for it."""
+    """Yield rewrites for each counting loop; with the label after the loop if branches exit to that label."""
     names = body.row.derived(_named)
     for loop in _loops(body):
         end = exit_label(body, loop.head, loop.latch)
@@ -95,7 +95,7 @@ def _counted(body: Body, banks: Banks, latch: Jump) -> Counted | None:
 
 
 def _goes_on(relation: str, step: tree.Operand) -> bool:
-    """Return whether a loop that continues under a relation terminates, by the criterion of `ptx.range_`."""
+    """Return whether a loop that repeats while the counter has a relation to `stop` ends, as `ptx.range_` requires."""
     number = _number(step)
     if number is None:
         return relation in {"lt", "gt", "ne"}
@@ -103,7 +103,7 @@ def _goes_on(relation: str, step: tree.Operand) -> bool:
 
 
 def _are_alike(banks: Banks, counter: tree.Operand, *others: tree.Operand) -> bool:
-    """Return whether operands are registers of the counter's width, or numbers that fit it as signed and unsigned."""
+    """Return whether operands are registers of the counter's width, or numbers that fit it both signed and unsigned."""
     dtype = banks.type_of(counter)
     if dtype is None or not from_name(dtype).is_integer:
         return False
@@ -122,7 +122,7 @@ def _number(operand: tree.Operand) -> int | None:
 
 
 def _from_start(body: Body, banks: Banks, loop: Counted) -> Counted | None:
-    """Return a loop including the `mov` directly before it that sets its counter; None if there is none."""
+    """Return a loop including the `mov` directly before it that sets its counter; None without such a `mov`."""
     node = body.instruction(loop.head - 1) if loop.head > body.start else None
     if node is None or node.opcode[0] != "mov" or node.guard is not None or body.deviates(loop.head):
         return None
@@ -136,7 +136,7 @@ def _from_start(body: Body, banks: Banks, loop: Counted) -> Counted | None:
 
 
 def _runs(loop: Counted, start: tree.Operand) -> bool:
-    """Return whether a loop with constant bounds is executed, and reaches its stop exactly if the test is `ne`."""
+    """Return whether a loop with constant bounds has an iteration and, if the test is `ne`, reaches `stop` exactly."""
     first, stop, step = map(_number, (start, loop.stop, loop.step))
     if first is None or stop is None or step is None:
         return True
@@ -216,7 +216,7 @@ def _header(printer: BodyPrinter, loop: Counted, constant: Constant | None, end:
 
 
 def _plain(printer: BodyPrinter, loop: Counted, pred: str, end: int | None) -> str:
-    """Return the `ptx.loop` header, for a counting header that does not fit on a line."""
+    """Return the `ptx.loop` header that replaces a counting loop's header if that does not fit on a line."""
     label = [] if not printer.label("label", loop.head) else [quoted(printer.body.label(loop.head))]
     return f"with ptx.loop({', '.join([*label, f'pred={pred}', *_ends(printer, loop, end)])})"
 
@@ -227,7 +227,7 @@ def _ends(printer: BodyPrinter, loop: Counted, end: int | None) -> list[str]:
 
 
 def _named(row: Row) -> Mapping[str, Constant]:
-    """Return the spellings of a module's counting loops, each with a name; most frequent first."""
+    """Return the `spelling` values of a module's counting loops, each with a constant's name; most frequent first."""
     counts = Counter(loop.spelling for body in row.bodies() for loop in _loops(body))
     return {
         spelling: Constant(name, call("partial", ["ptx.range_", f"spelling={quoted(spelling)}"]))

@@ -1,4 +1,4 @@
-"""Registers named after their values: the thread index is `tid_x`, a parameter has its own name.
+"""Rewrites that name registers after their values: the thread index is `tid_x`, a parameter has its own name.
 
 A register that is written once, before all reads, holds one value. If it is loaded from a special register or a
 parameter, the call of that instruction binds the name, and later statements use it instead of the group's element.
@@ -32,7 +32,7 @@ _NUMBERED = re.compile(r".*_(param_\d+)", re.ASCII | re.DOTALL)
 def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
     """Yield rewrites of instructions that no other rule rewrites, and whose result is named after its source."""
     if body.declared != body.start:
-        return  # a helper's registers are parameters
+        return  # registers of a helper function are its parameters
     uses, banks = uses_of(body), banks_of(body)
     loaded: dict[tree.Operand, str] = {}
     for at in body.places("mov", "ld", "cvta"):
@@ -49,7 +49,7 @@ def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
 
 
 def wanted_name(node: nodes.Instruction, loaded: dict[tree.Operand, str], function: str) -> str | None:
-    """Return the name of the source of an instruction's result: a special register or a parameter; None for others."""
+    """Return the name of an instruction's source, a special register or a parameter; None for any other source."""
     match node:
         case nodes.Instruction(("mov", *_), (_, tree.Register(name) | tree.Symbol(name)), None):
             return name[1:].replace(".", "_") if special_register(name) else None
@@ -63,7 +63,7 @@ def wanted_name(node: nodes.Instruction, loaded: dict[tree.Operand, str], functi
 
 
 def naming(rule: str, at: int, node: nodes.Instruction, wanted: str) -> Rewrite:
-    """Return the rewrite that binds the result of an instruction to a name, `wanted` if possible."""
+    """Return the rewrite that binds the result of an instruction to a Python name, `wanted` if that is free."""
 
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
         said, result = printer.called(node), node.operands[0]

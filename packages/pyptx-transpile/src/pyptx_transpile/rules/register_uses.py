@@ -1,4 +1,4 @@
-"""Counts of reads and writes of a body's registers: which hold one value and are worth a name."""
+"""Counts of reads and writes of a body's registers, to find registers that hold one value and deserve a name."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Uses", "uses_of"]
 
-_FEWEST = 2  # minimum reads of a register with a name
-_NO_RESULTS = frozenset({"st", "red", "bar", "bra", "call", "brx"})  # instructions that read their first operand
+_FEWEST = 2  # minimum reads of a register that gets a name
+_NO_RESULTS = frozenset({"st", "red", "bar", "bra", "call", "brx"})  # opcodes whose first operand is a source
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class Uses:
     once: set[str] = field(default_factory=set[str])
 
     def take(self, node: nodes.Instruction, names: Sequence[str], first: int) -> None:
-        """Count the registers of the next instruction: `names` of its operands, `first` of them in the first one."""
+        """Count the next instruction's registers: `names` of its operands, of which the first operand has `first`."""
         if node.opcode[0] in _NO_RESULTS or not first or type(node.operands[0]) is tree.Address:
             first = 0
         for name in names[first:] if node.guard is None else (*names[first:], node.guard.register):

@@ -1,4 +1,4 @@
-"""Repeated statements that differ in numbers: a Python `for`; its numbers are arithmetic sequences or a table.
+"""Rewrites of repeated statements that differ in numbers to a Python `for` over arithmetic sequences or a table.
 
 Loops may be nested. Iterations start where the fewest registers are live across the boundary, so that an iteration uses
 the values that it computes.
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 __all__ = ["REPEAT"]
 
-_LONGEST = 64  # maximum items of one iteration
-_CANDIDATES = 5  # iteration lengths tried at one index
-_LEAST_SAVED, _LEAST_SAVED_BY_TABLES = 2, 5  # minimum lines of Python saved
-_MOST_STEPS_OF_TWO = 4  # distinct differences between two iterations, if there are only two: more are coincidental
-_FEW = 4  # iterations compared first; more are compared if these need few tables
-_OPEN, _CLOSE = 1, 2  # shapes of braces
+_LONGEST = 64  # maximum items (statements and braces) of one iteration
+_CANDIDATES = 5  # maximum iteration lengths tried from one start index
+_LEAST_SAVED, _LEAST_SAVED_BY_TABLES = 2, 5  # minimum lines of Python that a loop saves: without tables, with tables
+_MOST_STEPS_OF_TWO = 4  # maximum distinct steps between the numbers of two iterations, if a loop has only two
+_FEW = 4  # iterations compared first; more are compared if the first ones need few tables
+_OPEN, _CLOSE = 1, 2  # shape keys of the items `{` and `}`
 # The number of a register (in an array, after its name: %sums0_1), of a helper's parameter register, and a literal that
 # is a whole token.
 _NUMBER = re.compile(
@@ -47,12 +47,12 @@ _NOTHING: tuple[str, tuple[int, ...]] = "", ()
 _RESULTS = (tree.Register, tree.Vector)  # operands
 
 Parts: TypeAlias = "dict[int, tuple[str, tuple[int, ...]]]"
-"""By identity of the operand: its text without numbers, and the numbers."""
+"""Cached text of an operand without numbers, and its numbers, by `id` of the operand."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """`count` iterations of `length` items from `start`, inside `level` other loops; `saved` is in lines of Python."""
+    """Possible loop: `count` iterations of `length` items from `start`, in `level` loops; `saved`: Python lines."""
 
     start: int
     length: int
@@ -63,12 +63,12 @@ class Run:
 
     @property
     def end(self) -> int:
-        """Index after the last iteration."""
+        """Index of the item after the last iteration."""
         return self.start + self.length * self.count
 
     @property
     def worth(self) -> int:
-        """Saved lines, minus registers live across iterations, which cannot be inlined in expressions."""
+        """Saved Python lines minus registers live across iterations, which cannot be inlined in expressions."""
         return self.saved - self.handed
 
 
@@ -86,7 +86,7 @@ class Items:
     next_like: list[int] = field(default_factory=list[int])
 
     def read(self, plan: RewritePlan) -> None:
-        """Read the items without rewrites."""
+        """Compute the shapes and numbers of the items that no rule has rewritten."""
         owned = {at for rewrite in plan.rewrites() for at in rewrite.own()}
         known: dict[Hashable, int] = {"{": _OPEN, "}": _CLOSE}
         parts: Parts = {}
@@ -127,7 +127,7 @@ class Items:
         return f"{found[1]}#:", (int(found[2]),)
 
     def columns(self, start: int, length: int, count: int) -> list[tuple[int, ...]]:
-        """Return one column per number of an iteration: the values of the number in all iterations."""
+        """Return a column for each number in the text of an iteration: the values of that number in all iterations."""
         end = start + length * count
         return [
             column
@@ -136,7 +136,7 @@ class Items:
         ]
 
     def count(self, start: int, end: int, length: int, most: int) -> int:
-        """Return the number of equal iterations of a length from `start`, at most `most`."""
+        """Return the number of iterations of `length` items from `start` with equal shapes, at most `most`."""
         last = min(end - length, start + (most - 1) * length)
         at = start
         while at < last and self.shapes[at] == self.shapes[at + length] and self.shapes[at]:
@@ -144,13 +144,13 @@ class Items:
         return (at - start) // length + 1
 
     def is_repeated(self, start: int, length: int, end: int) -> bool:
-        """Return whether the items from `start` form two equal iterations of a length."""
+        """Return whether the items from `start` form two iterations of `length` items with equal shapes."""
         turn = self.shapes[start : start + length]
         behind = start + 2 * length
         return behind <= end and turn == self.shapes[start + length : behind] and 0 not in turn
 
     def is_balanced(self, start: int, length: int) -> bool:
-        """Return whether an iteration contains only whole scopes."""
+        """Return whether an iteration contains the matching brace of each of its braces."""
         depth = 0
         for shape in self.shapes[start : start + length]:
             depth += (shape == _OPEN) - (shape == _CLOSE)
@@ -159,7 +159,7 @@ class Items:
         return depth == 0
 
     def handed(self, start: int, end: int, length: int) -> list[int]:
-        """Return the number of registers live across iterations that start 0 to `length - 1` items after `start`."""
+        """Return how many registers are live across iterations that start at `start` + 0 to `length - 1`."""
         written: dict[str, int] = {}
         uses: dict[tuple[str, int], int] = {}
         for at in range(start, min(start + 2 * length, end)):
@@ -207,7 +207,7 @@ def _without_numbers(text: str) -> tuple[str, tuple[int, ...]]:
 
 
 def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
-    """Yield the runs of iterations that save most, from top to bottom, each followed by its nested runs."""
+    """Yield the possible loops that save most lines, in text order, each followed by the loops nested in it."""
     items = Items(body)
     items.read(plan)
     for run in _runs(items, 0, len(items.shapes), 0):
@@ -215,7 +215,7 @@ def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
 
 
 def _runs(items: Items, start: int, end: int, level: int) -> Iterator[Run]:
-    """Yield the runs of a slice and their nested runs."""
+    """Yield the possible loops in a slice of items and the loops nested in them."""
     at = start
     while at < end:
         best = _best(items, at, end, level)
@@ -229,7 +229,7 @@ def _runs(items: Items, start: int, end: int, level: int) -> Iterator[Run]:
 
 
 def _inside(items: Items, outer: Run) -> Iterator[Run]:
-    """Yield, for each iteration of a run, the runs inside it that all its iterations contain."""
+    """Yield, for each iteration of a loop, those nested loops that all iterations contain."""
     level = outer.level + 1
     if level == len(NAMES):
         return
@@ -245,7 +245,7 @@ def _steps(columns: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
 
 
 def _best(items: Items, at: int, end: int, level: int) -> Run | None:
-    """Return the run near an index that saves most; it may start within the first iteration from there."""
+    """Return the possible loop near an index that saves most lines; it may start up to one iteration later."""
     best: Run | None = None
     like = items.next_like[at] if items.shapes[at] else end
     for _ in range(_CANDIDATES):
@@ -261,7 +261,7 @@ def _best(items: Items, at: int, end: int, level: int) -> Run | None:
 
 
 def _of_length(items: Items, at: int, end: int, length: int, level: int) -> Iterator[Run]:
-    """Yield the runs of a length from `at`, and from the start with the fewest live registers."""
+    """Yield loops with iterations of `length` items, from `at` and from the start with the fewest live registers."""
     handed = items.handed(at, end, length)
     late = min(range(length), key=handed.__getitem__)
     for start in {at, at + late}:
@@ -270,7 +270,7 @@ def _of_length(items: Items, at: int, end: int, length: int, level: int) -> Iter
 
 
 def _turns(items: Items, one: Run, end: int) -> Iterator[Run]:
-    """Yield runs like `one`: with as many iterations as are equal, and with as many as need no table."""
+    """Yield loops like `one` with all iterations of equal shape, and with only those iterations that need no table."""
     most, count = _FEW, items.count(one.start, end, one.length, _FEW)
     columns = items.columns(one.start, one.length, count)
     steps = list(map(stepped, columns))
@@ -293,7 +293,7 @@ def _turns(items: Items, one: Run, end: int) -> Iterator[Run]:
 
 
 def _tables(columns: Sequence[tuple[int, ...]], steps: Sequence[int], turns: int) -> dict[tuple[int, ...], None]:
-    """Return the distinct columns that need a table; `steps` has the length of each column's arithmetic prefix."""
+    """Return the distinct columns of numbers that need a table; `steps` has each column's arithmetic prefix length."""
     return {each[:turns]: None for each, step in zip(columns, steps, strict=True) if step < turns}
 
 
@@ -303,7 +303,7 @@ def _rewrite(start: int, run: Run) -> Rewrite:
     def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
         turns = [printer.apart(slot) for slot in slots]
         loop = looped([turn.unindented() for turn in turns], run.level)
-        if loop is None:  # a named register has no index: print elements of groups
+        if loop is None:  # a register printed by a name has no index: print group elements instead
             with printer.registers.numbered() as others:
                 turns = [printer.apart(slot) for slot in slots] if others else turns
             loop = looped([turn.unindented() for turn in turns], run.level)
@@ -319,7 +319,7 @@ def _rewrite(start: int, run: Run) -> Rewrite:
 
 
 def _saves(loop: Loop, turns: Sequence[Page]) -> bool:
-    """Return whether a loop has fewer statements than its iterations, which other rules may have shortened."""
+    """Return whether a loop has fewer statements than its unrolled iterations, which other rules may have shortened."""
     return len(loop.lines) + 1 < sum(len(turn.lines) for turn in turns)
 
 
@@ -340,7 +340,7 @@ def _print_all(page: Page, turns: Sequence[Page]) -> None:
 
 REPEAT = SugarRule(
     name="repeat",
-    summary="repeated statements with other numbers, in steps or from a table",
+    summary="statements repeated with changing numbers as a Python loop, by steps or a table",
     before="add.s32 %r0, %r0, 1;\n\tadd.s32 %r1, %r1, 3;\n\tadd.s32 %r2, %r2, 5;\n\tadd.s32 %r3, %r3, 7;"
     "\n\tadd.s32 %r4, %r4, 9;",
     after="for i in range(5):\n    ptx.inst.add.s32(r[i], r[i], 1 + 2 * i)",

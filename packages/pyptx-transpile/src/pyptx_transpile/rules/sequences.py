@@ -1,4 +1,4 @@
-"""Sequences of statements that occur several times in a module, equal except for their leaf operands.
+"""Search for statement sequences that occur several times in a module, equal except for their leaf operands.
 
 Statements are numbered by shape. Windows with power-of-two lengths are ranked by prefix doubling, as in the
 construction of suffix arrays. Consecutive positions of one rank, compared as far as they are equal, give the
@@ -30,17 +30,18 @@ __all__ = ["Repeated", "repeated"]
 
 _LEVELS = 7  # windows have 1 to `2**7` items, so a sequence has fewer than 256
 _LEAST_ITEMS = 3
-_MOST_LENGTHS = 16  # maximum lengths of candidates with the same first window
-_NAMING = (nodes.RegisterDeclaration, nodes.Variable, nodes.Label)  # declarations, which stay within their scope
-_NUMBERS = "I"  # array type code: 4 bytes per number, for long modules
+_MOST_LENGTHS = 16  # maximum distinct lengths of candidate sequences that start with the same window
+_NAMING = (nodes.RegisterDeclaration, nodes.Variable, nodes.Label)  # declarations: names visible in one scope only
+_NUMBERS = "I"  # type code of array.array: 4 bytes per number save memory for long modules
 _KINDS = (nodes.Instruction, nodes.Loc, *_NAMING)
 
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """Sequence of `length` items, with the indices at which it starts, in module order.
+    """Repeated sequence of `length` items, with the indices at which its occurrences start, in module order.
 
-    `printed` has the indices into `sites` of the sites with lines of their own: of a loop, only the first iteration.
+    `printed` has the indices into `sites` of the occurrences that are printed: in a loop, only those in the first
+    iteration.
     """
 
     length: int
@@ -50,7 +51,7 @@ class Repeated:
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """Iteration `number` of the loop rewrite from `start` to before `end`; the next iteration starts at `behind`."""
+    """Iteration `number` of a loop rewrite of the items `start` to before `end`; the next one starts at `behind`."""
 
     start: int
     end: int
@@ -67,7 +68,7 @@ class Statements:
     """
 
     def __init__(self, plans: Mapping[int, RewritePlan], names: Mapping[int, Names], size: int) -> None:
-        """Assign numbers to the items of bodies; rewrites are indivisible."""
+        """Assign a shape number to each item of the bodies; a sequence must contain a rewrite wholly or not at all."""
         self.shapes = [0] * size
         self.first, self.last = list(range(size)), list(range(1, size + 1))
         self.turns: list[tuple[Iteration, ...]] = [()] * size
@@ -78,7 +79,7 @@ class Statements:
             self._number(names[plan.body.start], known, numbers)
             for jump in plan.body.jumps:
                 self._join(min(jump.at, jump.target), max(jump.at, jump.target) + 1)
-            for rewrite in plan.rewrites():  # outer ones first
+            for rewrite in plan.rewrites():  # outer rewrites precede nested rewrites
                 if rewrite.repeats:
                     self._turn(rewrite)
                     continue
@@ -86,7 +87,7 @@ class Statements:
                     self._bind(at, rewrite.start, rewrite.end)
         places = zip(self.first, self.last, self.turns, strict=True)
         self._bound = bytes([last - first > 1 or turns != () for first, last, turns in places])
-        """1 for each item that is bound to a slice or in an iteration."""
+        """Byte per item: 1 if a sequence with the item must contain a longer slice, or the item is in a loop."""
         self._ties = list(self._tied_rows(size))
         self._ends = [end for _, end, _, _ in self._ties]
 
@@ -114,7 +115,7 @@ class Statements:
                 self.turns[at] = inside
 
     def _join(self, start: int, end: int) -> None:
-        """Bind the first and the last item of a slice to the slice."""
+        """Require that a sequence with the slice's first or last item contains the whole slice."""
         self._bind(start, start, end)
         self._bind(end - 1, start, end)
 
@@ -123,7 +124,7 @@ class Statements:
         self.last[at] = max(self.last[at], end)
 
     def _tied_rows(self, size: int) -> Iterator[tuple[int, int, int, int]]:
-        """Yield maximal ranges of items bound to one slice: start, end, and the bounds of the slice."""
+        """Yield maximal ranges of items that bind a sequence to one slice: range start and end, slice start and end."""
         at = 0
         while at < size:
             begin, first, last = at, self.first[at], self.last[at]
@@ -134,7 +135,7 @@ class Statements:
                 yield begin, at, first, last
 
     def whole(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """Yield the parts of a slice that split no bound slice."""
+        """Yield the largest parts of a slice that contain each bound slice wholly or not at all."""
         if self._bound.find(1, start, end) < 0:
             yield start, end
             return
@@ -148,18 +149,18 @@ class Statements:
             yield from self._in_turns(begin, end)
 
     def is_whole(self, start: int, end: int) -> bool:
-        """Return whether a slice splits no bound slice and no loop."""
+        """Return whether a slice contains each bound slice and each loop wholly or not at all."""
         if self._bound.find(1, start, end) < 0:
             return True
         whole = all(first >= start and last <= end for _, _, first, last in self._tied(start, end))
         return whole and self._cut(start, end) is None
 
     def printed(self, sites: Sequence[int]) -> list[int]:
-        """Return the indices of sites with lines of their own: of a loop, only sites in the first iteration."""
+        """Return the indices of the occurrences that are printed: in a loop, only those in the first iteration."""
         return [number for number, at in enumerate(sites) if not any(turn.number for turn in self.turns[at])]
 
     def _in_turns(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """Yield the parts of a slice that contain whole loops, or are in the first iteration, which others equal."""
+        """Yield the parts of a slice that contain whole loops, or are in a loop's first iteration."""
         while start < end:
             first = self.turns[start]
             again = next((turn for turn in first if turn.number), None)
@@ -172,7 +173,7 @@ class Statements:
             start = cut
 
     def _cut(self, start: int, end: int) -> int | None:
-        """Return the first index at which to cut a slice so that it splits no loop; None if it splits none."""
+        """Return the first index at which a slice must be cut to keep a loop whole; None if all its loops are whole."""
         first, last = self.turns[start], self.turns[end - 1]
         if not first and not last:
             return None
@@ -188,7 +189,7 @@ class Statements:
         return None
 
     def _tied(self, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:
-        """Yield the ranges from `_tied_rows` that overlap a slice."""
+        """Yield the ranges of `_tied_rows` that overlap the items `start` to before `end`."""
         for index in range(bisect_right(self._ends, start), len(self._ties)):
             tie = self._ties[index]
             if tie[0] >= end:
@@ -197,7 +198,7 @@ class Statements:
 
 
 def _shape(body: Body, at: int, shapes: Shapes) -> Hashable | None:
-    """Return the shape of an item; None for items that belong to the function, such as its labels and registers."""
+    """Return the shape of an item; None for items that cannot be moved to a helper, such as the function's labels."""
     item = body.items[at]
     node = item.node
     own = (item.leading_trivia, spelling_of(item), at in body.row.refused) if body.deviates(at) else None
@@ -227,7 +228,7 @@ def repeated(
     saved: Callable[[int, int, int], float],
     taken: Callable[[Repeated], bool],
 ) -> None:
-    """Find the worthwhile sequences, in descending order of saved lines, without common items.
+    """Find the sequences for which helpers save lines, in descending order of saved lines, without common items.
 
     `saved` returns the lines saved for the start, length and number of sites of a sequence; worthless if not positive.
     `taken` gets a sequence and returns whether its items are now taken.
@@ -261,7 +262,7 @@ def repeated(
 
 
 def _ranks(shapes: Sequence[int]) -> list[array[int]]:
-    """Return, by level, the rank of the window of `2**level` items at each index; 0 if the window occurs once."""
+    """Return, by level, the rank of the window of `2**level` items at each index; 0 for a window that occurs once."""
     size = len(shapes)
     rank, places = _counted(size, {at: shape for at, shape in enumerate(shapes) if shape})
     ranks = [rank]
@@ -279,7 +280,7 @@ def _ranks(shapes: Sequence[int]) -> list[array[int]]:
 
 
 def _counted(size: int, numbers: Mapping[int, int]) -> tuple[array[int], list[int]]:
-    """Return the rank of each index, 0 for ranks that occur once, and the indices with other ranks."""
+    """Return the rank of the window at each index, 0 for a window that occurs once, and the indices of the others."""
     counts = Counter(numbers.values())
     rank, places = array(_NUMBERS, bytes(size * array(_NUMBERS).itemsize)), list[int]()
     for at, number in numbers.items():
@@ -290,7 +291,7 @@ def _counted(size: int, numbers: Mapping[int, int]) -> tuple[array[int], list[in
 
 
 def _places(rank: Sequence[int]) -> dict[int, array[int]]:
-    """Return the indices of each rank."""
+    """Return the indices at which windows of each rank start."""
     places: defaultdict[int, array[int]] = defaultdict(lambda: array(_NUMBERS))
     for at, each in enumerate(rank):
         if each:
@@ -301,7 +302,7 @@ def _places(rank: Sequence[int]) -> dict[int, array[int]]:
 def _candidates(
     statements: Statements, ranks: Sequence[Sequence[int]], windows: Sequence[Mapping[int, Sequence[int]]]
 ) -> Iterator[tuple[int, int]]:
-    """Yield starts and lengths of sequences that may occur several times, each once."""
+    """Yield the start and length of each sequence that may occur several times, without duplicates."""
     seen: defaultdict[tuple[int, int], set[tuple[int, int]]] = defaultdict(set)
     for start, end in _pieces(statements, ranks, windows):
         length = end - start
@@ -318,20 +319,20 @@ def _candidates(
 def _pieces(
     statements: Statements, ranks: Sequence[Sequence[int]], windows: Sequence[Mapping[int, Sequence[int]]]
 ) -> Iterator[tuple[int, int]]:
-    """Yield the longest common slices of two indices, and whole scopes and loops."""
+    """Yield the longest slices that are equal from two indices on, and whole scopes and loops."""
     shapes = statements.shapes
     for level, places in enumerate(windows[1:], 1):
         wider = ranks[level + 1] if level < _LEVELS else ()
         for group in places.values():
             before = {shapes[at - 1] for at in group}
             if len(before) == 1 and 0 not in before:
-                continue  # the common slice starts one item earlier
+                continue  # equal items precede: the common slice starts earlier
             for at, like in pairwise(group):
                 if wider and wider[at] and wider[at] == wider[like] and shapes[at - 1] != shapes[like - 1]:
-                    continue  # the wider level compares this pair too
+                    continue  # windows of the next level compare this pair
                 common = _common(ranks, at, like)
                 yield from statements.whole(at, at + common)
-                if common > like - at:  # overlapping: sites of the whole slice would not be disjoint
+                if common > like - at:  # occurrences of the whole common slice would overlap
                     yield from statements.whole(at, like)
     for at, end in chain(enumerate(statements.last), statements.loops.items()):
         if end > at + 1 and statements.first[at] == at and shapes[at]:
@@ -341,7 +342,7 @@ def _pieces(
 
 
 def _common(ranks: Sequence[Sequence[int]], at: int, like: int) -> int:
-    """Return the number of equal items from two indices on, up to the maximum length of a sequence."""
+    """Return the number of items with equal shapes from two indices on, up to the maximum length of a sequence."""
     length = 0
     for level in range(len(ranks) - 1, -1, -1):
         rank = ranks[level]
@@ -358,7 +359,7 @@ def _sites(
     start: int,
     length: int,
 ) -> Iterator[int]:
-    """Yield the free sites of a sequence, without overlaps."""
+    """Yield the start of each occurrence of a sequence that overlaps no other occurrence and no earlier sequence."""
     level = length.bit_length() - 1
     behind = length - (1 << level)
     wanted, end = ranks[level][start + behind], 0

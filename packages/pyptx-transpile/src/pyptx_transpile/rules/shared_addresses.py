@@ -1,4 +1,4 @@
-"""Named shared memory addresses: registers with the address of a variable, or a constant number of bytes after it.
+"""Rewrites that name shared memory addresses: registers with the address of a variable plus a constant offset.
 
 `tile_base = ptx.inst.mov.u32(r[1], tile)`, and `tile_1024 = ptx.inst.add.s32(r[2], tile_base, 1024)`. This rule is last
 and names only results that no other rule rewrites: an unnamed nested expression is shorter than two named statements.
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 __all__ = ["PLACE"]
 
-_LONGEST, _LONGEST_WORD = 8, 4  # characters of a name; of the first word of a longer name: lines must not break
+_LONGEST, _LONGEST_WORD = 8, 4  # maximum characters of a name, and of the first word of a longer name
 
 
 def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
-    """Yield rewrites of instructions that no other rule rewrites, and whose result is such an address."""
+    """Yield rewrites of instructions that compute a shared memory address and that no other rule rewrites."""
     shared = body.row.derived(_shared_variables)
     if body.declared != body.start or not shared:
-        return  # a helper's registers are parameters
+        return  # registers of a helper function are its parameters
     uses, banks = uses_of(body), banks_of(body)
     stems: dict[tree.Operand, str] = {}
     for at in body.places("mov", "add"):
@@ -57,7 +57,7 @@ def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
 
 
 def _stem(variable: str, *, alone: bool) -> str:
-    """Return the stem of names for addresses of a variable: its name, a word of it unless it is `alone`, or `smem`."""
+    """Return the stem of names for a variable's addresses: its name, a word of its name, or `smem`."""
     if len(variable) <= _LONGEST:
         return variable
     word = variable.partition("_")[0]

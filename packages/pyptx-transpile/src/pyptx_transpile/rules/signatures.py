@@ -1,6 +1,6 @@
-"""Parameters of a helper for a repeated sequence: the operands that differ between sites, as few as are readable.
+"""Parameters of a helper for a repeated sequence: the operands that differ between its occurrences.
 
-Consecutive registers of a group at each site are one list; a vector is one argument.
+Registers that are consecutive in a group at each occurrence are one list argument; a vector is one argument.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Leaves", "Signature", "Site", "differ_too_much", "signature"]
 
-_LISTS = ((3, 1), (2, 1), (2, 2))  # minimum registers of a list, and largest index step in it; tried in this order
-_LISTS_OF_LOOPS = ((3, 8), (2, 8))  # for sequences with loops, whose iterations have registers of their own
-_LEAST_VECTOR = 3  # minimum registers of a vector that is one argument
+_LISTS = ((3, 1), (2, 1), (2, 2))  # (minimum registers, maximum index step) of a list, tried in this order
+_LISTS_OF_LOOPS = ((3, 8), (2, 8))  # the same for sequences with loops, whose iterations use distinct registers
+_LEAST_VECTOR = 3  # minimum registers of a vector operand that is passed as one argument
 _MOST, _MOST_OF_LONG = 6, 7  # maximum arguments
-_LONG = 48  # minimum instructions of a sequence that may have `_MOST_OF_LONG` arguments
+_LONG = 48  # minimum instructions of a sequence whose helper function may have `_MOST_OF_LONG` arguments
 _TAKEN = ("i", "t", "u", "v", "_")  # loop variables
 
 Key = tuple[object, ...]
@@ -38,7 +38,7 @@ Key = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Site of a sequence: the leaf operands that it does not declare itself, and slices of them that are vectors.
+    """Occurrence of a sequence: the leaf operands that it does not declare itself, and slices of them that are vectors.
 
     Leaves with equal `keys` are one argument; `inner`: whether the sequence may declare some of the leaves.
     """
@@ -53,12 +53,12 @@ class Leaves:
     """Cache of the leaf operands of a body's instructions."""
 
     def __init__(self, names: Names) -> None:
-        """Resolve names as the body declares them."""
+        """Store the names of the body, which resolve its registers and symbols."""
         self._names = names
         self._known: dict[int, Site] = {}
 
     def site(self, start: int, end: int) -> Site:
-        """Return the leaves of a slice."""
+        """Return the leaf operands of a slice of items."""
         leaves: list[Leaf] = []
         keys: list[Key] = []
         vectors: list[tuple[int, int]] = []
@@ -98,7 +98,7 @@ class Leaves:
 
 
 def _without(site: Site, start: int, end: int) -> Site:
-    """Return a site without the leaves that the slice declares, and without vectors that contain such leaves."""
+    """Return an occurrence without the leaves that the slice declares, and without vectors that contain such leaves."""
     kept = [leaf.declared is None or not start <= leaf.declared.at < end for leaf in site.leaves]
     numbers = list(accumulate(kept, initial=0))
     vectors = [
@@ -110,7 +110,7 @@ def _without(site: Site, start: int, end: int) -> Site:
 
 
 def _key(leaf: Leaf) -> Key:
-    """Return a key that is equal for leaves that are one argument."""
+    """Return a key that leaves share if one argument can replace them."""
     if leaf.declared is not None:
         return leaf.declared.name, leaf.declared.number, leaf.declared.at
     if isinstance(leaf.operand, tree.Immediate):
@@ -120,23 +120,23 @@ def _key(leaf: Leaf) -> Key:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentColumns:
-    """Columns of leaves that are one argument: a list of group registers (`width` of them), one leaf, or a vector."""
+    """Columns of leaves that form one argument: a list of `width` group registers, one leaf, or a vector."""
 
     columns: tuple[int, ...]
     offsets: tuple[int, ...] = ()
 
     @property
     def width(self) -> int:
-        """Number of registers in a list, including unused ones."""
+        """Number of registers in the list argument, including registers that the helper does not use."""
         return self.offsets[-1] + 1 if self.offsets else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Parameters of a helper, and the arguments of each site.
+    """Parameters of a helper, and the call arguments for each occurrence of its sequence.
 
-    `names`: per leaf of the first site its parameter register; None if the leaf is constant. `whole`: by the register
-    of a vector's first element, the register that represents the vector.
+    `names`: per leaf of the first occurrence its parameter register; None if the leaf is constant. `whole`: by the
+    register of a vector's first element, the register that represents the vector.
     """
 
     parameters: tuple[Parameter, ...]
@@ -146,10 +146,10 @@ class Signature:
 
 
 class Columns:
-    """Leaves of all sites: leaves that are equal to each other at every site form one column."""
+    """Leaf operands of all occurrences: leaves that are equal to each other in every occurrence form one column."""
 
     def __init__(self, bodies: Sequence[Body], sites: Sequence[Site], *, loops: bool = False) -> None:
-        """Compare the leaves of equally shaped sites in `bodies`; `loops`: lists may be longer."""
+        """Group the leaves of occurrences with equal shapes in `bodies`; `loops`: lists may skip more registers."""
         self.bodies, self.sites = bodies, sites
         self._ways = _LISTS_OF_LOOPS if loops else _LISTS
         known: dict[tuple[Key, ...], int] = {}
@@ -164,10 +164,10 @@ class Columns:
         self.keys = list(known)
         is_long = len({leaf.at for leaf in sites[0].leaves}) >= _LONG
         self.most = _MOST_OF_LONG if is_long else _MOST
-        """Maximum number of arguments."""
+        """Maximum number of arguments of the helper."""
 
     def given(self) -> list[ArgumentColumns]:
-        """Return the arguments, as few as possible."""
+        """Return the columns of each argument, with as few arguments as possible."""
         open_ = [column for column in dict.fromkeys(self.of) if self._differs(column)]
         vectors = list(self._vectors())
         inside = {column for vector in vectors for column in vector}
@@ -180,11 +180,11 @@ class Columns:
         return given
 
     def _differs(self, column: int) -> bool:
-        """Return whether a column is an argument: constants and symbols that are equal at all sites are not."""
+        """Return whether a column needs an argument: a constant or symbol that is equal in all occurrences does not."""
         return self.rows[column][0].declared is not None or len(set(self.keys[column])) > 1
 
     def _vectors(self) -> Iterator[tuple[int, ...]]:
-        """Yield the vectors whose registers occur only in them; a vector of a single register is that register."""
+        """Yield the columns of vectors whose registers occur only in these vectors; not of vectors of one register."""
         found = [tuple(self.of[first:end]) for first, end in self.sites[0].vectors if end - first >= _LEAST_VECTOR]
         uses: defaultdict[int, set[tuple[int, ...]]] = defaultdict(set)
         for vector in found:
@@ -201,7 +201,7 @@ class Columns:
                 yield vector
 
     def _lists(self, columns: Sequence[int], least: int, step: int) -> Iterator[ArgumentColumns]:
-        """Yield the columns as lists of at least `least` consecutive registers, others one by one."""
+        """Yield columns as lists of at least `least` registers at most `step` apart, all other columns one by one."""
         tied: defaultdict[object, list[tuple[int, int]]] = defaultdict(list)
         for column in columns:
             tied[self._tie(column)].append((self._number(column), column))
@@ -216,7 +216,7 @@ class Columns:
         yield from (ArgumentColumns((column,)) for _, column in tied[None])
 
     def _tie(self, column: int) -> object:
-        """Return a key that is equal for columns at constant register distance at all sites; None without a group."""
+        """Return a key that columns share if their register distance is equal in all occurrences; None if ungrouped."""
         banks: list[object] = []
         first = self.rows[column][0].declared
         for leaf in self.rows[column]:
@@ -231,7 +231,7 @@ class Columns:
 
 
 def _run(run: Sequence[tuple[int, int]], least: int) -> Iterator[ArgumentColumns]:
-    """Yield consecutive registers as a list, or one by one if they are too few."""
+    """Yield a run of register columns as one list argument, or one by one if the run has fewer than `least`."""
     if len(run) < least:
         yield from (ArgumentColumns((column,)) for _, column in run)
     else:
@@ -239,16 +239,16 @@ def _run(run: Sequence[tuple[int, int]], least: int) -> Iterator[ArgumentColumns
 
 
 def differ_too_much(bodies: Sequence[Body], sites: Sequence[Site], most: int, *, loops: bool) -> bool:
-    """Return whether some sites need more arguments than `most`, so that all sites together do."""
+    """Return whether some occurrences need more than `most` arguments, which all occurrences then need, too."""
     columns = Columns(bodies, sites, loops=loops)
     return len(columns.given()) > min(columns.most, most)
 
 
 def signature(bodies: Sequence[Body], sites: Sequence[Site], main: int, most: int, *, loops: bool) -> Signature | None:
-    """Return the parameters and arguments of sites; None if there are none, or more than `most`.
+    """Return the parameters and arguments for the occurrences; None without parameters, or with more than permitted.
 
-    `main` is the index of the instruction in the first site whose operands name the parameters. With `loops`, lists
-    cover all iterations.
+    `main` is the index of the instruction in the first occurrence whose operands name the parameters. With `loops`,
+    lists cover all iterations.
     """
     columns = Columns(bodies, sites, loops=loops)
     given = columns.given()
@@ -265,7 +265,7 @@ def signature(bodies: Sequence[Body], sites: Sequence[Site], main: int, most: in
         names |= {column: f"{stem}{number}" for column, number in zip(each.columns, numbers, strict=True)}
         is_vector = not each.offsets and len(each.columns) > 1
         if is_vector:
-            whole[names[each.columns[0]]] = stem  # later elements may be the same register
+            whole[names[each.columns[0]]] = stem  # a later element of the vector may be the same register
         alone: dict[str, int | None] = {stem if is_vector else f"{stem}0": None}
         registers = {f"{stem}{number}": number for number in each.offsets} or alone
         parameters.append(Parameter(name, _annotation(columns, each), registers))
@@ -296,7 +296,7 @@ def _annotation(columns: Columns, given: ArgumentColumns) -> str:
 
 
 def _uses(columns: Columns, given: ArgumentColumns) -> Iterator[Leaf]:
-    """Yield the leaves of the first site that an argument replaces, in text order."""
+    """Yield the leaves of the first occurrence that an argument replaces, in text order."""
     wanted = set(given.columns)
     return (leaf for leaf, column in zip(columns.sites[0].leaves, columns.of, strict=True) if column in wanted)
 
@@ -309,7 +309,7 @@ def _order(columns: Columns, given: ArgumentColumns, main: int) -> tuple[int, in
 
 
 def _wanted(columns: Columns, given: ArgumentColumns, main: int) -> str:
-    """Return the preferred name of a parameter: for a list that of its group, else the manual's operand name."""
+    """Return the preferred name of a parameter: a list's group name, else the manual's name of the operand."""
     uses = list(_uses(columns, given))
     leaf = next((each for each in uses if each.at == main), uses[0])
     if given.offsets and leaf.declared is not None:

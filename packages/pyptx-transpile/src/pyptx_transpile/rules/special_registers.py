@@ -1,4 +1,4 @@
-"""Special registers as calls of the functions of `ptx.special`."""
+"""Rule that prints special registers as calls of `ptx.special`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["SPECIAL"]
 
 SPECIAL = SugarRule(
     name="special",
-    summary="special registers as functions",
+    summary="reads of special registers as calls of `ptx.special`",
     before="mov.u32 %r1, %tid.x;",
     after="ptx.inst.mov.u32(r[1], ptx.special.tid.x())",
     find=find,

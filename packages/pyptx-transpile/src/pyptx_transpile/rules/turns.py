@@ -1,6 +1,6 @@
-"""Lines that differ only in numbers, as the block of one `for`: numbers are arithmetic sequences or from a table.
+"""Merging of Python lines that differ only in numbers to one `for`; numbers are arithmetic or from a table.
 
-Blocks may already contain loops. Then a number is the sum of its terms in all loops: `r[4 + 36 * i + j]`.
+The merged lines may already contain loops. Then a number is the sum of its terms in all loops: `r[4 + 36 * i + j]`.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST_TABLES", "NAMES", "Loop", "lines_of_table", "looped", "runs_of", "stepped"]
 
-_WIDEST_TABLE = 80  # maximum characters of a table's rows on one line
-_BLOCKS = 3  # estimated indentation of a loop, in blocks
-_SHORTEST_RUN, _LONGEST_CYCLE = 4, 8  # minimum numbers of a run, maximum numbers of a period
+_WIDEST_TABLE = 80  # maximum characters of a table whose entries are printed on one line
+_BLOCKS = 3  # estimated nesting depth of a loop, in blocks of four columns
+_SHORTEST_RUN, _LONGEST_CYCLE = 4, 8  # minimum length of an arithmetic run, maximum length of a period, in numbers
 NAMES = (("i", "t", "u", "v"), ("j", "x", "y", "z"), ("n", "a", "b", "c"))
-"""Counter and table names of a loop, by the number of enclosing loops."""
+"""Variable names of a loop, counter and table columns, by the number of enclosing loops."""
 MOST_TABLES = len(NAMES[0]) - 1
 _LITERAL = re.compile(r"""((?:\bf)?"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?<![\w.])(-?\d+)(?![\w.])""", re.ASCII)
 _IS_NUMBER = re.compile(r"-?\d+", re.ASCII).fullmatch
-_TEXT = re.compile(  # a label, or an offset from a variable: "$L_7", "ring+1024", and those with terms of nested loops
+_TEXT = re.compile(  # a label or an offset from a variable, with optional loop counters: "$L_7", "ring+1024"
     r"""f?"(?P<name>[^"{}\\]*?)(?:(?P<number>\d+)|\{(?P<first>\d+)(?P<more>[^"{}]*)\})\"""", re.ASCII
 )
 _NAME = f"[{''.join(name for names in NAMES for name in names)}]"
 _SLICE = re.compile(rf"\[([^\[\]]*\b{_NAME}\b[^\[\]]*)\]", re.ASCII)
-_NOTHING = re.compile(rf"(?<![\w.])0 ([+-]) (?=(?:\d+ \* )?{_NAME}\b)", re.ASCII)  # a zero before a loop's term
+_NOTHING = re.compile(rf"(?<![\w.])0 ([+-]) (?=(?:\d+ \* )?{_NAME}\b)", re.ASCII)  # constant 0 before a counter's term
 _OPERATOR = re.compile(r"[-+*/<>&|^=] \Z", re.ASCII)
 _ADDS = re.compile(r" [+-] ", re.ASCII)
 _OPERATES = re.compile(r" [-+*/<>&|^=!]", re.ASCII)
@@ -38,14 +38,14 @@ _OPERATES = re.compile(r" [-+*/<>&|^=!]", re.ASCII)
 
 @dataclass(slots=True)
 class Loop:
-    """A `for` over values with the lines of its block; `names` are its variables."""
+    """A Python `for` over `values`, with the lines of its block; `names` are its variables."""
 
     names: tuple[str, ...]
     over: Group
     lines: list[str]
 
     def header(self) -> str:
-        """Return the `for` header up to the values."""
+        """Return the text of the `for` header before its values."""
         counter, *tables = self.names or ("_",)
         if self.over.opening == "enumerate(" and len(tables) > 1:
             return f"for {counter}, ({', '.join(tables)}) in "
@@ -54,14 +54,14 @@ class Loop:
 
 @dataclass(slots=True)
 class _Merging:
-    """Merged iterations of one loop; `tables` maps columns that are not arithmetic to their names."""
+    """State of merging one loop's iterations; `tables` maps non-arithmetic columns of numbers to variable names."""
 
     level: int
     tables: dict[tuple[int, ...], str] = field(default_factory=dict[tuple[int, ...], str])
     counted: bool = False
 
     def line(self, lines: Sequence[str]) -> str | None:
-        """Return one line for the corresponding lines of all iterations; None if they cannot be merged."""
+        """Return the line that replaces the corresponding lines of all iterations; None if they cannot be merged."""
         if lines[0].lstrip(" ").startswith("#"):
             return lines[0] if len(set(lines)) == 1 else None
         pieces = [_LITERAL.split(line) for line in lines]
@@ -78,14 +78,14 @@ class _Merging:
         return text if self.level else _SLICE.sub(_spaced, _without_nothing(text))
 
     def _literal(self, numbers: Sequence[str], before: str, behind: str) -> str | None:
-        """Return the expression for a number that varies between iterations, between two constant texts."""
+        """Return the expression of a varying number with the constant text before and after it."""
         if not all(map(_IS_NUMBER, numbers)):
             return None
         number = self._number(tuple(map(int, numbers)))
         return f"({number})" if number is not None and _needs_brackets(number, before, behind) else number
 
     def _text(self, texts: Sequence[str]) -> str | None:
-        """Return a string whose last number varies between iterations of this loop or an enclosing one."""
+        """Return the expression of a string whose last number varies between iterations of this or an outer loop."""
         if len(set(texts)) == 1:
             return texts[0]
         found = [match for match in map(_TEXT.fullmatch, texts) if match is not None]
@@ -112,7 +112,7 @@ class _Merging:
 
 
 def _needs_brackets(number: str, before: str, behind: str) -> bool:
-    """Return whether a sum needs brackets as an operand; terms of another loop extend the sum."""
+    """Return whether a sum needs parentheses as an operand; terms of another loop extend the sum."""
     if not _ADDS.search(number):
         return False
     return bool(_OPERATOR.search(before) or (_OPERATES.match(behind) and not _ADDS.match(behind)))
@@ -131,7 +131,7 @@ def _spaced(index: re.Match[str]) -> str:
 
 
 def looped(turns: Sequence[Sequence[str]], level: int) -> Loop | None:
-    """Return the `for` of iterations that differ only in numbers, at nesting `level`; None for others."""
+    """Return the `for` that merges iterations, at nesting `level`; None if they differ in more than numbers."""
     if len({len(turn) for turn in turns}) != 1:
         return None
     merging, lines = _Merging(level), list[str]()
@@ -151,7 +151,7 @@ def _loop(merging: _Merging, count: int, lines: list[str]) -> Loop:
 
 
 def _values(columns: Sequence[tuple[int, ...]]) -> Group:
-    """Return the rows of a table if they fit on a line, else its columns, with runs of numbers abbreviated."""
+    """Return a table's rows if they fit on a line, else its columns, with arithmetic and periodic runs abbreviated."""
     rows = [str(row[0]) if len(row) == 1 else f"({', '.join(map(str, row))})" for row in zip(*columns, strict=True)]
     if len(", ".join(rows)) <= _WIDEST_TABLE:
         return Group("(", tuple(rows), ")")
@@ -160,13 +160,13 @@ def _values(columns: Sequence[tuple[int, ...]]) -> Group:
 
 
 def lines_of_table(columns: Sequence[tuple[int, ...]]) -> int:
-    """Return the number of additional lines of a `for` over some columns, at typical indentation."""
+    """Return the lines beyond the first that the header of a `for` over these table columns takes."""
     over = call("enumerate", [_values(columns)])
     return sum(1 for _ in lines(over, _BLOCKS, "for i, (t, u) in ", ":")) - 1
 
 
 def stepped(column: Sequence[int]) -> int:
-    """Return the length of the arithmetic prefix."""
+    """Return the length of the arithmetic sequence at the start of a column."""
     if len(column) > 2:
         step, number = column[1] - column[0], column[1]
         for at in range(2, len(column)):
@@ -177,7 +177,7 @@ def stepped(column: Sequence[int]) -> int:
 
 
 def runs_of(column: Sequence[int]) -> list[str]:
-    """Return the numbers of a column, with arithmetic or periodic runs as one item each."""
+    """Return the Python items of a column, with one item for each arithmetic or periodic run of numbers."""
     found: list[str] = []
     at = 0
     while at < len(column):
@@ -188,7 +188,7 @@ def runs_of(column: Sequence[int]) -> list[str]:
 
 
 def _row(column: Sequence[int]) -> tuple[str, int]:
-    """Return the arithmetic run at the start and its length; one number if the run is too short."""
+    """Return the text of the arithmetic run at a column's start, and its length; one number if the run is too short."""
     length = stepped(column)
     step = column[1] - column[0] if length >= _SHORTEST_RUN else 0
     if step == 0:
@@ -198,7 +198,7 @@ def _row(column: Sequence[int]) -> tuple[str, int]:
 
 
 def _cycle(column: Sequence[int]) -> tuple[str, int]:
-    """Return the periodic run at the start and its total length."""
+    """Return the text of the periodic run at a column's start, and its total length."""
     best = "", 0
     for period in range(1, _LONGEST_CYCLE + 1):
         same = (one == other for one, other in zip(column, column[period:], strict=False))

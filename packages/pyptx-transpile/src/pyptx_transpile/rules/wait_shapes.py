@@ -1,6 +1,6 @@
-"""Recognition of mbarrier polls: which form of `ptx.mbarrier.wait` surrounds a poll, and its steps.
+"""Recognition of mbarrier waits: the form of `ptx.mbarrier.wait` that emits the instructions around a poll.
 
-The forms are those of the DSL: a step of one of its rows is matched here by the function of the same name.
+The forms are defined by the DSL's `wait_forms`; each of their steps is matched here by the function of the same name.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ __all__ = ["WaitMatch", "wait_at", "waits"]
 
 _POLLS = frozenset({("mbarrier", "try_wait"), ("mbarrier", "test_wait")})
 _SEMS, _SCOPES, _SPACES = {"acquire", "relaxed"}, {"cta", "cluster"}, {"shared", "shared::cta"}
-_ROWS = tuple(sorted((*FORMS.items(), *GUARDED.items()), key=lambda row: -len(row[1].steps)))  # the longest first
-_FARTHEST = 12  # maximum items from the start of a form to its poll
+_ROWS = tuple(sorted((*FORMS.items(), *GUARDED.items()), key=lambda row: -len(row[1].steps)))  # longest shape first
+_FARTHEST = 12  # maximum items from the start of a wait shape to its mbarrier.try_wait or test_wait
 
 
 @dataclass(slots=True)
 class WaitMatch:
-    """A matched wait: form and item range, and the values of its steps by keyword of `wait`.
+    """A matched wait: form, item range, and the values of the form's steps by keyword of `ptx.mbarrier.wait`.
 
     `knobs` are strings, names and numbers; `operands` are PTX operands. `mbar` and `phase` are the first two arguments.
     `computed` has the indices of instructions that compute them in each iteration. `declares`: whether the form
@@ -44,16 +44,16 @@ class WaitMatch:
     computed: list[int] = field(default_factory=list[int])
 
     def says(self, **knobs: object) -> bool:
-        """Record values of a step; return whether they agree with those of earlier steps."""
+        """Record keyword values of a step; return whether they agree with the values of earlier steps."""
         return all(self.knobs.setdefault(name, value) == value for name, value in knobs.items())
 
     def has(self, **operands: tree.Operand) -> bool:
-        """Record operands of a step; return whether they agree with those of earlier steps."""
+        """Record operands of a step; return whether they agree with the operands of earlier steps."""
         return all(self.operands.setdefault(name, value) == value for name, value in operands.items())
 
 
 def waits(body: Body) -> Iterator[WaitMatch]:
-    """Yield the waits of a body."""
+    """Yield the mbarrier waits of a body."""
     for at in body.places("mbarrier"):
         if body.branch(at).opcode[:2] in _POLLS:
             found = wait_at(body, at)
@@ -62,7 +62,7 @@ def waits(body: Body) -> Iterator[WaitMatch]:
 
 
 def wait_at(body: Body, poll: int) -> WaitMatch | None:
-    """Return the longest wait around a poll; None if no form of `ptx.mbarrier.wait` matches."""
+    """Return the longest wait that contains the poll at `poll`; None if no form of `ptx.mbarrier.wait` matches."""
     for form, row in _ROWS:
         for start in range(poll, max(poll - _FARTHEST, body.start) - 1, -1):
             found = WaitMatch(form, start, declares=bool(row.scoped))
@@ -108,7 +108,7 @@ def _located(body: Body, found: WaitMatch, at: int, step: str, number: int) -> i
 
 
 def _computing(body: Body, found: WaitMatch, at: int) -> int:
-    """Step over at most two instructions after the label that compute an operand in each iteration."""
+    """Step over at most two instructions after the loop label, which compute the mbarrier or phase operand."""
     for place in (at, at + 1):
         node = body.instruction(place) if place < body.end else None
         if node is None or node.guard is not None or node.opcode[0] in {"bra", "mbarrier"}:
@@ -126,7 +126,7 @@ def _computes(body: Body, found: WaitMatch) -> bool:
 
 
 def _is_whole(body: Body, found: WaitMatch) -> bool:
-    """Return whether no branch from outside enters a wait, and only its first item may have its own formatting."""
+    """Return whether no outside branch enters a wait, and no item after its first has formatting of its own."""
     inside = range(found.start, found.end)
     jumps = [jump for at in inside for jump in body.jumps_to(at)]
     return all(jump.at in inside for jump in jumps) and not any(map(body.deviates, inside[1:]))
@@ -161,7 +161,7 @@ def _polls(found: WaitMatch, node: nodes.Statement | None) -> bool:
 
 
 def _is_done(found: WaitMatch, operand: tree.Operand) -> bool:
-    """Return whether an operand is the form's predicate; a form without a declaration takes any."""
+    """Return whether an operand is the predicate that the form declares; any operand if the form declares none."""
     if not isinstance(operand, tree.Register | tree.Symbol):
         return False
     return found.says(done=operand.name) if found.declares else found.has(done=tree.Register(operand.name))

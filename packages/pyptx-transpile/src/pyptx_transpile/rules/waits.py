@@ -1,4 +1,4 @@
-"""Waits for an mbarrier phase: each pattern that libraries and compilers use is one call.
+"""Rewrites of waits for an mbarrier phase: each pattern of libraries and compilers becomes one call.
 
 Arguments that the waits of a module share are bound once: `wait = partial(ptx.mbarrier.wait, form=…)`.
 """
@@ -44,13 +44,13 @@ _USUAL: Mapping[str, object] = {
 """Defaults of `ptx.mbarrier.wait`."""
 
 _KEYWORDS = tuple(WaitOptions.__annotations__)
-_OF_ONE = frozenset({"loc"})  # keywords that differ at each wait
-_NAMES = ("wait", "wait_2", "wait_3")  # reserved in pyptx_transpile.names
-_LEAST = 2  # minimum waits with equal keywords, and minimum of these keywords
+_OF_ONE = frozenset({"loc"})  # keywords of `ptx.mbarrier.wait` that differ at each call
+_NAMES = ("wait", "wait_2", "wait_3")  # constants for shared keywords; reserved in names.py
+_LEAST = 2  # minimum waits with equal keywords, and minimum number of equal keywords
 
 
 def find(body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:
-    """Yield a rewrite for each wait."""
+    """Yield a rewrite for each mbarrier wait of a body."""
     for found in waits(body):
         yield _rewrite(found, body.row.derived(_named).get(common(found)))
 
@@ -68,7 +68,7 @@ def _rewrite(found: WaitMatch, constant: Constant | None) -> Rewrite:
 
 
 def keywords(printer: BodyPrinter, found: WaitMatch, said: Options) -> list[str]:
-    """Return the keyword arguments of a wait, except those in `said`, which the constant binds."""
+    """Return the keyword arguments of a wait, except those in `said`, which the module's `wait` constant binds."""
     names = {name for name, _ in said}
     literals = {name: value for name, value in _literals(found).items() if name not in names}
     operands = _more(found, is_number=False)
@@ -77,7 +77,7 @@ def keywords(printer: BodyPrinter, found: WaitMatch, said: Options) -> list[str]
 
 
 def _computed(printer: BodyPrinter, found: WaitMatch, name: str) -> str:
-    """Return the expression for the mbarrier or phase; a lambda if it is computed in each iteration."""
+    """Return the Python expression for the mbarrier or phase; a lambda if each poll computes the operand."""
     operand = found.operands[name]
     if isinstance(operand, tree.Address) and operand.offset is None:
         operand = operand.base if isinstance(operand.base, tree.Register) else operand
@@ -95,13 +95,13 @@ def _literals(found: WaitMatch) -> dict[str, object]:
 
 
 def _more(found: WaitMatch, *, is_number: bool) -> dict[str, tree.Operand]:
-    """Return the operands after the first two arguments: the constants if `is_number`, else the others."""
+    """Return a wait's operands other than mbarrier and phase: the constants if `is_number`, else the registers."""
     more = {name: value for name, value in found.operands.items() if name not in {"mbar", "phase"}}
     return {name: value for name, value in more.items() if isinstance(value, tree.Immediate) == is_number}
 
 
 def literal(value: object) -> str:
-    """Return the expression for the value of a keyword: a string, a name, a number, or a tuple of them."""
+    """Return the Python expression for a keyword's value: a string, a name, a number, or a tuple of these."""
     match value:
         case str():
             return quoted(value)
@@ -117,13 +117,13 @@ def literal(value: object) -> str:
 
 
 def common(found: WaitMatch) -> Options:
-    """Return the keywords of a wait that other waits may share: without labels of its function."""
+    """Return the keywords of a wait that other waits may share: those without labels of its function."""
     own = _OF_ONE if found.declares and found.form != "poll_retry" else {*_OF_ONE, "label", "past_label"}
     return tuple([(name, value) for name, value in _literals(found).items() if name not in own])
 
 
 def _named(row: Row) -> dict[Options, Constant]:
-    """Return the shared keywords of a module's waits, each set with a name; most frequent first."""
+    """Return the sets of keywords that waits of a module share, each with a constant's name; most frequent first."""
     counts = Counter(common(found) for body in row.bodies() for found in waits(body))
     shared = [options for options, count in counts.most_common() if count >= _LEAST and len(options) >= _LEAST]
     return {options: Constant(name, _partial(options)) for name, options in zip(_NAMES, shared, strict=False)}

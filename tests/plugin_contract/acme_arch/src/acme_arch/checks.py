@@ -15,13 +15,13 @@ _TAKEN, _GIVEN = "acme.alloc", "acme.free"
 
 
 def _note(walk: Walk, node: Instruction) -> None:
-    """Record the first instruction of a function that allocates a line, and the first that frees one."""
+    """Record a function's first instruction that allocates a line of the vault, and its first that frees one."""
     if walk.routine is not None:
         walk.routine.notes.setdefault(".".join(node.opcode[:2]), walk.at)
 
 
 def _leaks(walk: Walk) -> None:
-    """Warn about every entry that allocates lines, directly or in called functions, and frees none."""
+    """Warn about every entry that allocates lines of the vault, directly or in called functions, and frees none."""
     for entry in walk.entries():
         reached = walk.called_by(entry)
         taken = [routine.notes[_TAKEN] for routine in reached if _TAKEN in routine.notes]

@@ -25,8 +25,8 @@ class Slice:
 
     @classmethod
     def of(cls, array: Any, *, dtype: str | None = None, skipped: int = 0) -> Slice:
-        """Describe an array without `skipped` bytes at its end."""
-        del dtype  # a slice consists of bytes
+        """Return the descriptor fields of an array without the `skipped` bytes at its end."""
+        del dtype  # unused: a slice has no element type
         return cls(getattr(array, "array", array).nbytes - skipped)
 
 

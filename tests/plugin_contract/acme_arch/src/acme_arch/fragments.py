@@ -15,7 +15,7 @@ from pyptx_ir.plugins.rows import Fragments
 # A 12-bit floating-point type, stored in 16 bits of an untyped register.
 A12 = Element("a12", 16)
 
-# 32 rows of eight accumulator elements: each lane has a row.
+# Accumulator of acme.dot, 32 rows of eight elements: each lane has a row.
 _SUMS = Fragment(
     "acme.dot m32n8k8 d .f32",
     32,
@@ -37,14 +37,14 @@ def _dot(shape: str, operand: str, element: str, _order: str) -> Fragment:
 
 
 def _pair(shape: str, operand: str, element: str, _order: str) -> Fragment:
-    """Return the layout of an operand; both warps have all of b."""
+    """Return the layout of an operand of acme.pair; both warps have all of b."""
     return _PAIR[operand] if operand in _PAIR else fragment_of("mma", shape, operand, element)
 
 
 FRAGMENTS = (Fragments("acme.dot", _dot), Fragments("acme.pair", _pair))
 
 _WORDS = distributed("ldmatrix m8n4 .b32", 8, 4, 32, 1)
-# Eight lanes have one word each of a column.
+# Fragment of ldmatrix: eight lanes have one word each of a column.
 _COLUMNS = Fragment(
     "ldmatrix m8n4 .b32 .trans", 8, 4, 32, (Stride(1), Stride(2), Stride(4), Stride(0, 1), Stride(0, 2)), ()
 )

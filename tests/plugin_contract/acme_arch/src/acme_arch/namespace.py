@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.reg import Reg
 
 
-__tracebackhide__ = True  # errors in a call of these are reported at the caller's line
+__tracebackhide__ = True  # errors in these functions are reported at the caller's line
 
 
 _WORD = 4  # bytes
@@ -25,6 +25,6 @@ class Acme:
         return d
 
     def vault(self, words: int) -> int:
-        """Allocate words of the CTA's vault; return the address of the first. Emits nothing."""
+        """Allocate words of the CTA's vault; return the address of the first word. Emits nothing."""
         trace = active("ptx.acme.vault")
         return trace.memories.of("vault").allocate(trace, words * _WORD).offset

@@ -57,7 +57,7 @@ class MmaBatch(Piped):
     zeros: ZeroColumnMask | None
 
     def goes_on_in(self, following: AsyncIssue) -> bool:
-        """Return whether the next operation accumulates into the same accumulator."""
+        """Return whether the next outstanding operation is an MMA with the same accumulator."""
         return (
             isinstance(following, MmaBatch)
             and following.plan is self.plan
@@ -70,7 +70,7 @@ class MmaBatch(Piped):
         )
 
     def perform(self, further: Sequence[Piped]) -> None:
-        """Compute the MMA, and the `further` ones that accumulate into the same accumulator."""
+        """Perform these MMAs, and the `further` MMAs with the same accumulator."""
         plan, total = self.plan, sum_of(self.plan)
         parts = [each.factors() for each in (self, *further) if isinstance(each, MmaBatch)]
         sums = total(*parts[0], self._addend())
@@ -82,18 +82,18 @@ class MmaBatch(Piped):
         self.tensor.write(self.blocks, self.d, plan.d, words, self._hidden())
 
     def factors(self) -> tuple[Array, ...]:
-        """Return the numbers of a, `[n, m, k]`, and of b, `[n, columns, k]`, then their scale factors, if any."""
+        """Return the elements of A, `[n, m, k]`, and of B, `[n, columns, k]`, then their scale factors, if any."""
         a, b = self._a(), self._b()
         if self.plan.opcode.sparse:
             a = sparse.dense(self, a, self.further[-1])
         return (a, b, *scales_of(self)) if self.plan.opcode.scaled else (a, b)
 
     def report(self, rule: str, message: str, help: str, count: int = 1) -> None:
-        """Report a finding at the MMA's instruction."""
+        """Report a finding at the line of the tcgen05.mma."""
         self.wave.report(rule, message, self.pc, help=help, count=count)
 
     def _addend(self) -> Array:
-        """Return the addend: the old accumulator, or zeros."""
+        """Return the addend of the products: the old accumulator, or zeros."""
         plan, adds = self.plan, self.adds
         if not adds.any():
             return np.zeros((1, 1, 1), np.int32 if plan.descriptor.d == "s32" else np.float32)
@@ -109,7 +109,7 @@ class MmaBatch(Piped):
         return values if adds.all() else np.where(adds[:, None, None], values, values.dtype.type(0))
 
     def _hidden(self) -> Mask | None:
-        """Return which lanes are not written, `[n, lanes]`; None if all lanes are written."""
+        """Return which lanes of D the MMAs do not write, `[n, lanes]`; None if they write all lanes."""
         if not self.disabled.any():
             return None
         octets = np.ascontiguousarray(self.disabled).view(np.uint8)
@@ -118,7 +118,7 @@ class MmaBatch(Piped):
     # --- operands A and B -------------------------------------------------------------------------
 
     def _a(self) -> Array:
-        """Return the numbers of a, `[n, m, k]`."""
+        """Return the decoded elements of A, `[n, m, k]`."""
         plan = self.plan
         in_tensor = plan.opcode.in_tensor
         numbers = self._a_of_tensor() if in_tensor else self._shared(self.a, plan.a, plan.decoder("a"))
@@ -129,7 +129,7 @@ class MmaBatch(Piped):
         first, *others = (self._copy_of_a(addresses, copy) for copy in plan.a_copies)
         if any(not np.array_equal(first, other) for other in others):
             message = "operand A differs between lane groups that compute the same rows"
-            help = "write the same rows to all lane groups that compute columns of them"
+            help = "write the same rows of A to every lane group that computes columns of these rows"
             self.report("tcgen05-mma", message, help)
         words = shifted(first) if plan.opcode.shifted else first
         return plan.decoder("a")(words.view(np.uint8))
@@ -138,18 +138,18 @@ class MmaBatch(Piped):
         unknown = self.tensor.unknown(self.blocks, addresses, copy)
         if unknown is not None:
             message = "tcgen05.mma reads uninitialized tensor memory as operand A"
-            help = "write it first: tcgen05.st and tcgen05.wait::st, or tcgen05.cp"
+            help = "write operand A first: tcgen05.st and tcgen05.wait::st, or tcgen05.cp"
             self.report("uninitialized-memory", message, help, int(np.count_nonzero(unknown)))
         return self.tensor.read(self.blocks, addresses, copy)
 
     @property
     def b_extent(self) -> Extent:
-        """The part of b in each CTA, including the columns by which a mask shifts it."""
+        """The part of B in each CTA, with the extra columns that a zero-column mask with a shift reads."""
         plan, zeros = self.plan, self.zeros
         return plan.b if zeros is None else replace(plan.b, mn=plan.b.mn + zeros.shift)
 
     def _b(self) -> Array:
-        """Return the numbers of b, `[n, columns, k]`."""
+        """Return the decoded elements of B, `[n, columns, k]`."""
         plan, zeros = self.plan, self.zeros
         numbers = self._shared(self.b, self.b_extent, plan.decoder("b"))
         if plan.descriptor.negate_b:
@@ -160,7 +160,7 @@ class MmaBatch(Piped):
         return numbers
 
     def _shared(self, bits: NDArray[np.uint64], extent: Extent, decode: Decode) -> Array:
-        """Return the numbers of matrices, with the parts of a CTA pair concatenated."""
+        """Return the decoded elements of matrices in shared memory, with the parts of a CTA pair concatenated."""
         shared = self.wave.shared
         parts: list[Array] = []
         for block in range(self.plan.opcode.blocks):
@@ -172,5 +172,5 @@ class MmaBatch(Piped):
 
 
 def _bits(sums: Array) -> Array:
-    """Return the bits of accumulators."""
+    """Return the bits of accumulator elements as unsigned integers."""
     return np.ascontiguousarray(sums).view(f"<u{sums.itemsize}")

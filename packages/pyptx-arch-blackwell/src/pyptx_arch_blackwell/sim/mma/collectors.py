@@ -19,7 +19,7 @@ _KEEPS: Final = ("fill", "use")
 
 
 class _Kept(NamedTuple):
-    """Contents of a buffer: descriptor and extent of the matrix, and the instruction that filled it."""
+    """Contents of a collector buffer: descriptor and extent of the matrix, and pc of the MMA that filled the buffer."""
 
     matrix: int
     extent: object
@@ -27,14 +27,14 @@ class _Kept(NamedTuple):
 
 
 def collecting(operands: Operands) -> tuple[tuple[str, str], ...]:
-    """Return the buffers that an instruction uses, each with its use; without a modifier, the use is discard."""
+    """Return an MMA's collector buffers, each with its usage (fill, use, lastuse, discard; by default discard)."""
     default = "b0" if "ws" in operands.opcode else "a"
     said = [word.split("::") for word in operands.opcode if word.startswith("collector::")]
     return tuple((buffer, does) for _, buffer, does in said) or ((default, "discard"),)
 
 
 class Collectors:
-    """Contents of the buffers of each CTA, or of the pair that starts with it."""
+    """Contents of the collector buffers, by CTA; the even CTA of a CTA pair stands for both."""
 
     def __init__(self, wave: Wave) -> None:
         """Start with empty buffers."""
@@ -42,7 +42,7 @@ class Collectors:
         self._kept: dict[tuple[int, str], _Kept] = {}
 
     def check(self, turn: ExecutionContext, products: MmaBatch, uses: tuple[tuple[str, str], ...]) -> None:
-        """Report MMAs that use a buffer without their operand; record the new contents."""
+        """Report MMAs that use a collector buffer without their operand in it; record the buffers' new contents."""
         plan = products.plan
         for number, block in enumerate(products.blocks.tolist()):
             for buffer, does in uses:
@@ -56,7 +56,7 @@ class Collectors:
                     self._kept.pop((block, buffer), None)
 
     def _expect(self, now: _Kept, kept: _Kept | None, buffer: str, does: str) -> None:
-        """Report a use of a buffer that does not hold the matrix of the MMA."""
+        """Report `.collector::…::use` or `lastuse` of a buffer that does not hold the MMA's matrix."""
         use = f".collector::{buffer}::{does}, but the collector buffer"
         help = f"issue an MMA with .collector::{buffer}::fill and the same matrix first"
         if kept is None:

@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 __all__ = ["Decode", "memory_bits", "shared_decoder", "tensor_decoder", "used_bytes"]
 
 Decode: TypeAlias = "Callable[[Array], Array]"
-"""Decoder of bytes, `[…, bytes]`, to numbers, `[…, elements]`."""
+"""Decoder of matrix rows from bytes, `[…, bytes]`, to element values, `[…, elements]`."""
 
-_CHUNK: Final = 16  # contiguous bytes, and elements in them for types stored in bytes
+_CHUNK: Final = 16  # bytes of a contiguous run, and number of elements in it for types stored in bytes
 _WIDTHS: Final = {"e2m1": 4, "e2m3": 6, "e3m2": 6}
 
 
 def memory_bits(kind: str) -> int:
-    """Return the bits of memory per element, including its share of the padding."""
+    """Return the bits of shared memory per element, including padding."""
     return container_bits(kind)
 
 
 def used_bytes(kind: str, element: str) -> int:
-    """Return the number of bytes with elements in each 16 bytes of shared memory; padding follows them."""
+    """Return how many of each 16 bytes of shared memory hold elements; the others are padding."""
     width = _WIDTHS.get(element, container_bits(kind))
     return _CHUNK if width >= container_bits(kind) else _CHUNK * width // 8
 
@@ -60,24 +60,24 @@ def tensor_decoder(kind: str, element: str) -> Decode:
 
 
 def _whole(element: str) -> Decode:
-    """Return the decoder of elements of whole bytes."""
+    """Return the decoder of elements of 8, 16 or 32 bits."""
     widen, size = WIDEN[element], {"f16": 2, "bf16": 2, "tf32": 4}.get(element, 1)
     dtype = np.dtype(f"<u{size}")
     return lambda data: widen(np.ascontiguousarray(data).view(dtype))
 
 
 def _narrow(element: str, codes: Array) -> Array:
-    """Return the numbers of 4- or 6-bit codes; 4-bit codes are in the middle of a byte."""
+    """Return the values of 4- or 6-bit elements stored in bytes; a 4-bit element is in bits 2-5."""
     return WIDEN[element](codes << np.uint8(2) if _WIDTHS[element] == 4 else codes)
 
 
 def _nibbles(data: Array) -> Array:
-    """Return the 4-bit codes in bytes, the low one first."""
+    """Return the two 4-bit elements in each byte as codes, the lower bits first."""
     return np.stack((data & 15, data >> 4), axis=-1).reshape(*data.shape[:-1], -1)
 
 
 def _sixes(data: Array) -> Array:
-    """Return the 6-bit codes in bytes, four in three bytes, from the low bits up."""
+    """Return the four 6-bit elements in each three bytes as codes, the lowest bits first."""
     threes = data.reshape(*data.shape[:-1], -1, 3).astype(np.uint32)
     words = threes[..., 0] | threes[..., 1] << 8 | threes[..., 2] << 16
     codes = np.stack([words >> 6 * place & 63 for place in range(4)], axis=-1).astype(np.uint8)

@@ -38,11 +38,11 @@ __all__ = ["STEPS"]
 
 _RULE: Final = "tcgen05-mma"
 _VECTORS: Final = ("scale_vec::1X", "scale_vec::2X", "scale_vec::4X", "block16", "block32")
-_FURTHER: Final = ("scale_a", "scale_b", "meta")  # tensor memory addresses that only some MMAs have
+_FURTHER: Final = ("scale_a", "scale_b", "meta")  # tensor memory operands that only block-scaled or sparse MMAs have
 
 
 def opcode_of(operands: Operands) -> Opcode:
-    """Return the decoded opcode and modifiers of an instruction."""
+    """Return the decoded modifiers of a tcgen05.mma."""
     words = operands.opcode
     kind = next(word for word in words if word.startswith("kind::")).removeprefix("kind::")
     if kind == "ti16" or "decompress::lut::b" in words:
@@ -61,7 +61,7 @@ def opcode_of(operands: Operands) -> Opcode:
 
 
 class _Given:
-    """Operand values of the executing threads."""
+    """Operand values of the threads that execute a tcgen05.mma."""
 
     def __init__(self, operands: Operands, opcode: Opcode) -> None:
         self._d, self._b = address_of(operands, "d"), operands.source("b", "u64")
@@ -73,7 +73,7 @@ class _Given:
         self._divisor = operands.number("scale") if "scale" in operands.names else 0
 
     def products(self, turn: ExecutionContext, kind: GroupKind, plan: MmaPlan, zeros: int) -> MmaBatch:
-        """Return the MMAs of the threads, whose group numbers are not assigned yet."""
+        """Return the threads' MMAs as one batch, without group numbers, which the pipeline assigns."""
         warps, lanes = turn.threads
         return MmaBatch(
             wave=turn.wave,
@@ -135,7 +135,7 @@ def _alike(turn: ExecutionContext, idescs: Array, zeros: Array) -> Iterator[tupl
 
 
 def _columns(turn: ExecutionContext, sources: Sequence[Reader]) -> NDArray[np.uint32]:
-    """Return the words of a vector operand of each thread, `[n, words]`."""
+    """Return the 32-bit words of each thread's vector operand, `[n, words]`."""
     if not sources:
         return np.zeros((turn.count, 0), np.uint32)
     return np.stack([turn.each(each) for each in sources], axis=1)
@@ -145,7 +145,7 @@ def _columns(turn: ExecutionContext, sources: Sequence[Reader]) -> NDArray[np.ui
 
 
 def _plan(turn: ExecutionContext, opcode: Opcode, bits: int) -> MmaPlan | None:
-    """Return the plan of the threads' MMA; report an invalid one and return None."""
+    """Return the plan of the threads' MMA; report an invalid instruction descriptor and return None."""
     try:
         return plan_of(opcode, bits)
     except ValueError as error:
@@ -158,7 +158,7 @@ def _plan(turn: ExecutionContext, opcode: Opcode, bits: int) -> MmaPlan | None:
 
 
 def _sound(turn: ExecutionContext, products: MmaBatch) -> bool:
-    """Report invalid operands; return whether the MMA can be computed anyway."""
+    """Report invalid operands of the MMA; return whether the simulator can compute the MMA anyway."""
     if turn.checked and turn.count > 1:
         _check_threads(turn, products)
     plan = products.plan
@@ -191,7 +191,7 @@ def _check_threads(turn: ExecutionContext, products: MmaBatch) -> None:
 
 
 def _check_alignment(turn: ExecutionContext, products: MmaBatch) -> None:
-    """Report matrices that start at another lane than the accumulator. Manual: "Alignment restriction"."""
+    """Report tensor memory operands that do not start at the accumulator's lane. Manual: "Alignment restriction"."""
     opcode, lanes = products.plan.opcode, lanes_of(products.d)
     held = {"operand A": products.a.astype(np.int64)} if opcode.in_tensor else {}
     held |= {"sparsity metadata": products.further[-1]} if opcode.sparse else {}
@@ -204,7 +204,7 @@ def _check_alignment(turn: ExecutionContext, products: MmaBatch) -> None:
 
 
 def _matrices(products: MmaBatch) -> Iterator[tuple[Sequence[Rectangle], IntArray]]:
-    """Yield the matrices in tensor memory, each with its addresses: accumulator, a, scale factors, metadata."""
+    """Yield the tensor memory operands, each with its addresses: accumulator, A, scale factors, metadata."""
     plan = products.plan
     yield plan.d, products.d
     if plan.opcode.in_tensor:
@@ -213,7 +213,7 @@ def _matrices(products: MmaBatch) -> Iterator[tuple[Sequence[Rectangle], IntArra
 
 
 def _holds(turn: ExecutionContext, products: MmaBatch, rectangles: Sequence[Rectangle], addresses: IntArray) -> bool:
-    """Report a matrix outside the allocated columns, or at an invalid first lane."""
+    """Report a tensor memory operand outside the allocated columns, or at an invalid first lane."""
     allocation, sound = turn.part(AllocatedColumns), True
     end = max(each.column + each.columns for each in rectangles)
     low = max(each.lane + each.rows for each in rectangles)
@@ -228,7 +228,7 @@ def _holds(turn: ExecutionContext, products: MmaBatch, rectangles: Sequence[Rect
 
 
 def _apart(turn: ExecutionContext, products: MmaBatch) -> None:
-    """Report accumulator columns that overlap an input of the MMA: a, scale factors, metadata."""
+    """Report accumulator columns that overlap an input of the MMA: A, scale factors or metadata."""
     sums, *read = ((_span(rectangles), columns_of(at)) for rectangles, at in _matrices(products))
     (_, end), d = sums
     for (first, last), at in read:
@@ -238,12 +238,12 @@ def _apart(turn: ExecutionContext, products: MmaBatch) -> None:
 
 
 def _span(rectangles: Sequence[Rectangle]) -> tuple[int, int]:
-    """Return the first column and the end column, relative to the address."""
+    """Return the first column of rectangles and the column past their last one, relative to the address."""
     return min(each.column for each in rectangles), max(each.column + each.columns for each in rectangles)
 
 
 def _readable(turn: ExecutionContext, plan: MmaPlan, bits: int, name: str, extent: Extent) -> bool:
-    """Report a descriptor of a matrix that an MMA cannot read; return whether it can be read anyway."""
+    """Report an invalid shared memory descriptor; return whether the MMA can read the matrix anyway."""
     if not readable(turn, bits, name.upper(), extent):
         return False
     matrix = matrix_of(bits)
@@ -270,7 +270,7 @@ def _read_shared(products: MmaBatch) -> Iterator[tuple[str, NDArray[np.uint64], 
 
 
 def _touches(products: MmaBatch) -> Iterator[AsyncAccess]:
-    """Yield the accesses of MMAs."""
+    """Yield the tensor memory and shared memory accesses of MMAs, for the race checks."""
     n, stride = len(products), products.wave.shared.stride
     for _, bits, blocks, extent in _read_shared(products):
         matrices = located(bits, blocks, stride)

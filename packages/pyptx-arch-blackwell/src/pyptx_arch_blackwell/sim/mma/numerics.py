@@ -1,6 +1,6 @@
 """Numerics of tcgen05.mma. Manual: "tcgen05.mma"; parameters of the exact model: see `pyptx_sim.numerics`.
 
-Inputs are the numbers of a, `[n, rows, k]`, those of b, `[n, columns, k]`, the scale factors of both if any, `[n, rows,
+Inputs are the values of A, `[n, rows, k]`, and of B, `[n, columns, k]`, the scale factors of A and B if any, `[n, rows,
 parts of k]` and `[n, columns, parts of k]`, and the addend.
 """
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 __all__ = ["Sum", "sum_of"]
 
 Sum: TypeAlias = "Callable[..., Array]"
-"""Function from the operands, their scale factors and the addend to the elements of d."""
+"""Function from A, B, their scale factors and the addend to the elements of D."""
 
 _Types: TypeAlias = tuple[str, str, str, str]
 _PACKED = 4  # bits
 
 
 def sum_of(plan: MmaPlan) -> Sum:
-    """Return the dot product of an MMA: fast, or bit-exact for the tensor cores of the target.
+    """Return the `Dot` function of an MMA: fast, or bit-exact for the tensor cores of the target.
 
     NaN in an f32 accumulator need not be canonical: the caller canonicalizes.
     """
@@ -52,7 +52,7 @@ def sum_of(plan: MmaPlan) -> Sum:
 
 
 def _whole(model: Model, plan: MmaPlan) -> Model:
-    """Return a model of all of K at once, including the zeros of a sparse a: half of the elements count."""
+    """Return the exact model for all of K at once, including the zeros of a sparse A: half of the products count."""
     twice = plan.opcode.sparse and model.group > 1
     return replace(model, length=plan.descriptor.depth, group=model.group * (2 if twice else 1))
 

@@ -26,7 +26,7 @@ _OPERANDS: Final[tuple[Operand, ...]] = ("a", "b")
 
 @dataclass(frozen=True, slots=True)
 class Opcode:
-    """Decoded modifiers: `vector` is the scale factors' block size, `in_tensor`: whether a is in tensor memory.
+    """Decoded modifiers of a tcgen05.mma; `vector`: block size of scale factors, `in_tensor`: A is in tensor memory.
 
     `exact`: the target whose results are reproduced bit for bit; None for any result within error bounds.
     """
@@ -44,45 +44,45 @@ class Opcode:
 
 @dataclass(frozen=True)
 class MmaPlan:
-    """An MMA of one CTA or of a CTA pair: `descriptor` has its types and sizes, `opcode` the rest."""
+    """An MMA of one CTA or a CTA pair: `descriptor` has its types and shape, `opcode` its modifiers."""
 
     opcode: Opcode
     descriptor: InstructionDescriptor
 
     @cached_property
     def d(self) -> tuple[Rectangle, ...]:
-        """Layout of the accumulator."""
+        """Layout of the accumulator in tensor memory."""
         op, it = self.opcode, self.descriptor
         return accumulator(it.m, it.n, blocks=op.blocks, sparse=op.sparse, stationary=op.stationary)
 
     @property
     def rows(self) -> int:
-        """Number of rows of a and d in each CTA."""
+        """Number of rows of A and D in each CTA."""
         return self.descriptor.m // self.opcode.blocks
 
     @property
     def stored(self) -> int:
-        """Number of stored elements in each row of a."""
+        """Number of stored elements in each row of A."""
         return self.descriptor.depth // (2 if self.opcode.sparse else 1)
 
     @cached_property
     def a(self) -> Extent:
-        """The part of a in each CTA."""
+        """Rows and stored elements per row of the part of A in each CTA."""
         it = self.descriptor
         return Extent(self.rows, self.stored, memory_bits(it.kind), "MN" if it.a_major == "MN" else "K")
 
     @cached_property
     def b(self) -> Extent:
-        """The part of b in each CTA."""
+        """Columns and K of the part of B in each CTA."""
         it = self.descriptor
         columns = it.n // self.opcode.blocks
         return Extent(columns, it.depth, memory_bits(it.kind), "MN" if it.b_major == "MN" else "K")
 
     @cached_property
     def a_copies(self) -> tuple[tuple[Rectangle, ...], ...]:
-        """Layout of a in tensor memory: rows in the lanes of the accumulator's rows, elements packed into columns.
+        """Layout of A in tensor memory: each row in the lane of the same row of D, elements packed into columns.
 
-        If groups of lanes compute different columns of the same rows, each has a copy of its own.
+        If several lane groups compute different columns of the same rows, each lane group has its own copy of A.
         """
         words = self.stored * memory_bits(self.descriptor.kind) // _WORD_BITS
         parts = sorted({each.n for each in self.d})
@@ -90,7 +90,7 @@ class MmaPlan:
 
     @cached_property
     def further(self) -> tuple[tuple[Rectangle, ...], ...]:
-        """Layouts of the scale factors of a and b, in all lanes, and of the metadata, in the accumulator's lanes."""
+        """Rectangles of the scale factors of A and B, in all lanes, and of the metadata, in D's lanes."""
         lanes = tuple(Rectangle(block, 0, LANES, 0, 1, 0) for block in range(self.opcode.blocks))
         held = [(lanes, self.scales(each).columns) for each in _OPERANDS] if self.opcode.scaled else []
         held += [(self.d, self.metadata.columns)] if self.opcode.sparse else []
@@ -115,13 +115,13 @@ class MmaPlan:
 
     @cached_property
     def metadata(self) -> Metadata:
-        """Layout of the metadata of a sparse a in each CTA."""
+        """Layout of the metadata of a sparse A in each CTA."""
         op, it = self.opcode, self.descriptor
         selector = it.selector if it.scale is None else 0
         return metadata(it.kind, m=it.m, group=op.blocks, weight_stationary=op.stationary, selector=selector)
 
     def check(self) -> None:
-        """Raise ValueError if the descriptor's layouts of scale factors or metadata are invalid."""
+        """Raise ValueError if the descriptor's scale factor IDs or sparsity selector are invalid."""
         if self.opcode.scaled:
             self.scales("a")
             self.scales("b")
@@ -130,13 +130,13 @@ class MmaPlan:
 
     @property
     def sparsity(self) -> Sparsity:
-        """Sparsity pattern of a."""
+        """Sparsity pattern of A."""
         return sparsity_of(self.descriptor.kind)
 
 
 @lru_cache(maxsize=1024)
 def plan_of(opcode: Opcode, bits: int) -> MmaPlan:
-    """Return the plan of an instruction descriptor's bits; raise ValueError for an invalid MMA."""
+    """Return the plan of an MMA with these instruction descriptor bits; raise ValueError for an invalid MMA."""
     descriptor = InstructionDescriptor.decode(opcode.kind, bits)
     if descriptor.sparse != opcode.sparse:
         kind, opcode_has = ("sparse", "no .sp") if descriptor.sparse else ("dense", ".sp")

@@ -25,7 +25,7 @@ _RULE = "tcgen05-scales"
 
 @lru_cache(maxsize=256)
 def _where(factors: ScaleFactors) -> IntArray:
-    """Return the byte offsets of scale factors from column 0 of a CTA, `[copies, rows, chunks]`."""
+    """Return byte offsets of scale factors from lane 0, column 0 of the CTA, `[copies, rows, chunks]`."""
     places = [[factors.place(row, chunk) for chunk in range(factors.chunks)] for row in range(factors.rows)]
     copies = range(len(places[0][0].lanes))
 
@@ -36,7 +36,7 @@ def _where(factors: ScaleFactors) -> IntArray:
 
 
 def scales_of(products: MmaBatch) -> tuple[Array, Array]:
-    """Return the scale factors of each row of a, and of each column of b."""
+    """Return the scale factors of each row of A, and of each column of B."""
     plan = products.plan
     element = plan.descriptor.scale or ""
     both = plan.opcode.blocks
@@ -50,7 +50,7 @@ def scales_of(products: MmaBatch) -> tuple[Array, Array]:
 
 
 def _codes(products: MmaBatch, name: str, factors: ScaleFactors, addresses: IntArray, block: int) -> NDArray[np.uint8]:
-    """Return the codes of one CTA's scale factors, `[n, rows, chunks]`."""
+    """Return the scale factors in one CTA's tensor memory as bytes, `[n, rows, chunks]`."""
     tensor = products.tensor
     start = ((products.blocks + block) * LANES * COLUMNS + columns_of(addresses)) * WORD
     at = start[:, None, None, None] + _where(factors)
@@ -60,7 +60,7 @@ def _codes(products: MmaBatch, name: str, factors: ScaleFactors, addresses: IntA
         missing = int(np.count_nonzero(known.take(at) != 0xFF))
         if missing:
             message = f"tcgen05.mma reads uninitialized scale factors of {name.upper()}"
-            help = "copy them with tcgen05.cp (.warpx4) before the MMA"
+            help = "copy the scale factors with tcgen05.cp (.warpx4) before the MMA"
             products.report("uninitialized-memory", message, help, missing)
         elif (copies != copies[:, :1]).any():
             _differ(products, name, "the four lane quarters")

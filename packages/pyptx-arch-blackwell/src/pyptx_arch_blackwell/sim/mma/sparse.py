@@ -1,4 +1,4 @@
-"""Sparse matrices a, of which half of the elements are stored. Manual: "Sparse Matrices" of tcgen05."""
+"""Sparse operand A, of which half of the elements are stored. Manual: "Sparse Matrices" of tcgen05."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CODES = 1 << _CODE_BITS
 
 @lru_cache(maxsize=64)
 def _where(metadata: Metadata) -> tuple[IntArray, NDArray[np.uint32]]:
-    """Return the word indices of codes from column 0 of a CTA, `[copies, rows, chunks]`, and their first bits."""
+    """Return the tensor memory word of each metadata code, `[copies, rows, chunks]`, and its first bit there."""
     places = [[metadata.place(row, chunk) for chunk in range(metadata.chunks)] for row in range(metadata.rows)]
     words = [[[lane * COLUMNS + place.column for lane in place.lanes] for place in line] for line in places]
     shifts = [[place.shift for place in line] for line in places]
@@ -35,14 +35,14 @@ def _where(metadata: Metadata) -> tuple[IntArray, NDArray[np.uint32]]:
 
 @lru_cache(maxsize=16)
 def _positions(kind: str) -> IntArray:
-    """Return for each code the positions of the stored elements in a chunk; invalid codes get those of a valid one."""
+    """Return, by metadata code, the positions of stored elements in a chunk; those of a valid code if invalid."""
     known = {code: positions(kind, code) for code in CODES[kind]}
     usual = next(iter(known.values()))
     return np.array([known.get(code, usual) for code in range(_CODES)], np.int64)
 
 
 def dense(products: MmaBatch, stored: Array, addresses: IntArray) -> Array:
-    """Return a with zeros for omitted elements, `[n, m, k]`, from the stored ones, `[n, m, k / 2]`."""
+    """Return A with zeros for omitted elements, `[n, m, k]`, from the stored elements, `[n, m, k / 2]`."""
     plan = products.plan
     kind, depth = plan.descriptor.kind, plan.descriptor.depth
     codes = _codes(products, plan.metadata, addresses)
@@ -55,7 +55,7 @@ def dense(products: MmaBatch, stored: Array, addresses: IntArray) -> Array:
             f"use one of {known}",
             int(np.count_nonzero(meaningless)),
         )
-    inside = _positions(kind)[codes]  # [n, m, chunks, stored in a chunk]
+    inside = _positions(kind)[codes]  # [n, m, chunks, stored elements of a chunk]
     chunks = codes.shape[-1]
     columns: IntArray = np.arange(chunks)[:, None] * (depth // chunks) + inside
     found = np.zeros((*stored.shape[:2], depth), stored.dtype)
@@ -64,7 +64,7 @@ def dense(products: MmaBatch, stored: Array, addresses: IntArray) -> Array:
 
 
 def _codes(products: MmaBatch, metadata: Metadata, addresses: IntArray) -> IntArray:
-    """Return the codes of all rows, with the parts of a CTA pair concatenated: `[n, m, chunks]`."""
+    """Return the metadata codes of all rows of A, `[n, m, chunks]`, with the parts of a CTA pair concatenated."""
     tensor = products.tensor
     parts: list[IntArray] = []
     words, shifts = _where(metadata)
@@ -75,10 +75,12 @@ def _codes(products: MmaBatch, metadata: Metadata, addresses: IntArray) -> IntAr
         known = tensor.arena.written(at * WORD, WORD)
         if known is not None and not known.all():
             message = "tcgen05.mma reads uninitialized sparsity metadata"
-            help = "copy it with tcgen05.cp before the MMA"
+            help = "copy the metadata with tcgen05.cp before the MMA"
             products.report("uninitialized-memory", message, help, int(np.count_nonzero(~known)))
         elif (found != found[:, :1]).any():
             message = "sparsity metadata differs between lane groups that compute the same rows"
-            products.report("tcgen05-mma", message, "write the same metadata to all lane groups of a row")
+            products.report(
+                "tcgen05-mma", message, "write the metadata of a row to every lane group that computes this row"
+            )
         parts.append(found[:, 0].astype(np.int64))
     return np.concatenate(parts, axis=1)

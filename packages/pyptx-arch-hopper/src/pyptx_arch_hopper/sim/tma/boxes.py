@@ -1,4 +1,4 @@
-"""Tensor elements of a box copy, and their offsets in shared memory.
+"""Global addresses and shared memory offsets of the elements that a box or im2col copy transfers.
 
 Manual: "Tensors": "Tiled Mode", "im2col mode", "Interleave layout", "Swizzling Modes".
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyptx_sim.extension import Array, IntArray, Mask
     from pyptx_sim.types import DType
 
-# Address bits that each swizzle changes, as groups: (number, lowest bit, lowest bit of the bits XORed into them).
+# Address bits that each swizzle changes, as bit ranges: (length, lowest bit, lowest bit of the range XORed into it).
 _SWIZZLED_BITS: dict[str, tuple[tuple[int, int, int], ...]] = {
     "none": (),
     "32B": ((1, 4, 7),),
@@ -31,18 +31,18 @@ _SWIZZLED_BITS: dict[str, tuple[tuple[int, int, int], ...]] = {
     "128B_atom_32B_flip_8B": ((2, 5, 7), (1, 3, 7)),
     "128B_atom_64B": ((1, 6, 7),),
 }
-_CHUNK = 16  # bytes that every swizzle outside _SMALLER keeps together
+_CHUNK = 16  # bytes that a swizzle keeps contiguous, except those in _SMALLER
 _SMALLER = ("128B_atom_32B_flip_8B",)
-_WORD = 4  # bytes: the data before each padding is a multiple of 4
-_PERIOD = 1024  # bytes: period of every swizzle
-_LINE = 128  # bytes: swizzles permute within each line
-_TF32_NAN = np.uint32(F32_NAN & 0xFFFFE000)  # result of loading any NaN as tf32
-_NAN = OUT_OF_BOUNDS.to_bytes(2, "little")  # bytes of the NaN fill value, repeated in wider elements
+_WORD = 4  # bytes: packed data of a padded element type is a multiple of 4
+_PERIOD = 1024  # bytes of shared memory after which every swizzle pattern repeats
+_LINE = 128  # bytes of a swizzle row, within which chunks are permuted
+_TF32_NAN = np.uint32(F32_NAN & 0xFFFFE000)  # value that a TMA load of any NaN as tf32 writes
+_NAN = OUT_OF_BOUNDS.to_bytes(2, "little")  # two bytes of the NaN fill value, repeated in wider elements
 
 
 @dataclass(frozen=True, eq=False)
 class Descriptor:
-    """A valid tensor map: the elements of its copies. Values that depend on the map alone are cached.
+    """A valid tensor map, with the elements of copies with it. Values that depend only on the map are cached.
 
     Packed elements, which share bytes, are counted as bytes in `map`; `packing` describes their layout.
     """
@@ -51,7 +51,7 @@ class Descriptor:
     packing: Packing | None = None
 
     def unfit(self) -> tuple[str, str] | None:
-        """Return why box or column copies cannot use a valid map, and the remedy; always None here."""
+        """Return the reason why this mode cannot use a valid map, and the remedy; None: box and im2col copies can."""
 
     @property
     def rank(self) -> int:
@@ -73,12 +73,12 @@ class Descriptor:
 
     @cached_property
     def itemsize(self) -> int:
-        """Bytes of an element."""
+        """Bytes of an element in the tensor; 1 if elements are packed."""
         return self.map.itemsize
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """Elements of one copy in shared memory, innermost dimension first; for im2col, channels and pixels."""
+        """Extents of one copy in elements, innermost dimension first; for im2col, channels and pixels."""
         record = self.map
         if record.columns:
             return record.channels, record.pixels
@@ -87,7 +87,7 @@ class Descriptor:
 
     @cached_property
     def bytes(self) -> int:
-        """Bytes of a copy, including those out of bounds."""
+        """Bytes that a copy transfers, including elements out of bounds."""
         return math.prod(self.shape) * self.map.itemsize
 
     @cached_property
@@ -101,13 +101,13 @@ class Descriptor:
 
     @cached_property
     def rounds(self) -> bool:
-        """Whether a load changes values. See `rounded`."""
+        """Whether loads change element values. See `rounded`."""
         return self.map.type.startswith("tf32")
 
     def rounded(self, bits: Array) -> Array:
         """Return `tf32` elements as a load rounds them: to nearest even, subnormals included.
 
-        Measured on an H200 and an H100 (`tests/golden`). Also measured: every NaN becomes the same one; a load of
+        Measured on an H200 and an H100 (`tests/golden`). Also measured: every NaN becomes the same NaN; a load of
         `f32.ftz` flushes nothing; a load of `tf32.ftz` does not flush values that round up to a normal number.
         """
         odd = (bits >> np.uint32(13)) & np.uint32(1)
@@ -117,13 +117,13 @@ class Descriptor:
     # --- in global memory -----------------------------------------------------------------------
 
     def corner(self, coordinates: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the coordinates of a copy; in bytes if elements are packed."""
+        """Return the coordinates of a copy's first element; the innermost one in bytes if elements are packed."""
         if self.packing is None:
             return coordinates
         return self.packing.bytes(coordinates[0]), *coordinates[1:]
 
     def misaligned(self, coordinates: tuple[int, ...]) -> tuple[str, str] | None:
-        """Return the fault of coordinates of packed elements, and the remedy; None if they are valid."""
+        """Return the fault of a copy's coordinates in a packed tensor, and the remedy; None if they are valid."""
         step = 1 if self.packing is None else self.packing.step
         if coordinates[0] % step:
             message = f"coordinate 0 of packed elements is {coordinates[0]}, must be a multiple of {step}"
@@ -131,7 +131,7 @@ class Descriptor:
         return None
 
     def misplaced(self, corner: tuple[int, ...]) -> tuple[str, str] | None:
-        """Return the fault of a copy's corner, and the remedy; None if it is valid."""
+        """Return the fault of the coordinates of a copy's first element, and the remedy; None if they are valid."""
         record = self.map
         per_slice = record.slice_bytes // record.itemsize
         if per_slice and corner[0] % per_slice:
@@ -143,25 +143,25 @@ class Descriptor:
                 message = f"coordinate {axis} is {corner[axis]}, outside the bounding box ({low} to {high})"
                 return (
                     message,
-                    "start inside the bounding box that the map's corners define; add im2col offsets to that",
+                    "start inside the bounding box that the map's corners define; pass other offsets as im2col offsets",
                 )
         return None
 
     @cached_property
     def _ends(self) -> tuple[int, ...]:
-        """Per dimension: the first coordinate at which a box would leave the tensor."""
+        """Per dimension: the lowest start coordinate with which a box exceeds the tensor."""
         record = self.map
         extents = zip(record.extents, self.shape, record.steps, strict=False)
         return tuple(extent - (count - 1) * step for extent, count, step in extents)
 
     @cached_property
     def span(self) -> int:
-        """Bytes of the tensor from the first to the last element of a box, both included."""
+        """Bytes of global memory from the first to the last element of a box, inclusive."""
         steps = zip(self.shape, self.map.steps, self.map.strides, strict=False)
         return sum((count - 1) * step * stride for count, step, stride in steps) + self.itemsize
 
     def origin(self, corner: tuple[int, ...]) -> int | None:
-        """Return the address of a box entirely in bounds; None for other boxes, im2col and interleaved tensors."""
+        """Return the global address of a box entirely in bounds; else, and for im2col and interleave, None."""
         record = self.map
         if record.columns or record.interleave:
             return None
@@ -173,17 +173,17 @@ class Descriptor:
         return address
 
     def pattern(self, unit: int) -> IntArray:
-        """Return the distance in the tensor of each `unit` bytes of a box from the first, counted in such units."""
+        """Return the global offset of each `unit` bytes of a box from its first element, in units of `unit` bytes."""
         return _pattern(self, unit)
 
     def row(self, unit: int) -> int:
-        """Return how many consecutive units of `unit` bytes of a copy are contiguous in the tensor."""
+        """Return how many consecutive `unit`-byte units of a copy are contiguous in global memory."""
         record = self.map
         plain = not record.interleave and (bool(record.columns) or record.steps[0] == 1)
         return self.shape[0] * self.itemsize // unit if plain else 1
 
     def units(self, corner: tuple[int, ...], offsets: tuple[int, ...], unit: int) -> tuple[IntArray, Mask | None]:
-        """Return the address of each `unit` bytes of a copy, innermost fastest, and which are in bounds; None: all."""
+        """Return the global address of each `unit` bytes, innermost fastest, and which are in bounds (None: all)."""
         return self._columns(corner, offsets) if self.map.columns else self._box(corner, unit // self.map.itemsize)
 
     def _box(self, corner: tuple[int, ...], together: int) -> tuple[IntArray, Mask | None]:
@@ -204,19 +204,19 @@ class Descriptor:
         return origin + distances.reshape(-1), inside
 
     def distances(self, together: int) -> IntArray:
-        """Return the bytes from a box's first element to each group of `together` ones, innermost dimension last."""
+        """Return the byte offset of each `together` elements from a box's first element, innermost dimension last."""
         total = np.zeros((1,) * self.rank, np.int64)
         for axis in range(self.rank):
             total = total + self._distance(axis, self._places(axis, together)).reshape(self._form(axis))
         return total
 
     def _places(self, axis: int, together: int) -> IntArray:
-        """Return the coordinates of a box along one dimension, from 0; every `together`-th along the innermost one."""
+        """Return a box's coordinates along one dimension, from 0; along the innermost one, every `together`-th."""
         step = self.map.steps[axis]
         return np.arange(0, self.shape[axis] * step, step if axis else together, dtype=np.int64)
 
     def _form(self, axis: int) -> tuple[int, ...]:
-        """Return the shape of an array along one dimension, innermost dimension last."""
+        """Return the array shape that broadcasts a vector along one dimension, innermost dimension last."""
         return (1,) * (self.rank - 1 - axis) + (-1,) + (1,) * axis
 
     def _columns(self, corner: tuple[int, ...], offsets: tuple[int, ...]) -> tuple[IntArray, Mask]:
@@ -245,11 +245,12 @@ class Descriptor:
         return record.lower[axis - 1], record.extents[axis] - 1 + record.upper[axis - 1]
 
     def _distance(self, axis: int, place: IntArray) -> IntArray:
-        """Return the byte offsets from the start of the tensor for coordinates along one dimension."""
+        """Return the byte offsets in the tensor of coordinates along one dimension."""
         record = self.map
         if axis or not record.slice_bytes:
             return place * record.strides[axis]
-        # Slices of an interleaved tensor are consecutive, outside all dimensions except the batch.
+        # Channel slices of an interleaved tensor are consecutive in global memory; only the batch is a slower
+        # dimension.
         number, inside = np.divmod(place, record.slice_bytes // record.itemsize)
         outer = record.rank - 2
         distance: IntArray = number * (record.strides[outer] * record.extents[outer]) + inside * record.itemsize
@@ -259,12 +260,12 @@ class Descriptor:
 
     @property
     def gapless(self) -> bool:
-        """Whether a copy covers all bytes from its start to its end in shared memory."""
+        """Whether a copy writes or reads all bytes from its start to its end in shared memory."""
         padded = self.packing is not None and self.packing.padded
         return not padded and (self.map.swizzle_name == "none" or self.room % _LINE == 0)
 
     def shared_index(self, start: int, base: int, unit: int) -> IntArray:
-        """Return the index of each `unit` bytes of a copy in shared memory, counted in such units.
+        """Return the index of each `unit` bytes of a copy in shared memory, in units of `unit` bytes.
 
         The copy is at `start` in the shared memory of a CTA, which starts at `base`.
         """
@@ -277,7 +278,7 @@ class Descriptor:
 
 
 def dtype_of_unit(size: int) -> DType:
-    """Return the dtype that moves `size` bytes unchanged."""
+    """Return an unsigned NumPy dtype of `size` bytes, to copy elements unchanged."""
     return SIXTEEN if size == _CHUNK else np.dtype(f"<u{size}")
 
 
@@ -300,9 +301,9 @@ def _filling(fill: str, unit: int) -> Array:
 
 
 def walk(turn: IntArray, start: int, bounds: tuple[int, int], step: int) -> tuple[IntArray, IntArray]:
-    """Return the position along one dimension at each step of a traversal, and how often it has wrapped by then.
+    """Return the position along one dimension at each step of a traversal, and the number of wraps so far.
 
-    It starts at `start`, advances by `step`, and wraps after the last position to the first one.
+    The traversal starts at `start`, advances by `step`, and wraps from the last position to the first.
     """
     low, high = bounds
     first, count = len(range(start, high + 1, step)), len(range(low, high + 1, step))
@@ -313,7 +314,7 @@ def walk(turn: IntArray, start: int, bounds: tuple[int, int], step: int) -> tupl
 
 @lru_cache(maxsize=256)
 def _swizzled(swizzle: str, size: int, step: int, start: int) -> IntArray:
-    """Return the swizzled index of each `step` bytes from `start` on, counted in such units."""
+    """Return the swizzled index of each `step` bytes from `start` on, in units of `step` bytes."""
     offsets = np.arange(start, start + size, step, dtype=np.int64)
     moved = offsets
     for bits, low, high in _SWIZZLED_BITS[swizzle]:
@@ -325,7 +326,7 @@ def _swizzled(swizzle: str, size: int, step: int, start: int) -> IntArray:
 
 @lru_cache(maxsize=256)
 def decode(data: bytes, address: int | None = None) -> Descriptor | tuple[str, str]:
-    """Return the decoded tensor map in `data`; for an invalid map, the fault and the remedy.
+    """Return the tensor map decoded from `data`; for an invalid map, the fault and the remedy.
 
     `address` replaces the tensor's address in the map.
     """

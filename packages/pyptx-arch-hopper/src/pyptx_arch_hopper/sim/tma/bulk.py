@@ -1,4 +1,4 @@
-"""Bulk copies: one thread copies many bytes asynchronously. Manual: "Bulk copy", "Tensor copy"."""
+"""Outstanding bulk and tensor copies: sources, targets, and their completion. Manual: "Bulk copy", "Tensor copy"."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyptx_sim.extension import Arena, Array, IntArray, Mask, Origin, Update
     from pyptx_sim.types import DType
 
-_SIX = 6  # bits of an element that a store packs
+_SIX = 6  # bits of an element in packed 6-bit stores
 
 Convert: TypeAlias = "Callable[[Array], Array]"
 Octets: TypeAlias = "NDArray[np.uint8]"
@@ -25,7 +25,7 @@ Octets: TypeAlias = "NDArray[np.uint8]"
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Undefined bits of copied elements, `[elements, bytes of one]`, None without any; and their origin.
+    """Undefined bits of copied elements, `[elements, bytes per element]` or None, and the origin of the bits.
 
     Destination bits that a reduction leaves undefined get the same origin.
     """
@@ -36,7 +36,7 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class Elements:
-    """Elements of an arena, in order: `index` counts elements of `dtype` from its start.
+    """Elements of a simulator arena in copy order: `index` counts elements of `dtype` from the arena's start.
 
     `swizzle` is the swizzle mode of a box in shared memory; None for other elements. Each `together` consecutive
     elements are distinct and occupy contiguous bytes, in any order.
@@ -51,11 +51,11 @@ class Elements:
 
     @property
     def offsets(self) -> IntArray:
-        """Offset of each element in bytes."""
+        """Arena offset of each element in bytes."""
         return self.index * self.dtype.itemsize
 
     def load(self, known: Mask | None, fill: Array, convert: Convert | None) -> Array:
-        """Return the converted values; elements that are not `known` are `fill`."""
+        """Return the elements' values after `convert`; elements outside `known` are `fill`."""
         found = self.arena.take(self.index if known is None else self.index[known], self.dtype)
         if convert is not None:
             found = convert(found)
@@ -66,7 +66,7 @@ class Elements:
         return values
 
     def store(self, values: Array, update: Update | None, unknown: Unknown | None) -> None:
-        """Store the values, or combine them with memory by `update`."""
+        """Store values to the elements, or combine them with memory by `update`."""
         if update is None:
             self.arena.put(self.index, values)
         else:
@@ -75,11 +75,11 @@ class Elements:
             self.arena.leave_elements(self.index, unknown.bits, unknown.origin)
 
     def undefined(self) -> Octets | None:
-        """Return the undefined bits, `[elements, bytes of one]`; None if there are none."""
+        """Return the elements' undefined bits, `[elements, bytes per element]`; None if all bits are defined."""
         return self.arena.undefined_elements(self.index, self.dtype)
 
     def chosen(self, which: Mask) -> Elements:
-        """Return some of the elements."""
+        """Return the elements that a mask selects."""
         return Elements(self.space, self.arena, self.dtype, self.index[which])
 
 
@@ -87,9 +87,9 @@ class Elements:
 class Transfer:
     """Data movement of a copy: `source` to each of `targets`.
 
-    `known`: elements of the source that are in bounds. `fills`: others are replaced by `fill`; otherwise they are not
-    copied. `update` combines values with memory, `convert` changes them. `origin` is the origin of undefined bits, if
-    any.
+    `known`: elements of the source that are in bounds. `fills`: elements out of bounds are replaced by `fill`;
+    otherwise they are not copied. `update` combines values with memory, `convert` changes them. `origin` is the origin
+    of undefined bits, if any.
     """
 
     source: Elements
@@ -104,7 +104,7 @@ class Transfer:
     unknown: Unknown | None = None
 
     def read(self) -> Array:
-        """Return the values of the source; read them on the first call."""
+        """Return the source's element values, read on the first call."""
         if self.values is None:
             self.values = self.source.load(self.known if self.fills else None, self.fill, self.convert)
             if self.origin is not None:
@@ -112,7 +112,7 @@ class Transfer:
         return self.values
 
     def _undefined(self) -> Octets | None:
-        """Return the undefined bits of the source; a reduction or conversion widens them to whole elements."""
+        """Return the source's undefined bits; in a reduction or conversion, whole elements become undefined."""
         bits = self.source.undefined()
         if bits is None:
             return None
@@ -123,7 +123,7 @@ class Transfer:
         return bits
 
     def write(self) -> None:
-        """Write the values to the targets."""
+        """Write the source's values to the targets."""
         values, known = self.read(), self.known
         for target in self.targets:
             if known is None or self.fills:
@@ -137,13 +137,13 @@ class Transfer:
 
 @dataclass(slots=True, kw_only=True)
 class Narrowing(Transfer):
-    """A copy that packs the lower six bits of bytes: 16 bytes of the source become 12 of the target.
+    """Data movement that packs the lower six bits of each byte: 16 source bytes become 12 target bytes.
 
     `known` refers to bytes of the target.
     """
 
     def read(self) -> Array:
-        """Return the packed values; read and pack the source on the first call."""
+        """Return the packed bytes; the first call reads and packs the source."""
         if self.values is None:
             found = self.source.load(None, self.fill, None)
             bits = np.unpackbits(found[:, None], axis=1, bitorder="little")[:, :_SIX]
@@ -164,11 +164,11 @@ class IssuedCopy(AsyncIssue):
         return self.barriers
 
     def read(self) -> None:
-        """Read the source, unless it has been read."""
+        """Read the source of the copy, unless it has been read."""
         self.transfer.read()
 
     def keep(self, which: Mask | slice) -> None:
-        """Keep or drop the copy, the only entry of its arrays."""
+        """Keep or drop the copy, which is the only entry of this batch."""
         self.warps, self.lanes, self.numbers = self.warps[which], self.lanes[which], self.numbers[which]
 
     def move(self) -> None:

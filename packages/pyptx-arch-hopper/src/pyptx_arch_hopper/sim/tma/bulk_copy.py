@@ -1,4 +1,4 @@
-"""`cp.async.bulk` and `cp.reduce.async.bulk` of contiguous bytes. Manual: "Bulk copy"."""
+"""Semantics of `cp.async.bulk` and `cp.reduce.async.bulk`. Manual: "Bulk copy"."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from pyptx_sim.extension import Action, Array, ExecutionContext, IntArray, Mask, Operands, Update
     from pyptx_sim.types import DType
 
-_CHUNK = 16  # bytes: alignment of sizes and addresses
+_CHUNK = 16  # bytes: alignment of the size and addresses of a bulk copy
 
 
 def compile_cp(operands: Operands) -> Action:
-    """Compile bulk copies and their group operations."""
+    """Return the action of a bulk copy, or of its commit_group or wait_group."""
     if operands.word("commit_group"):
         return operands.action(lambda turn: turn.commit(BULK))
     if operands.word("wait_group"):
@@ -51,7 +51,7 @@ def _element(operands: Operands) -> tuple[Update | None, DType]:
 
 
 class _Extent(NamedTuple):
-    """Bytes of a copy, and the numbers of bytes at its ends that may be out of bounds."""
+    """Size of a bulk copy, and the numbers of ignored bytes at its two ends, in bytes."""
 
     size: int
     left: int
@@ -59,14 +59,14 @@ class _Extent(NamedTuple):
 
     @property
     def kept(self) -> int:
-        """Bytes of the copy except the ignored ones at its ends."""
+        """Range of the copy's bytes without the ignored bytes at both ends."""
         return self.size - self.left - self.right
 
     def fault(self) -> tuple[str, str, str] | None:
         """Return the violated rule, the fault and the remedy; None for a valid extent."""
         if self.size % _CHUNK:
             message = f"invalid bulk copy size {self.size}: must be a multiple of {_CHUNK} bytes"
-            return "misaligned", message, "round up the size"
+            return "misaligned", message, "round the size up to a multiple of 16 bytes"
         if max(self.left, self.right) >= _CHUNK:
             message = f"bulk copy ignores {self.left} and {self.right} bytes at its ends: at most {_CHUNK - 1} each"
             return "out-of-bounds", message, "shorten the copy by the 16-byte chunks that are ignored as a whole"
@@ -74,7 +74,7 @@ class _Extent(NamedTuple):
 
 
 class _Contiguous:
-    """An instruction that copies `size` contiguous bytes."""
+    """A cp.async.bulk or cp.reduce.async.bulk instruction."""
 
     def __init__(self, operands: Operands) -> None:
         self._spaces = tuple(space.partition("::")[0] for space in operands.form().spaces)
@@ -89,7 +89,7 @@ class _Contiguous:
         self._update, self._dtype = _element(operands)
 
     def execute(self, turn: ExecutionContext) -> None:
-        """Issue the copies of all threads, grouped by size."""
+        """Issue the bulk copies of all executing threads, grouped by size."""
         given = [turn.read(each) for each in (self._size, *self._ends)]
         for numbers in np.unique(np.stack([each[turn.places] for each in given]), axis=1).T.tolist():
             size, left, right = numbers if self._ends else (*numbers, 0, 0)
@@ -124,7 +124,7 @@ class _Contiguous:
         issue(turn, copies)
 
     def _sources(self, turn: ExecutionContext, extent: _Extent) -> IntArray:
-        """Return the start of each thread's source; ignored bytes at its ends may be out of bounds."""
+        """Return the start of each thread's source; the ignored bytes at the source's ends may be out of bounds."""
         space = self._spaces[1]
         if not self._ends:
             return turn.offsets(self._from, extent.size, space=space, alignment=_CHUNK)
@@ -138,13 +138,13 @@ class _Contiguous:
     def _thread(
         self, turn: ExecutionContext, places: list[int], mask: int | None, extent: _Extent, known: Mask | None
     ) -> Issued | None:
-        """Return the copy of a thread."""
+        """Return the bulk copy of one thread."""
         unit = self._dtype.itemsize
         steps = np.arange(extent.left, extent.size - extent.right, unit, dtype=np.int64) // unit
         into, out_of = self._spaces[:2]
         arena = turn.memory(into).arena
         shifts = aims(turn, places[0], mask)
-        if self._ends:  # ignored bytes become undefined
+        if self._ends:  # destination bytes that the copy ignores become undefined
             arena.forget(places[0], extent.left)
             arena.forget(places[0] + extent.size - extent.right, extent.right)
         barriers = tuple(places[2] + shift for shift in shifts) if len(places) > 2 else ()
@@ -164,7 +164,7 @@ class _Contiguous:
 
 
 def _passing(bits: int, size: int) -> Mask:
-    """Return which bytes a byte mask selects."""
+    """Return which bytes of a copy the 16-bit `byte_mask` selects."""
     return np.tile(np.array([bits >> byte & 1 for byte in range(_CHUNK)], np.bool_), size // _CHUNK)
 
 

@@ -1,4 +1,4 @@
-"""Bulk groups. Manual: "Async-group mechanism"."""
+"""Bulk async-groups: commit_group and wait_group of bulk copies. Manual: "Async-group mechanism"."""
 
 from __future__ import annotations
 

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from pyptx_arch_hopper.sim.tma.bulk import Elements, Transfer
     from pyptx_sim.extension import AsyncAccess, ExecutionContext, Operands, Origin, Reader
 
-_PAIR = 2  # CTAs of a pair: their ranks differ in the last bit
+_PAIR = 2  # CTAs of a CTA pair; the ranks of the two CTAs differ in the last bit
 
 Issued: TypeAlias = "tuple[IssuedCopy, Sequence[AsyncAccess]]"
-"""A thread's copy, and its accesses."""
+"""A thread's bulk copy, and its memory accesses for the race checks."""
 
 
 def mask_of(operands: Operands) -> Reader | None:
@@ -33,12 +33,12 @@ def mask_of(operands: Operands) -> Reader | None:
 
 
 def aims(turn: ExecutionContext, place: int, mask: int | None) -> tuple[int, ...]:
-    """Return the distances from the named shared address to that of each destination CTA of a thread's copy."""
+    """Return, for each destination CTA of a thread's copy, the offset from the named shared address."""
     return (0,) if mask is None else turn.peers(place, mask)
 
 
 def issue(turn: ExecutionContext, copies: Iterable[Issued | None]) -> None:
-    """Issue the copies of threads, skipping None."""
+    """Issue the bulk copies of threads; None is a thread without a copy."""
     turn.issue_all([copy for copy in copies if copy is not None], proxy=ASYNC)
 
 
@@ -87,10 +87,10 @@ def _name(turn: ExecutionContext) -> str:
 def signalled(
     turn: ExecutionContext, place: int, barrier: int, shifts: tuple[int, ...], *, paired: bool
 ) -> tuple[int, ...]:
-    """Return the mbarrier of each destination, whose shared addresses are `shifts` after `place`.
+    """Return the mbarrier of each destination CTA, whose shared address is a shift after `place`.
 
-    It is in the destination CTA. If `paired`, it is in the CTA of the destination's pair whose rank has the parity of
-    the named mbarrier's CTA.
+    The mbarrier is in the destination CTA. If `paired`, it is in the CTA of the destination's pair whose rank has the
+    parity of the named mbarrier's CTA.
     """
     if not paired:
         return tuple(barrier + shift for shift in shifts)
@@ -137,12 +137,12 @@ def _check_undefined(turn: ExecutionContext, transfer: Transfer) -> Origin | Non
 
 
 def _described(turn: ExecutionContext, side: Elements, offset: int) -> str:
-    """Return the size and location of an element of a copy's source or target, as text."""
+    """Return, as text, the size and location of an element in a copy's source or target."""
     return f"{counted(side.dtype.itemsize, 'byte')} at {turn.memory(side.space).describe_offset(offset)}"
 
 
 def _check_written(turn: ExecutionContext, source: Elements) -> None:
-    """Report uninitialized bytes of elements that are split into bits."""
+    """Report uninitialized bytes in elements whose bits a copy repacks."""
     bits = source.undefined()
     if bits is not None:
         missing = source.offsets[bits.any(axis=1)]

@@ -16,16 +16,16 @@ from pyptx_sim.extension import InstructionSemantics
 if TYPE_CHECKING:
     from pyptx_sim.extension import AccessKind, Action, ExecutionContext, IntArray, Operands
 
-# Fields with one value per dimension.
+# Tensor map fields with one value per dimension.
 _LISTS = frozenset({"box_dim", "global_dim", "element_stride", "global_stride"})
-# Manual: "tensormap.replace": state spaces of the map.
+# State spaces of a tensor map that tensormap.replace can modify. Manual: "tensormap.replace".
 _SPACES = frozenset({"global", "shared"})
-# Fields that select a mode, and the number of modes that the simulator implements.
+# Tensor map fields that select a mode, and the number of simulated modes.
 _MODES = {"elemtype": 16, "interleave_layout": 3, "swizzle_mode": 4, "swizzle_atomicity": 4, "fill_mode": 2}
 
 
 def compile_tensor_map(operands: Operands) -> Action:
-    """Replace a field of a tensor map, or copy a map and release it."""
+    """Return the action of tensormap.replace or tensormap.cp_fenceproxy."""
     return _compile_replace(operands) if operands.word("replace") else _compile_copy(operands)
 
 
@@ -61,7 +61,7 @@ def _compile_replace(operands: Operands) -> Action:
 def _accessed(
     turn: ExecutionContext, memory: str, addresses: IntArray, *kinds: AccessKind
 ) -> tuple[ExecutionContext, IntArray] | None:
-    """Return the threads that may access a map at their addresses, with the offset of each; record the accesses."""
+    """Return the threads with a valid tensor map address, and the map's offset for each; record their accesses."""
     found = turn.located(memory, addresses, SIZE, kinds[-1], alignment=ALIGNMENT)
     if found is not None:
         for kind in kinds:
@@ -70,12 +70,12 @@ def _accessed(
 
 
 def _edit(turn: ExecutionContext, memory: str, offset: int, change: tuple[str, int, int]) -> None:
-    """Replace a field of a map; `change` is field, ordinal and value. Zeros are a map without valid fields."""
+    """Replace a field of a map; `change`: field, ordinal, value. Zero bytes are a map without valid fields."""
     arena = turn.memory(memory).arena
     edited = replaced(arena.bytes_at(offset, SIZE), *change)
     if edited is None:
         message = f"tensormap.replace.{change[0]} of 128 bytes that are not a valid tensor map"
-        help = "copy an encoded tensor map there first, or zero the 128 bytes and replace every field"
+        help = "copy an encoded tensor map to this address first, or zero the 128 bytes and replace every field"
         turn.misuse("tensor-map", message, help)
         return
     arena.set_bytes(offset, edited)
@@ -83,7 +83,7 @@ def _edit(turn: ExecutionContext, memory: str, offset: int, change: tuple[str, i
 
 
 def _compile_copy(operands: Operands) -> Action:
-    """Copy 128 bytes from shared to global memory, once per warp, and release them to the tensormap proxy."""
+    """Copy a 128-byte tensor map from shared to global memory, once per warp, and release it to the tensormap proxy."""
     into, out_of = operands.place("dst", "global"), operands.place("src", "shared")
 
     def copy(turn: ExecutionContext) -> None:
@@ -102,7 +102,7 @@ def _compile_copy(operands: Operands) -> Action:
 
 
 def map_fence(operands: Operands) -> Action:
-    """Release a thread's writes to the tensormap proxy, or acquire one map for it. Manual: "membar, fence"."""
+    """Release a thread's writes to the tensormap proxy, or acquire one map for the proxy. Manual: "membar, fence"."""
     if operands.word("release"):
         return operands.action(lambda turn: turn.release_to(TENSOR_MAPS))
     place = operands.place("addr", "generic")

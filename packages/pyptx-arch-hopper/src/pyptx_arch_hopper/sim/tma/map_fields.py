@@ -1,7 +1,7 @@
 """Bit offsets of the fields in a 128-byte tensor map. Manual: "Tensor-map", "tensormap.replace".
 
-The manual does not define the layout. The first half is as devices read it, for every field of `tensormap.replace`:
-ptxas compiles that instruction to a mask, a shift and a store, which a test compares with this table
+The manual does not define the layout. The first half has every field of `tensormap.replace` at the bits that devices
+read: ptxas compiles this instruction to a mask, a shift and a store, which a test compares with this table
 (docs/internals/tensor-maps.md). Other bits of that half belong to the driver and are preserved. The second half is the
 simulator's own, for fields whose offsets are unknown: the numbers of im2col mode, the L2 promotion, and the fields
 without a valid value.
@@ -32,7 +32,7 @@ class Field:
     dimension: int = 0
 
     def read(self, bits: int) -> int:
-        """Return the value of the field."""
+        """Return the field's value in a tensor map given as an integer."""
         stored, width = 0, 0
         for first, count in self.pieces:
             stored |= (bits >> first & _ones(count)) << width
@@ -40,7 +40,7 @@ class Field:
         return stored * self.unit + self.less
 
     def write(self, bits: int, value: int) -> int:
-        """Return the bits of a map with another value, truncated to the field."""
+        """Return the tensor map with `value` in this field, truncated to the field's width."""
         stored = (value - self.less) // self.unit
         for first, count in self.pieces:
             bits = bits & ~(_ones(count) << first) | (stored & _ones(count)) << first
@@ -48,7 +48,7 @@ class Field:
         return bits
 
     def holds(self, value: int) -> bool:
-        """Return whether a value fits the field."""
+        """Return whether the field can store a value."""
         return self.read(self.write(0, value)) == value
 
 
@@ -56,7 +56,7 @@ def _ones(count: int) -> int:
     return (1 << count) - 1
 
 
-# By name and ordinal of `tensormap.replace`. A rank is stored minus one; the instruction's operand already is.
+# By name and ordinal of `tensormap.replace`. The field is the rank minus one, like the instruction's operand.
 FIELDS: Final = {
     ("global_address", 0): Field(((0, 64),)),
     ("rank", 0): Field(((68, 3),)),
@@ -71,9 +71,9 @@ FIELDS: Final = {
     **{("box_dim", n): Field(((440 + 8 * n, 8),), 1, dimension=n) for n in range(RANKS)},
 }
 _NUMBERS: Final = {name: number for number, name in enumerate(FIELDS)}
-# Element types in the order of their values; an extra bit marks tf32 and tf32.ftz.
+# Element types in the order of their field values; a separate bit marks tf32 and tf32.ftz.
 ELEMENT_CODES: Final = (*range(11), 7 | 1 << 4, 8 | 1 << 4, *range(11, 14))
-# Fields without a valid value in an all-zero map.
+# Fields for which zero is not a valid value.
 _UNSAID = sum(1 << number for (name, _), number in _NUMBERS.items() if name in {"global_dim", "box_dim"})
 
 
@@ -90,7 +90,7 @@ class Own:
     pixels: int = 0
 
     def pack(self) -> bytes:
-        """Return the 64 bytes of the second half of a map; zeros for defaults."""
+        """Return the 64 bytes of the second half of a tensor map; zeros for defaults."""
         if self == _NOTHING:
             return bytes(_HALF)
         numbers = (self.invalid, self.columns, self.promotion, *self.lower, *self.upper, self.channels, self.pixels)
@@ -103,7 +103,7 @@ _LAYOUT = struct.Struct(f"<4sI2B{SPATIAL}h{SPATIAL}h2H")
 
 
 def halves(data: bytes) -> tuple[int, Own] | None:
-    """Return the bits of the first half of a map, and the decoded second half; None for other bytes."""
+    """Return a tensor map's first half as an integer, and its decoded second half; None for other data."""
     bits, own = int.from_bytes(data[:_HALF], "little"), data[_HALF:]
     if not any(own):
         return bits, _NOTHING if bits else Own(invalid=_UNSAID)
@@ -115,12 +115,12 @@ def halves(data: bytes) -> tuple[int, Own] | None:
 
 
 def joined(bits: int, own: Own) -> bytes:
-    """Return the 128 bytes of a map."""
+    """Return the 128 bytes of a tensor map, from its two halves."""
     return bits.to_bytes(_HALF, "little") + own.pack()
 
 
 def invalid_fields(own: Own, rank: int) -> list[str]:
-    """Return the fields without a valid value that a map of this rank uses."""
+    """Return the fields without a valid value, only of fields that a map of this rank uses."""
     held = (name for name, number in _NUMBERS.items() if own.invalid >> number & 1)
     return [f"{name} {ordinal}" for name, ordinal in held if FIELDS[name, ordinal].dimension < rank]
 

@@ -35,7 +35,7 @@ _MOST_CHANNELS = 256
 _MOST_PIXELS = 1024
 _MOST_STEP = 8
 _STRIDES_END = 1 << 40
-_CORNERS_END = {3: 1 << 15, 4: 1 << 7, 5: 1 << 4}  # by rank: corner offsets are signed, with 16, 8 or 5 bits
+_CORNERS_END = {3: 1 << 15, 4: 1 << 7, 5: 1 << 4}  # by rank: bound of a signed corner offset of 16, 8 or 5 bits
 _EXTENTS_END = (1 << 32) + 1
 
 
@@ -43,8 +43,8 @@ _EXTENTS_END = (1 << 32) + 1
 class Packing:
     """Layout of 16 elements narrower than a byte: `dense` bytes in the tensor, `room` bytes in shared memory.
 
-    A load pads the additional bytes after the data. A store, if supported (`stores`), reads one byte per element and
-    drops its upper bits. Manual: "Sub-byte Types".
+    A load leaves padding in the additional bytes after the data. A store, if supported (`stores`), reads one byte per
+    element and drops its upper bits. Manual: "Sub-byte Types".
     """
 
     elements: PackedElements
@@ -52,12 +52,12 @@ class Packing:
 
     @property
     def padded(self) -> bool:
-        """Whether there is padding."""
+        """Whether elements are followed by padding in shared memory."""
         return self.elements.padded
 
     @property
     def dense(self) -> int:
-        """Bytes of 16 elements in the tensor."""
+        """Bytes of 16 elements in global memory."""
         return self.elements.bytes(_TOGETHER)
 
     @property
@@ -71,12 +71,12 @@ class Packing:
         return _PADDED_BOX if self.padded else self.elements.elements(1)
 
     def bytes(self, count: int) -> int:
-        """Return the bytes of `count` elements in the tensor."""
+        """Return the bytes of `count` elements in global memory."""
         return self.elements.bytes(count)
 
 
 _TOGETHER = 16
-# Numbered as in `tensormap.replace`. Manual: "tensormap.replace", table of new values.
+# Modes in the order of their numbers in `tensormap.replace`. Manual: "tensormap.replace", table of new values.
 ELEMENTS: Final = (
     "u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f32.ftz", "f64", "bf16", "tf32", "tf32.ftz",
     "b4x16", "b4x16_p64", "b6x16_p32",
@@ -88,12 +88,12 @@ FILLS: Final = ("zeros", "nan")
 _SWIZZLE_BYTES = (0, 32, 64, 128)
 _SLICE_BYTES = (0, 16, 32)
 PACKINGS: Final = {name: Packing(row, stores=name != "b4x16_p64") for name, row in PACKED_ELEMENTS.items()}
-_PADDED_BOX = 128  # elements of a padded box along the innermost dimension
+_PADDED_BOX = 128  # required innermost box extent, in elements, of padded element types
 _PADDED_SWIZZLES = ("none", "128B", "128B_atom_32B", "128B_atom_64B")
 # Elements of other types are copied as integers.
-_BY_NUMBER = {row.tensor_map: row.name for row in reversed(ELEMENT_TYPES)}  # first type of each driver number
+_BY_NUMBER = {row.tensor_map: row.name for row in reversed(ELEMENT_TYPES)}  # the first type of each CUtensorMapDataType
 _AS_BITS = {row.name: _BY_NUMBER[row.tensor_map] for row in ELEMENT_TYPES if row.name not in ELEMENTS}
-_AS_BITS["b6p2x16"] = "b6x16_p32"  # b6p2x16 stores use this map
+_AS_BITS["b6p2x16"] = "b6x16_p32"  # tensor map type for b6p2x16 stores
 _SWIZZLE_NAMES = {
     **{name: (number, 0) for number, name in enumerate(SWIZZLES)},
     **{SWIZZLES[-1] + atom: (len(SWIZZLES) - 1, number) for number, atom in enumerate(ATOMS)},
@@ -102,10 +102,10 @@ _SWIZZLE_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Fields of a map; tuples have the innermost dimension first, and one entry for each possible dimension.
+    """Fields of a tensor map; tuples have the innermost dimension first, and one entry for each possible dimension.
 
     `columns`: im2col mode, in which `box` is unused; otherwise `lower`, `upper`, `channels` and `pixels` are unused.
-    `invalid` are fields without a value, or with one that does not fit.
+    `invalid` are the fields without a value, or with a value that does not fit the field.
     """
 
     rank: int
@@ -134,7 +134,7 @@ class Record:
 
     @property
     def packing(self) -> Packing | None:
-        """Layout of elements narrower than a byte; None for others."""
+        """Packing of elements narrower than a byte; None for other elements."""
         return PACKINGS.get(self.type)
 
     @property
@@ -153,16 +153,16 @@ class Record:
 
     @property
     def swizzle_name(self) -> str:
-        """Name of the swizzle, as in declarations of maps."""
+        """Name of the swizzle mode, as in `TensorMap`."""
         return SWIZZLES[self.swizzle] + ATOMS[self.atom]
 
     @property
     def slice_bytes(self) -> int:
-        """Bytes of one channel slice of an interleaved tensor; 0 for others."""
+        """Bytes of one channel slice of an interleaved tensor; 0 without interleave."""
         return _SLICE_BYTES[self.interleave]
 
     def pack(self) -> bytes:
-        """Return the 128 bytes of the map."""
+        """Return the tensor map as 128 bytes."""
         bits = 0
         for name, ordinal, value in self._values():
             bits = FIELDS[name, ordinal].write(bits, value)
@@ -189,14 +189,14 @@ class Record:
         yield (
             bool(self.invalid),
             f"no valid value for {', '.join(self.invalid)}",
-            "set every field to a value in its range",
+            "set each field of the tensor map to a valid value",
         )
         modes = (self.element, ELEMENTS), (self.swizzle, SWIZZLES), (self.atom, ATOMS), (self.interleave, INTERLEAVES)
         unknown = any(value >= len(known) for value, known in modes)
         yield unknown, "element type, swizzle or interleave is not simulated", "use the values of sm_90"
         least = 3 if self.columns or self.interleave else 1
         wrong = not least <= self.rank <= RANKS
-        yield wrong, f"rank {self.rank}, must be {least} to {RANKS}", "merge or add dimensions"
+        yield wrong, f"rank {self.rank}, must be {least} to {RANKS}", "merge or add dimensions of the tensor"
         packing = self.packing
         padded = packing is not None and packing.padded
         unit = 32 if padded or self.interleave == INTERLEAVES.index("32B") else 16
@@ -240,7 +240,7 @@ class Record:
         yield not all(1 <= extent <= 256 for extent in box), message, "copy the tile as several boxes"
 
     def _column_rules(self) -> Iterator[tuple[bool, str, str]]:
-        help = "copy the tile in several parts"
+        help = "copy the tile with several im2col copies"
         message = f"{self.channels} channels per pixel, must be 1 to {_MOST_CHANNELS}"
         yield not 1 <= self.channels <= _MOST_CHANNELS, message, help
         message = f"{self.pixels} pixels per column, must be 1 to {_MOST_PIXELS}"
@@ -260,16 +260,16 @@ class Record:
         count, packing = (self.channels if self.columns else self.box[0]), self.packing
         inner = count * self.itemsize if packing is None else packing.bytes(count) * packing.room // packing.dense
         message = f"{inner}-byte box rows, must be a multiple of 16"
-        yield inner % 16 != 0, message, "pad or widen the box"
+        yield inner % 16 != 0, message, "make the innermost box extent a multiple of 16 bytes"
         if self.interleave:
             needs = self.interleave == INTERLEAVES.index("32B") and self.swizzle_name != "32B"
             yield needs, f"swizzle {self.swizzle_name} with interleave 32B, must be 32B", "use swizzle 32B"
-            # The manual does not define the layout of several slices of one box in shared memory.
+            # The manual does not define the shared memory layout of a box with several interleave slices.
             one = inner == self.slice_bytes
             yield (
                 not one,
-                f"{inner} bytes of channels are not simulated: several slices",
-                f"copy one slice of {self.slice_bytes} bytes",
+                f"boxes with {inner} bytes of channels are not simulated: several interleave slices",
+                f"copy one interleave slice per instruction: {self.slice_bytes} bytes of channels",
             )
             return
         span = _SWIZZLE_BYTES[self.swizzle]
@@ -284,7 +284,7 @@ class Record:
 
 
 def unpack(data: bytes) -> Record | None:
-    """Return the fields of the map in `data`; None if it is not a map."""
+    """Return the fields of the tensor map in `data`; None if `data` is not a tensor map."""
     found = halves(data)
     if found is None:
         return None
@@ -326,7 +326,7 @@ def _itemsize(element: str) -> int:
 
 
 def encode(described: TensorMap, address: int) -> bytes:
-    """Return the bytes of a map of a tensor at `address`; raise LaunchError for a map that no driver encodes."""
+    """Return the 128 bytes of the map of a tensor at `address`; raise LaunchError for a map that no driver encodes."""
     element = _AS_BITS.get(described.dtype, described.dtype)
     for word, known, what in (
         (element, ELEMENTS, "element type"),
@@ -339,7 +339,7 @@ def encode(described: TensorMap, address: int) -> bytes:
             raise LaunchError(f"unknown {what} {word!r} of a tensor map", help=f"use one of {', '.join(known)}")
     if not 1 <= len(described.shape) <= RANKS:
         message = f"invalid tensor map: rank {len(described.shape)}, must be 1 to {RANKS}"
-        raise LaunchError(message, help="merge or add dimensions")
+        raise LaunchError(message, help="merge or add dimensions of the tensor")
     record = _record(described, element, address)
     fault = record.fault()
     if fault is not None:

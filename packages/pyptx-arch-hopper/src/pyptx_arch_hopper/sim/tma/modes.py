@@ -21,11 +21,11 @@ _PIXELS: Final = 128  # of im2col::w::128
 
 
 class Rows(Descriptor):
-    """Four rows of a matrix, contiguous in shared memory; the corner is the first column and the four rows."""
+    """Copy of .tile::gather4 or ::scatter4: four matrix rows; the corner is the first column and the rows."""
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """Elements of a row, and number of rows."""
+        """Extents of the copy: elements per row, and four rows."""
         return self.map.box[0], _ROWS
 
     def unfit(self) -> tuple[str, str] | None:
@@ -41,12 +41,12 @@ class Rows(Descriptor):
         return None
 
     def origin(self, corner: tuple[int, ...]) -> int | None:
-        """Return None: the rows have no fixed distances."""
+        """Return None, not contiguous runs: gather4 reads rows at arbitrary coordinates."""
         del corner
         return None
 
     def units(self, corner: tuple[int, ...], offsets: tuple[int, ...], unit: int) -> tuple[IntArray, Mask | None]:
-        """Return the address of each `unit` bytes, row by row, and which are in bounds."""
+        """Return the global address of each `unit` bytes, row by row, and which are in bounds."""
         del offsets
         record = self.map
         columns = corner[0] + np.arange(0, record.box[0], unit // record.itemsize, dtype=np.int64)
@@ -57,7 +57,7 @@ class Rows(Descriptor):
 
 
 class PixelRows(Descriptor):
-    """Pixels along the width of images, from image to image, at fixed coordinates in all other dimensions.
+    """Elements of .im2col::w: pixels along the width of successive images, at fixed coordinates in other dimensions.
 
     Halo pixels are defined only by figures of the manual and not implemented: copies with a halo raise
     MissingSemantics.
@@ -79,7 +79,7 @@ class PixelRows(Descriptor):
         _, high = self._bounds(1)
         if corner[1] > high:
             message = f"coordinate 1 is {corner[1]}, past the end of the bounding box ({high})"
-            return message, "start inside the bounding box that the map's corners define, or left of it"
+            return message, "start inside the bounding box that the map's corners define, or before its first column"
         return None
 
     def units(self, corner: tuple[int, ...], offsets: tuple[int, ...], unit: int) -> tuple[IntArray, Mask | None]:
@@ -105,7 +105,7 @@ class PixelRows(Descriptor):
 
 
 class ManyPixelRows(PixelRows):
-    """Pixel rows of 128 pixels, whatever the map contains."""
+    """Elements of .im2col::w::128: pixel rows of 128 pixels, independent of the map's pixel count."""
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
@@ -119,12 +119,12 @@ MODES: Final[dict[str, type[Descriptor]]] = {
     "im2col::w": PixelRows,
     "im2col::w::128": ManyPixelRows,
 }
-"""Modifiers of the modes, and their descriptors."""
+"""Classes of tensor copy modes, by modifier."""
 
 
 @lru_cache(maxsize=256)
 def walked(described: Descriptor, mode: str) -> Descriptor:
-    """Return the descriptor of a valid map for a mode; unchanged for box and im2col copies."""
+    """Return a valid map's elements for a copy mode; unchanged for box and im2col copies."""
     return MODES[mode](described.map, described.packing) if mode in MODES else described
 
 

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 _UNSUPPORTED = ("im2col_no_offs::w", "override::global_dim")
 _IM2COL = frozenset({"im2col", "im2col_no_offs", "im2col::w", "im2col::w::128"})
-# Manual: "Tensor-map": state spaces of a map.
+# State spaces from which a tensor copy may read a tensor map. Manual: "Tensor-map".
 _MAP_SPACES = frozenset({"param", "const", "global"})
-# Manual: "Swizzling Modes": atoms of 32 and 64 bytes need no more than the 128-byte alignment of every box.
+# Alignment of every TMA box in shared memory, with any swizzle atom. Manual: "Swizzling Modes".
 _BOX_ALIGNMENT = 128
 # Element types of reductions. Manual: "cp.reduce.async.bulk.tensor", table of combinations.
 _WORDS = frozenset({"u32", "s32", "u64", "s64"})
@@ -44,7 +44,7 @@ _REDUCED = {
 
 
 class _Thread(NamedTuple):
-    """Operand values of one thread; `map_at` is the offset of its map in global memory, None elsewhere."""
+    """Operand values of one thread's tensor copy; `map_at` is the tensor map's offset in global memory, else None."""
 
     map: bytes
     map_at: int | None
@@ -57,7 +57,7 @@ class _Thread(NamedTuple):
 
 
 def compile_tensor_copy(operands: Operands) -> Action:
-    """Issue a box or im2col copy for each thread."""
+    """Return the action that issues a tensor copy for each thread."""
     word = next((word for word in operands.words.values() if word.startswith(_UNSUPPORTED)), None)
     if word is not None:
         raise MissingSemantics(f"no simulator semantics for tensor copies with .{word}")
@@ -65,12 +65,12 @@ def compile_tensor_copy(operands: Operands) -> Action:
 
 
 def _readers(operands: Operands, given: Operand, ptx_type: str) -> list[Reader]:
-    """Return readers of the elements of a vector."""
+    """Return readers of the elements of a vector operand."""
     return [operands.read(element, ptx_type) for element in operands.elements(given)]
 
 
 class _Boxes:
-    """An instruction that copies between a tensor and shared memory."""
+    """A cp.async.bulk.tensor or cp.reduce.async.bulk.tensor instruction."""
 
     def __init__(self, operands: Operands) -> None:
         names, box = operands.names, operands.named("box")
@@ -83,7 +83,7 @@ class _Boxes:
         self._offsets = _readers(operands, operands.named("info"), "u16") if "info" in names else []
         self._shared = operands.place("dst" if "dst" in names else "src", "shared")
         self._paired = operands.word("group") == "cta_group::2"
-        around = "shared::cluster" if self._paired else "shared"  # the mbarrier may be in the peer CTA
+        around = "shared::cluster" if self._paired else "shared"  # the mbarrier may be in the peer CTA of the pair
         self._barrier = operands.place("mbar", around) if "mbar" in names else None
         self._mask = mask_of(operands)
         self._rank = int(operands.word("dim")[0])
@@ -96,7 +96,7 @@ class _Boxes:
         }
 
     def execute(self, turn: ExecutionContext) -> None:
-        """Issue a copy for each thread."""
+        """Issue a tensor copy for each thread."""
         spots = self._spots(turn)
         if spots is None:
             return
@@ -120,13 +120,13 @@ class _Boxes:
             repeat(None) if barriers is None else barriers[at].tolist(),
             repeat(None) if self._address is None else values(self._address),
             repeat(None) if self._mask is None else values(self._mask),
-            strict=False,  # iterators of missing operands are infinite
+            strict=False,  # the iterator of a missing operand is infinite
         )
         known = ((one, maps.get(place), given) for one, place, *given in threads)
         issue(turn, (self._copy(one, _Thread(*found, *given)) for one, found, given in known if found is not None))
 
     def _spots(self, turn: ExecutionContext) -> tuple[ExecutionContext, IntArray, IntArray | None] | None:
-        """Return the lanes with valid addresses, and these addresses in shared memory."""
+        """Return the lanes with valid shared memory addresses, and these addresses."""
         kind: AccessKind = "write" if self._barrier is not None else "read"
         shared = turn.offsets(self._shared, 1, kind, alignment=_BOX_ALIGNMENT)
         sound = turn.narrowed(shared >= 0)
@@ -142,7 +142,7 @@ class _Boxes:
         for part, memory, addresses in turn.by_memory(self._map):
             if memory not in _MAP_SPACES:
                 message = f"tensor map is in {memory} memory"
-                _misuse(part, message, "put it in global memory, in constant memory or in a kernel parameter")
+                _misuse(part, message, "put the tensor map in global memory, constant memory or a kernel parameter")
                 continue
             found = part.located(memory, addresses, SIZE, alignment=ALIGNMENT)
             if found is None:
@@ -157,7 +157,7 @@ class _Boxes:
         return maps
 
     def _copy(self, turn: ExecutionContext, thread: _Thread) -> Issued | None:
-        """Return the copy of a thread; None if it is invalid."""
+        """Return the tensor copy of one thread; None if it is invalid."""
         described = self._descriptor(turn, thread)
         if described is None:
             return None
@@ -194,7 +194,7 @@ class _Boxes:
         return prepare(turn, transfer, described.bytes, barriers=barriers, map_at=thread.map_at, paired=self._paired)
 
     def _descriptor(self, turn: ExecutionContext, thread: _Thread) -> Descriptor | None:
-        """Return the thread's map; None if it does not match the instruction."""
+        """Return the thread's tensor map; None if the map does not match the instruction."""
         found = decode(thread.map, thread.address)
         if not isinstance(found, Descriptor):
             _misuse(turn, *found)
@@ -207,7 +207,7 @@ class _Boxes:
         elif bool(record.columns) != self._columns:
             modes = ("im2col", "tiled") if record.columns else ("tiled", "im2col")
             message = f"tensor map is for {modes[0]} mode, but the copy uses {modes[1]} mode"
-            wrong = (message, "encode the map for the mode of the instruction")
+            wrong = (message, "encode the tensor map for the copy's mode")
         wrong = wrong or found.unfit()
         if wrong is None and self._barrier is None and found.packing is not None and not found.packing.stores:
             message = "tensor map of .b4x16_p64, which copies from shared memory do not support"
@@ -266,7 +266,7 @@ def _tensor(
 
 
 def _box(turn: ExecutionContext, described: Descriptor, shared: int, step: int) -> Elements | None:
-    """Return a copy's elements of `step` bytes in shared memory; report a box past its end and return None."""
+    """Return a copy's elements of `step` bytes in shared memory; report a box past the end and return None."""
     memory = turn.wave.shared
     start, base = shared % memory.stride, shared - shared % memory.stride
     if start + described.room > memory.end:

@@ -1,4 +1,4 @@
-"""Memory accesses of bulk copies, for the checkers."""
+"""Memory accesses of bulk and tensor copies, for the race checks."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from pyptx_arch_hopper.sim.tma.bulk import Elements, IssuedCopy
     from pyptx_sim.extension import IntArray, Mask
 
-_WORD = 4  # bytes: granularity of accesses
+_WORD = 4  # bytes: granularity of recorded accesses
 
 
 def touches(copy: IssuedCopy, map_at: int | None = None) -> Sequence[AsyncAccess]:
-    """Return the accesses of a copy, each write with its target's mbarrier, if any.
+    """Return the memory accesses of a bulk copy, each write with its target's mbarrier, if any.
 
-    `map_at` is the offset of the copy's tensor map if the map is in global memory. The reads are complete at the
-    completion on the first mbarrier.
+    `map_at` is the offset of the copy's tensor map if the map is in global memory. The copy's reads complete with the
+    first mbarrier's complete-tx.
     """
     transfer = copy.transfer
     first = copy.barriers[0] if copy.barriers else None
@@ -54,10 +54,10 @@ def _touch(side: Elements, known: Mask | None, barrier: int | None, *, writes: b
 
 
 def _pieces(side: Elements, known: Mask | None) -> tuple[IntArray, int]:
-    """Return the offsets of equally sized pieces that cover the `known` elements, and the piece size."""
+    """Return the offsets of equally long byte runs that cover the `known` elements, and the length of a run."""
     step, together = side.dtype.itemsize, side.together
     rows = None if known is None else known.reshape(-1, together)
-    if rows is None or (rows == rows[:, :1]).all():  # runs are entirely in bounds, or entirely out of bounds
+    if rows is None or (rows == rows[:, :1]).all():  # each run of bytes is entirely in bounds or entirely out of bounds
         index = side.index.reshape(-1, together)
         pieces = (index if rows is None else index[rows[:, 0]]).min(axis=1) * step
         size = together * step

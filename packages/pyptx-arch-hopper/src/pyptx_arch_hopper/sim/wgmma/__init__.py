@@ -1,1 +1,1 @@
-"""`wgmma`, its fences and groups, and the checks of its registers."""
+"""Semantics of wgmma: MMAs, wgmma.fence, wgmma-groups, and checks of accesses to wgmma's registers."""

@@ -1,4 +1,4 @@
-"""Layout of wgmma accumulators in registers, while they are kept as matrices."""
+"""Register distribution of wgmma accumulators, which the simulator keeps as matrices."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ROWS = 64
 def distribution(fragment: Fragment, columns: int) -> Distribution:
     """Return the distribution of a matrix `[64, columns]` over the registers of a warpgroup.
 
-    Of a layout with more columns, the first registers are used.
+    If the layout has more columns, only its first registers are used.
     """
     rows, places = np.divmod(elements_of(fragment), fragment.columns)
     kept = _ROWS * columns // _THREADS // fragment.packed

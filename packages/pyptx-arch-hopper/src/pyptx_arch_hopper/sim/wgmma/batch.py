@@ -31,8 +31,8 @@ class WgmmaPlan:
     """Static properties of one wgmma instruction.
 
     `slots` are the registers of d, and `distribution` its layout in them. `collect` converts the registers of a to a
-    matrix; `widen` converts the elements of d, a and b to numbers. `total` computes the dot products, `sparse_total`
-    those with a sparse a.
+    matrix; `widen` converts the elements of d, a and b to floats or integers. `total` computes the dot products,
+    `sparse_total` those with a sparse a.
     """
 
     product: WgmmaDescription
@@ -66,13 +66,13 @@ class WgmmaBatch(AsyncIssue):
     adds: Mask
 
     def due(self, groups: Groups, *, reads: bool) -> Mask:
-        """Return which MMAs are in groups that any warp of the warpgroup waited for: four warps complete together."""
+        """Return which MMAs are in groups that a warp waited for: a warpgroup's four warps complete together."""
         del reads
         warps = self.warps[:, None] + np.arange(WARPGROUP)
         return np.asarray(self.numbers < groups.done[warps, 0].max(axis=1))
 
     def move(self) -> None:
-        """Complete earlier MMAs of the same warpgroups, then compute the MMA."""
+        """Complete earlier MMAs of the same warpgroups, then compute these MMAs."""
         self.complete_earlier(self._theirs)
         plan, deferred = self.plan, self.wave.deferred
         matrix = deferred.matrix(plan.slots, plan.distribution, self.wave.geometry.warpgroups.warps)
@@ -91,7 +91,7 @@ class WgmmaBatch(AsyncIssue):
         return np.isin(item.warpgroups, self.warpgroups)
 
     def _multiply(self, addend: Array) -> Array:
-        """Return the new accumulators; MMAs that share operand B are computed as one."""
+        """Return the new accumulators; MMAs with the same operand B are computed as one MMA."""
         b, owners = self._b()
         a = self._a()
         if self.plan.sparse_total is not None:
@@ -112,7 +112,7 @@ class WgmmaBatch(AsyncIssue):
         return total(metadata, a.reshape(warps, 1, -1, stored), b, addend)
 
     def _a(self) -> Array:
-        """Return the numbers of a, `[n, 64, k]`."""
+        """Return the element values of A, `[n, 64, k]`."""
         plan = self.plan
         if self.a is not None:
             bits = self._load(located(self.a, self.blocks), plan.a)
@@ -123,7 +123,7 @@ class WgmmaBatch(AsyncIssue):
         return -numbers if plan.product.negates[0] else numbers
 
     def _b(self) -> tuple[Array, IntArray]:
-        """Return the numbers of the distinct b, `[m, columns, k]`, and the index of each MMA's b."""
+        """Return the element values of the distinct Bs, `[m, columns, k]`, and the index of each MMA's B among them."""
         plan = self.plan
         found: dict[Located, int] = {}
         owners = [found.setdefault(each, len(found)) for each in located(self.b, self.blocks)]

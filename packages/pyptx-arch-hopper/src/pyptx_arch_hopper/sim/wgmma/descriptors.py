@@ -24,7 +24,7 @@ Bits: TypeAlias = NDArray[np.uint64]
 
 _MASK = (1 << FIELD_BITS) - 1
 _LEADING, _STRIDE, _BASE, _SWIZZLE = 16, 32, 49, 62
-_WIDTHS = (16, 128, 64, 32)  # swizzle width, by the descriptor's swizzle field
+_WIDTHS = (16, 128, 64, 32)  # bytes of a swizzle row, by the descriptor's swizzle field
 
 
 @lru_cache(maxsize=1024)
@@ -40,7 +40,7 @@ def read_descriptor(bits: int) -> SharedMatrix:
 
 
 def located(bits: Bits, blocks: IntArray) -> list[Located]:
-    """Return the matrices of descriptors, each with the start of its CTA's shared memory."""
+    """Return the matrices that descriptors describe, each in its CTA's shared memory."""
     return [(read_descriptor(each), block) for each, block in zip(bits.tolist(), blocks.tolist(), strict=True)]
 
 
@@ -63,7 +63,7 @@ def reading(operands: Operands, name: str, extent: Extent) -> Callable[[Executio
 
 def _check_uniform(turn: ExecutionContext, warpgroups: Warpgroups, values: Array) -> None:
     if not any(values.strides):
-        return  # one value for all threads
+        return  # broadcast array: one descriptor for all threads
     all_values = warpgroups.threads(values)
     if (all_values != all_values[:, :1]).any():
         turn.fault(
@@ -74,7 +74,7 @@ def _check_uniform(turn: ExecutionContext, warpgroups: Warpgroups, values: Array
 
 
 def _is_sound(turn: ExecutionContext, matrix: SharedMatrix, extent: Extent) -> bool:
-    """Report a descriptor out of bounds, overlapping, or inside a swizzle atom; return whether it is usable."""
+    """Report a descriptor with an invalid address or strides; return whether the MMA can read its matrix."""
     memory = turn.wave.shared
     problem = _problem(memory.start, memory.end, matrix, extent)
     if problem is None:
@@ -86,7 +86,7 @@ def _is_sound(turn: ExecutionContext, matrix: SharedMatrix, extent: Extent) -> b
 
 @lru_cache(maxsize=512)
 def _problem(start: int, end: int, matrix: SharedMatrix, extent: Extent) -> tuple[str, str, str, bool] | None:
-    """Return the violated rule, the fault, the remedy, and whether the descriptor is usable; None if it is valid."""
+    """Return rule, fault, remedy, and whether the MMA can read the matrix; None for a valid descriptor."""
     where = places(matrix, extent)
     low, high = int(where.min()), int(where.max()) + CHUNK
     if low < start or high > end:

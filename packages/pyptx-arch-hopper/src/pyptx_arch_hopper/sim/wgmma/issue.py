@@ -29,9 +29,9 @@ _ROWS = 64
 
 
 def compile_product(operands: Operands, product: WgmmaDescription) -> Action:
-    """Issue the MMAs of the warpgroups that execute the instruction."""
+    """Return the action that issues wgmma.mma_async for the executing warpgroups."""
     plan = _plan(operands, product)
-    # Undefined bits of A make accumulators undefined, without a finding yet. Metadata is checked: it selects elements.
+    # Undefined bits of A only make accumulators undefined. Undefined metadata is reported: it selects elements of B.
     a_registers, metadata = _registers(operands.unchecked(), "a"), _registers(operands, "meta")
     read_a = reading(operands, "a_desc", plan.a) if product.a is None else None
     read_b = reading(operands, "b_desc", plan.b)
@@ -72,7 +72,7 @@ def compile_product(operands: Operands, product: WgmmaDescription) -> Action:
 
 
 def _registers(operands: Operands, name: str) -> tuple[Reader, ...]:
-    """Return readers of the registers of an operand; none if the instruction does not have it."""
+    """Return readers of an operand's registers; an empty list if the instruction lacks the operand."""
     operand = operands.given(name)
     return () if operand is None else tuple(operands.read(each, "b32") for each in operands.elements(operand))
 
@@ -80,7 +80,7 @@ def _registers(operands: Operands, name: str) -> tuple[Reader, ...]:
 def _fragments(
     turn: ExecutionContext, warpgroups: Warpgroups, registers: tuple[Reader, ...]
 ) -> Callable[[], list[Array]]:
-    """Return a reader of operand A in registers: their values now, or at completion if the schedule delays that.
+    """Return a reader of operand A in registers: values at issue, or at completion if the schedule delays completion.
 
     The MMA may read the registers until the wait for its group. In an ordered schedule, the values are those at issue:
     ptxas renames registers that straight-line code overwrites (docs/hopper.md).
@@ -125,7 +125,7 @@ def _plan(operands: Operands, product: WgmmaDescription) -> WgmmaPlan:
 
 
 def _touches(products: WgmmaBatch) -> Iterator[AsyncAccess]:
-    """Yield the reads of the matrices."""
+    """Yield the shared memory reads of MMAs, for the race checks."""
     for bits, extent in ((products.a, products.plan.a), (products.b, products.plan.b)):
         if bits is None:
             continue
@@ -143,7 +143,7 @@ def _touches(products: WgmmaBatch) -> Iterator[AsyncAccess]:
 def _ordering(
     operands: Operands, product: WgmmaDescription
 ) -> Callable[[ExecutionContext, Warpgroups, IntArray], None]:
-    """Return the checker of an MMA's registers that runs at issue."""
+    """Return the checker of an MMA's register accesses, which runs at issue."""
     written = operands.registers_in("d")
     slots, factors = tuple(written), () if product.a is None else tuple(operands.registers_in("a"))
     order_of = operands.register_checker(ASYNC_REGISTERS)

@@ -25,14 +25,14 @@ _INTEGERS = ("s8", "u8")
 
 
 def width_of(element: str) -> int:
-    """Return the bits of an element."""
+    """Return the width of an element type in bits."""
     return BITS[element]
 
 
 def sparse_sum_of(product: WgmmaDescription, target: str | None) -> SparseSum | None:
-    """Return the dot product of an MMA with a sparse a, for each warp; None if a is dense.
+    """Return the dot product function of an MMA with a sparse A, for each warp; None if A is dense.
 
-    The rows of a select elements of b as in mma.sp: see the figures of "Sparse WGMMA … metadata layout".
+    The rows of A select elements of B as in mma.sp: see the figures of "Sparse WGMMA … metadata layout".
     """
     if product.selector is None:
         return None
@@ -44,7 +44,7 @@ def sparse_sum_of(product: WgmmaDescription, target: str | None) -> SparseSum | 
 
 
 def sum_of(product: WgmmaDescription, target: str | None) -> Sum:
-    """Return the dot product of an MMA: fast, or bit-exact for the tensor cores of `target`."""
+    """Return the dot product function of an MMA: fast, or bit-exact for the tensor cores of `target`."""
     d, a, b = product.types
     if a == "b1":
         return partial(population, operation=product.operation)

@@ -29,7 +29,7 @@ _READS = 2
 
 
 class _Hazard(NamedTuple):
-    """A kind of access to a register of an outstanding MMA: severity, message, label of the access, and help."""
+    """Finding for a kind of access to a register of an outstanding MMA: severity, message, label and help."""
 
     severity: Severity
     message: str
@@ -37,7 +37,7 @@ class _Hazard(NamedTuple):
     help: str
 
 
-# ptxas 12.9, 13.0 and 13.5: docs/hopper.md, "Registers of outstanding MMAs".
+# Behavior of ptxas 12.9, 13.0 and 13.5: docs/hopper.md, "Registers of outstanding MMAs".
 _OVERWRITTEN = _Hazard(
     "error",
     "write to {} while a wgmma.mma_async that uses it is in flight",
@@ -65,18 +65,18 @@ _READ_OPERAND = _Hazard(
 
 
 class RegisterOrder:
-    """Accesses to registers that wgmma uses; each array has a row per register and a column per warp.
+    """Last accesses to the registers that wgmma uses; each array has a row per register and a column per warp.
 
-    Times count accesses and fences of the wave. `_group` is the number of the last MMA's group plus one, `_shape` its
-    shape, `_use` its use of the register.
+    Times count accesses and fences of the wave. `_group` is the number of the last MMA's wgmma-group plus one, `_shape`
+    the MMA's shape, `_use` how it uses the register.
     """
 
     def __init__(self, wave: Wave, registers: Mapping[int, str]) -> None:
-        """Start without accesses; `registers` maps slots to names."""
+        """Start without recorded accesses; `registers` maps register slots to names."""
         self._wave = wave
         self._names = tuple(registers.values())
         self._rows = {slot: row for row, slot in enumerate(registers)}
-        self._known: dict[tuple[int, ...], IntArray] = {}  # rows of registers, by their slots
+        self._known: dict[tuple[int, ...], IntArray] = {}  # cache: row indices by register slots
         shape = (len(registers), wave.height)
         self._touched: IntArray = np.zeros(shape, np.int64)
         self._touched_at: IntArray = np.zeros(shape, np.int64)
@@ -96,12 +96,12 @@ class RegisterOrder:
         return not seen
 
     def fence(self, turn: ExecutionContext) -> None:
-        """Record a fence."""
+        """Record wgmma.fence of warps."""
         self._now += 1
         self._fenced[turn.warps] = self._now
 
     def touch(self, read: tuple[int, ...], written: tuple[int, ...], turn: ExecutionContext) -> None:
-        """Check and record ordinary accesses to registers, by slot."""
+        """Check and record register accesses of instructions other than wgmma, by slot."""
         rows, warps = self._of((*read, *written)), turn.warps
         at = _places(rows, warps)
         busy = self._group[at] > self._done(warps)
@@ -113,13 +113,13 @@ class RegisterOrder:
     def _touch_busy(
         self, turn: ExecutionContext, at: tuple[IntArray, IntArray], busy: Mask, touched: tuple[set[int], set[int]]
     ) -> None:
-        """Report accesses to registers of outstanding MMAs, by kind of access and operand."""
+        """Report accesses to registers of outstanding MMAs, one finding per hazard."""
         rows, (read, written) = at[0].tolist(), touched
         reads = np.array([[row in read] for row in rows])
         writes = np.array([[row in written] for row in rows])
         adds = self._use[_places(*at)] == _ADDS
         for hazard, which in (
-            (_OVERWRITTEN, writes & ~(adds & reads)),  # ptxas waits before an accumulator is read
+            (_OVERWRITTEN, writes & ~(adds & reads)),  # in-place updates are reads: ptxas waits before them
             (_READ, reads & adds),
             (_READ_OPERAND, reads & ~writes & ~adds),
         ):
@@ -141,7 +141,7 @@ class RegisterOrder:
         numbers: IntArray,
         shape: int,
     ) -> None:
-        """Check MMAs that accumulate into some registers and read others, and record them; `numbers` per warp."""
+        """Check and record the register accesses of wgmma.mma_async; `numbers` are the MMAs' group numbers per warp."""
         sums, factors = map(self._of, slots)
         self._check_fence(turn, np.concatenate([sums, factors]), warps)
         self._check_use(turn, sums, warps, _ADDS, shape)
@@ -202,12 +202,12 @@ class RegisterOrder:
             other_label="wgmma.mma_async in flight" if issued else None,
             help=hazard.help,
             count=int(np.count_nonzero(bad)),
-            cause=(issued, hazard.severity),  # one finding per outstanding MMA and severity
+            cause=(issued, hazard.severity),  # merges findings with the same outstanding MMA and severity
             severity=hazard.severity,
         )
 
     def _first(self, at: tuple[IntArray, IntArray], bad: Mask) -> tuple[int, int]:
-        """Return the row and the warp of the first register marked in `bad`."""
+        """Return the row (register) and the column (warp) of the first true element of `bad`."""
         row, column = (int(part[0]) for part in np.nonzero(bad))
         return int(at[0][row]), int(at[1][column])
 

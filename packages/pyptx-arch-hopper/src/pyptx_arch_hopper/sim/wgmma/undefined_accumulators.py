@@ -1,7 +1,7 @@
 """Propagation of undefined bits from the inputs of wgmma to the accumulators.
 
-An undefined row of a makes a row of d undefined, and an undefined column of b a column of d. An undefined element of d
-that is accumulated stays undefined.
+Undefined bits in a row of A make this row of D undefined; undefined bits in a column of B make this column of D
+undefined. An undefined accumulator element stays undefined.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ class UndefinedAccumulators:
     """Undefined elements of the accumulators of one instruction."""
 
     def __init__(self, operands: Operands, plan: WgmmaPlan) -> None:
-        """Find the registers of d, and of a if it is in registers."""
+        """Look up the registers of D, and of A if A is in registers."""
         self._plan = plan
         self._d = operands.carried_in("d", "b32")
         self._a = () if plan.collect is None else operands.carried_in("a", "b32")
         self._partial_warps = operands.fragments()
 
     def leave(self, turn: ExecutionContext, warpgroups: Warpgroups, sums: Mask, origin: Origin) -> None:
-        """Record which elements of d, `[n, 64, columns]`, are undefined after completion."""
+        """Record which elements of D, `[n, 64, columns]`, are undefined after completion."""
         elements: Array = -sums.reshape(len(sums), -1).astype(f"<i{self._plan.distribution.bits // 8}")  # -1: undefined
         dealt: list[Array] = [elements[:, each.reshape(-1)].view(_WORD) for each in self._plan.distribution.elements]
         turn.carry_undefined(self._d, [warpgroups.spread(each) for each in dealt], origin)
 
     def found(self, turn: ExecutionContext, warpgroups: Warpgroups, products: WgmmaBatch) -> tuple[Mask, Origin] | None:
-        """Return which elements become undefined by MMAs issued now, and the origin.
+        """Return which elements of D become undefined by MMAs issued now, and the origin.
 
-        None if neither a and b nor d have undefined bits, and all threads of the warpgroups execute the instruction.
+        None if A, B and D have no undefined bits, and all threads of the warpgroups execute the instruction.
         """
         plan, blocks = self._plan, products.blocks
         a = products.a
@@ -52,7 +52,7 @@ class UndefinedAccumulators:
         before = turn.undefined_in(self._d)
         added = before if products.adds.any() else None
         partial = turn.undefined_fragments(self._partial_warps)
-        # The old d is the first origin; if it is not an input, d is defined from now on.
+        # The old accumulator d is the first origin; if it is not an input, the MMA defines d.
         origins = [each[1] for each in (partial, added, rows, columns, before) if each is not None]
         if not origins:
             return None
@@ -69,7 +69,7 @@ class UndefinedAccumulators:
         return sums, origins[0]
 
     def _rows(self, turn: ExecutionContext, warpgroups: Warpgroups) -> tuple[Mask, Origin] | None:
-        """Return which rows of an a in registers have undefined bits, `[n, 64]`, and the origin; None if none has."""
+        """Return which rows of an A in registers have undefined bits, `[n, 64]`, and the origin; None if none has."""
         found = turn.undefined_in(self._a)
         if found is None or self._plan.collect is None:
             return None
@@ -77,7 +77,7 @@ class UndefinedAccumulators:
         return (elements != 0).any(axis=-1), found[1]
 
     def _added(self, warpgroups: Warpgroups, bits: list[NDArray[np.uint32] | None]) -> Mask:
-        """Return which elements of d have undefined bits in registers, `[n, 64, columns]`."""
+        """Return which elements of D have undefined bits in registers, `[n, 64, columns]`."""
         distribution = self._plan.distribution
         sums = np.zeros((len(warpgroups), distribution.size), np.bool_)
         for each, register in zip(distribution.elements, self._registers(warpgroups, bits), strict=True):
@@ -85,7 +85,7 @@ class UndefinedAccumulators:
         return sums.reshape(len(sums), 64, -1)
 
     def _registers(self, warpgroups: Warpgroups, bits: list[NDArray[np.uint32] | None]) -> list[Array]:
-        """Return the undefined bits of registers, `[n, 128]` each."""
+        """Return the undefined bits of registers of warpgroups, `[n, 128]` each."""
         none = np.zeros((len(warpgroups), 128), _WORD)
         return [none if each is None else np.ascontiguousarray(warpgroups.threads(each)) for each in bits]
 

@@ -10,7 +10,7 @@ from pyptx_ir.isa.scalar_types import SIZES, is_float
 if TYPE_CHECKING:
     from pyptx_ir.isa.shapes import Shape
 
-# Space of the variables reachable with `.shared` and similar modifiers.
+# State space of the variables that an instruction with `.shared` or a similar modifier can access.
 SPACES: dict[str, str] = {
     "global": "global",
     "const": "const",
@@ -22,7 +22,7 @@ SPACES: dict[str, str] = {
     "shared::cta": "shared",
     "shared::cluster": "shared",
 }
-# A variable or parameter of each space, for examples.
+# Name of a variable or parameter in each state space, for example operands.
 EXAMPLES: dict[str, str] = {
     "global": "gmem",
     "const": "cmem",
@@ -34,9 +34,9 @@ EXAMPLES: dict[str, str] = {
     "shared::cta": "smem",
     "shared::cluster": "smem",
 }
-# Spaces whose variables may be used as a generic address: .const and .param need cvta.
+# State spaces whose variables may be used as a generic address: .const and .param need cvta.
 _GENERIC = frozenset({"global", "shared", "local"})
-# Traits in a kind's argument that are not spaces: the permitted forms of the address.
+# Words in a kind's argument that are not state spaces: the permitted forms of the address.
 _SIZED, _CONSTANT, _INDEXED = "sized", "constant", "indexed"
 _TRAITS = frozenset({_SIZED, _CONSTANT, _INDEXED})
 _COORDINATES = ("b32", "u32", "s32", "")
@@ -51,7 +51,7 @@ def _mismatch_address(argument: str, shape: Shape, use: Use) -> Mismatch | None:
 
 
 def _reachable(argument: str, use: Use) -> frozenset[str]:
-    """Return the spaces of variables that an address can reach; generic if the opcode has no space."""
+    """Return the state spaces of variables that an address can access; those of generic addresses without a space."""
     return _spaces(argument, use) if any(word in SPACES for word in use.filled.values()) else _GENERIC
 
 
@@ -86,7 +86,7 @@ def _mismatch_base(base: str, spaces: frozenset[str]) -> Mismatch | None:
 
 
 def _mismatch_memory(argument: str, shape: Shape, use: Use) -> Mismatch | None:
-    """Check an address that is generic if the opcode has no space; call parameters must be given by name."""
+    """Check an address, generic if the opcode has no state space; call parameters must be given by name."""
     if shape[0] != "address":
         return _mismatch_address(argument, shape, use)
     if "param::func" in use.filled.values() and shape[1] not in ("", "literal") and not str(shape[1]).startswith("."):
@@ -95,13 +95,13 @@ def _mismatch_memory(argument: str, shape: Shape, use: Use) -> Mismatch | None:
 
 
 def spaces_named(use: Use) -> frozenset[str]:
-    """Return the space in the opcode, if it has exactly one."""
+    """Return the state space in the opcode, if the opcode has exactly one."""
     words = {SPACES[word] for word in use.filled.values() if word in SPACES}
     return frozenset(words) if len(words) == 1 else frozenset[str]()
 
 
 def _spaces(argument: str, use: Use) -> frozenset[str]:
-    """Return the spaces whose variables match: those of the kind's argument, narrowed by the opcode's space."""
+    """Return the state spaces of matching variables: those of the kind's argument, narrowed by the opcode's space."""
     named = spaces_named(use)
     allowed = frozenset(argument.split()) - {"generic"} - _TRAITS
     return (named & allowed) or allowed or named

@@ -31,10 +31,10 @@ def _mismatch_register(shape: Shape, types: tuple[str, ...], what: str) -> Misma
 
 
 def _mismatch_list(shape: Shape, count: int, types: tuple[str, ...], what: str) -> Mismatch | None:
-    """Check a vector of `count` registers of these types, or integer literals."""
+    """Check a vector of `count` elements: registers of these types, or integer literals."""
     wanted = f"a vector of {count} {what}"
     if shape == ("register", ""):
-        return None  # its type is unknown; it may be a vector register
+        return None  # the register's type is unknown; it may be a vector register
     if shape[0] != "vector":
         return Mismatch(wanted)
     elements = cast("tuple[Shape, ...]", shape[1:])
@@ -56,7 +56,7 @@ def _mismatch_map(shape: Shape) -> Mismatch | None:
 
 
 def _inside(use: Use, count: int) -> list[tuple[str, int]]:
-    """Return the parts in brackets after the tensor map, by name, with their vector lengths (0: a scalar)."""
+    """Return the parts of the operand after the tensor map, by name, with their vector lengths (0: a scalar)."""
     words = frozenset(use.filled.values())
     parts: list[tuple[str, int]] = []
     if use.row.opcode == "fabric":
@@ -71,11 +71,11 @@ def _inside(use: Use, count: int) -> list[tuple[str, int]]:
     return [*parts, ("coordinates", count)]
 
 
-# The register types of each part, and its description in messages.
+# Register types of each part of a bracketed operand, and the part's description in messages.
 _PARTS: dict[str, tuple[tuple[str, ...], str]] = {
     "endpoint": (_INT32, "the number of a logical endpoint in a 32-bit register"),
     "offset": (_INT64, "an offset in a 64-bit register"),
-    "counter": (_INT64, "the offset of a counter in a 64-bit register"),
+    "counter": (_INT64, "a counter's offset, in a 64-bit register"),
     "address": (_INT64, "an address in a 64-bit register"),
     "sizes": (_BYTES, "sizes"),
     "lower": (_INT32, "lower parts of strides"),
@@ -94,7 +94,7 @@ def _mismatch_parts(parts: list[tuple[str, int]], shapes: tuple[Shape, ...]) -> 
 
 
 def _mismatch_box(argument: str, shape: Shape, use: Use) -> Mismatch | None:
-    """Check `[map{, overridden fields}, {c0, …}]`."""
+    """Check a tensor map operand with overridden fields: `[map{, fields}, {c0, …}]`."""
     parts = _inside(use, use.count(argument))
     inside = cast("tuple[Shape, ...]", shape[1:])
     if shape[0] != "bracket" or len(inside) != len(parts) + 1:
@@ -103,7 +103,7 @@ def _mismatch_box(argument: str, shape: Shape, use: Use) -> Mismatch | None:
 
 
 def _mismatch_handle(argument: str, shape: Shape, _use: Use) -> Mismatch | None:
-    """Check `[endpoint, offset{, counter}]`."""
+    """Check a logical endpoint operand: `[endpoint, offset{, counter}]`."""
     parts = [(name, 0) for name in ("endpoint", "offset", "counter")[: int(argument)]]
     if shape[0] != "bracket" or len(shape) != len(parts) + 1:
         return Mismatch(f"[{', '.join(name for name, _ in parts)}] in brackets")
@@ -115,7 +115,7 @@ def _mismatch_word(_argument: str, shape: Shape, use: Use) -> Mismatch | None:
 
 
 def _words(argument: str, use: Use) -> str:
-    """Return the kind of a vector of 32-bit registers that holds n items of the given bits; a slot determines n."""
+    """Return the kind of a vector of 32-bit registers for n items of `bits` each, where a slot determines n."""
     slot, _, bits = argument.partition(" ")
     return f"{-(-use.count(slot) * int(bits) // WORD)}*b32"
 
@@ -144,7 +144,7 @@ def _bracket(parts: list[tuple[str, int]], *first: str) -> tuple[str, ...]:
 
 
 KINDS = (
-    # cp.async: ptxas reads a constant here as a size.
+    # ignore-src predicate of cp.async: ptxas reads a constant in its position as a size.
     Kind(
         "predicate",
         "a predicate, not a constant",

@@ -59,7 +59,7 @@ def registers_of(shape: str, extent: str, bits: int, warps: int = 1) -> int:
 
 
 def _taken_apart(argument: str, use: Use) -> tuple[int, Element]:
-    """Return the number of registers, and the element type that determines their types."""
+    """Return a fragment's number of registers, and the element type that determines the register types."""
     warps = WARPS.search(argument)
     extent, name, *like = WARPS.sub("", argument).split()
     elements = use.kinds.elements
@@ -72,7 +72,7 @@ def _taken_apart(argument: str, use: Use) -> tuple[int, Element]:
 
 
 def element_of(place: OperandSlot, words: Mapping[str, str]) -> str:
-    """Return the element type of a fragment operand, given the modifiers in the slots."""
+    """Return the element type of a fragment operand, given the modifiers in the row's slots."""
     _, type_name, *_ = WARPS.sub("", place.kind.removeprefix("fragment(").removesuffix(")")).split()
     return words.get(type_name, type_name)
 
@@ -88,7 +88,7 @@ def share_of(use: Use) -> tuple[int, tuple[str, ...]] | None:
 
 def _mismatch_fragment(argument: str, shape: Shape, use: Use) -> Mismatch | None:
     if shape == ("register", ""):
-        return None  # its type is unknown; it may be a vector register
+        return None  # the register's type is unknown; it may be a vector register
     count, held = _taken_apart(argument, use)
     wanted = f"a vector of {count}, each a {_registers(held)}"
     elements = cast("tuple[Shape, ...]", shape[1:])
@@ -99,7 +99,7 @@ def _mismatch_fragment(argument: str, shape: Shape, use: Use) -> Mismatch | None
     if not all(_fits(held, element, use) for element in elements):
         return Mismatch(wanted, OPERAND_TYPE)
     if _are_mixed(elements):
-        return Mismatch(f"{wanted}, and all of one type", OPERAND_TYPE)
+        return Mismatch(f"{wanted}, all of the same type", OPERAND_TYPE)
     return None
 
 
@@ -112,13 +112,13 @@ def _fits(held: Element, element: Shape, use: Use) -> bool:
 
 
 def _is_only_written(use: Use) -> bool:
-    """Return whether an operand is written but not read, unlike wgmma's accumulator."""
+    """Return whether a fragment is written but not read, unlike wgmma's accumulator."""
     names = [place.name for place in compile_row(use.row).places]
     return use.row.access[names.index(use.place.name)] == "w"
 
 
 def _are_mixed(elements: tuple[Shape, ...]) -> bool:
-    """Return whether a vector mixes register types; untyped registers match all, and integers match integers."""
+    """Return whether a vector mixes register types; untyped registers match all types, and integers match integers."""
     names = {str(element[1]) for element in elements if element[0] == "register"} - {""}
     return len({"integer" if is_integer(name) else name for name in names if not is_bits(name)}) > 1
 
@@ -136,7 +136,7 @@ def _examples_of_fragment(argument: str, use: Use, index: int) -> tuple[str, ...
 
 
 def _types_of_fragment(argument: str, use: Use) -> tuple[str, ...]:
-    """Return the element's type if a register holds one element, else untyped 32-bit types."""
+    """Return the element's type if a register holds one element, else the untyped 32-bit types."""
     count, element = _taken_apart(argument, use)
     return (element.name if SIZES.get(element.name, 0) >= _WORD else f"b{_WORD}",) * count
 
@@ -159,7 +159,7 @@ def _limits_of_selectors(argument: str, _use: Use) -> Limits | None:
 
 
 def _mismatch_selectors(argument: str, shape: Shape, _use: Use) -> Mismatch | None:
-    """Check `{byte, thread}`: 16-bit registers, or constants within limits."""
+    """Check the selectors `{byte, thread}` of scale factors: 16-bit registers, or constants within limits."""
     count = argument.count(",") + 1
     wanted = f"a vector of {count}, each a constant, or a .b16 or .u16 register"
     elements = cast("tuple[Shape, ...]", shape[1:])

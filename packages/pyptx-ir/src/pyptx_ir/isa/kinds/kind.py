@@ -1,4 +1,4 @@
-"""A kind of operand, and its functions."""
+"""Kinds of instruction operands, each with its check, its examples and its register types."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.shapes import Shape
 
-# Classes of operand faults; `pyptx check` prints them, and the oracle counts by them.
+# Classes of operand faults; `pyptx check` prints the class, and the oracle test counts faults by class.
 OPERAND_KIND = "operand-kind"
 OPERAND_TYPE = "operand-type"
 VECTOR_LENGTH = "vector-length"
@@ -24,7 +24,7 @@ ADDRESS_SPACE = "address-space"
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """The expected operand, and the class of the fault."""
+    """Fault of an operand: the operand that is expected instead, and the class of the fault."""
 
     wanted: str
     code: str = OPERAND_KIND
@@ -44,17 +44,17 @@ class Use:
     address_size: int = 64
 
     def word(self, name: str) -> str:
-        """Return the modifier in the slot `name`, or `name` itself if it is not a slot."""
+        """Return the modifier in the slot `name` of the opcode, or `name` itself if it is not a slot."""
         return self.filled.get(name, name)
 
     def count(self, name: str) -> int:
-        """Return a number: a literal, or the length that the row assigns to a slot's modifier."""
+        """Return a number of elements: a literal number, or the length that the row assigns to a slot's modifier."""
         if name.isdecimal():
             return int(name)
         return dict(self.row.lengths)[name][dict(self.row.slots)[name].index(self.filled[name])]
 
     def mismatch(self, kind: str, shape: Shape) -> Mismatch | None:
-        """Return the fault of an operand of a required kind; None if it matches."""
+        """Return the fault of an operand that must have a kind; None if the operand matches."""
         name, argument = self.kinds.split(kind)
         return self.kinds[name].mismatch(argument, shape, self)
 
@@ -64,19 +64,19 @@ class Use:
         return self.kinds[name].examples(argument, self, index)
 
     def types(self, kind: str) -> tuple[str, ...] | None:
-        """Return the types of an operand's registers by its kind, one each; None if the kind does not define them."""
+        """Return the types of an operand's registers, one each, as its kind defines them; None if it does not."""
         name, argument = self.kinds.split(kind)
         of_kind = self.kinds[name].types
         return None if of_kind is None else of_kind(argument, self)
 
     def limits(self) -> Limits | None:
-        """Return the limits of a constant operand by its kind alone."""
+        """Return the limits that a kind sets for constant operands."""
         name, argument = self.kinds.split(self.place.kind)
         return self.kinds[name].limits(argument, self)
 
 
 def no_limits(_argument: str, _use: Use) -> Limits | None:
-    """Return None: the kind does not limit constants."""
+    """Return None, because the kind does not limit constants."""
     return None
 
 
@@ -111,7 +111,7 @@ class Kinds(dict[str, Kind]):
     """Operand kinds by name; `elements` are the matrix element types by name."""
 
     def __init__(self, kinds: Iterable[Kind] = (), elements: Iterable[Element] = ()) -> None:
-        """Initialize from kinds and element types."""
+        """Index operand kinds and element types by name."""
         super().__init__({kind.name: kind for kind in kinds})
         self.elements: Mapping[str, Element] = {element.name: element for element in elements}
 

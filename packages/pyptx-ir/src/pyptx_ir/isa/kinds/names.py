@@ -1,4 +1,4 @@
-"""Labels, functions and lists. Manual: "Labels and Function Names as Operands", "call"."""
+"""Operands that are labels, functions or lists. Manual: "Labels and Function Names as Operands", "call"."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _mismatch_branches(_argument: str, shape: Shape, _use: Use) -> Mismatch | No
 
 
 def _mismatch_callees(_argument: str, shape: Shape, _use: Use) -> Mismatch | None:
-    """Check the targets of a call through a register: a prototype, a list, or a table of functions."""
+    """Check the callees of an indirect call: the label of a prototype or a list, or an array of functions."""
     named = shape[0] == "symbol" and shape[1] in ("", ".targets", ".global", ".const")
     return None if named else Mismatch("the label of a .callprototype or .calltargets, or an array of functions")
 
@@ -42,11 +42,11 @@ KINDS = (
     Kind("function", "a function", _mismatch_function, lambda _argument, _use, _index: ("function",)),
     Kind("list", "a list of arguments in parentheses", _mismatch_list, lambda _argument, _use, _index: ("()",)),
     Kind(
-        "branches", "the label of a list of labels", _mismatch_branches, lambda _argument, _use, _index: ("branches",)
+        "branches", "the label of a .branchtargets", _mismatch_branches, lambda _argument, _use, _index: ("branches",)
     ),
     Kind(
         "callees",
-        "the label of a prototype or a list of functions, or an array of them",
+        "the label of a .callprototype or .calltargets, or an array of functions",
         _mismatch_callees,
         lambda _argument, _use, _index: ("prototype", "callees", "table"),
     ),

@@ -1,4 +1,4 @@
-"""Registers and literals of one type. Manual: "Operand Type Checking", "Constants"."""
+"""Operands that are registers or literals of one type. Manual: "Operand Type Checking", "Constants"."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _POINTERS = (*_INT32, "b64", "u64", "s64", "")
 
 
 def type_mismatch(argument: str, shape: Shape, use: Use) -> Mismatch | None:
-    """Check a register or literal of exactly the type."""
+    """Check a register or literal of exactly the type in the kind's argument."""
     return _mismatch(use.word(argument), shape, use, relaxed=False)
 
 
@@ -43,12 +43,12 @@ def _mismatch(type_name: str, shape: Shape, use: Use, *, relaxed: bool) -> Misma
 
 
 def _is_value(shape: Shape, use: Use) -> bool:
-    """Return whether an operand has the right kind: a register, or a literal that is read."""
+    """Return whether an operand is a register, or a literal that the instruction only reads."""
     return shape[0] == "register" or (shape[0] == "literal" and not use.place.written)
 
 
 def _takes_special(type_name: str, special: Shape, *, relaxed: bool) -> bool:
-    """Return whether an operand of this type may be a special register of one of these types."""
+    """Return whether an operand of this type may be a special register that has one of these types."""
     return not is_float(type_name) and any(takes(type_name, str(each), relaxed=relaxed) for each in special)
 
 

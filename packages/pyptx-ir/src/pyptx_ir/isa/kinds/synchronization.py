@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def _mismatch_sink(_argument: str, _shape: Shape, _use: Use) -> Mismatch | None:
-    """Reject every operand except the sink, which is accepted before this check."""
-    return Mismatch("the sink, `_`: there is nothing to return")
+    """Reject every operand except the sink `_`, which is accepted before this check."""
+    return Mismatch("the sink, `_`: this form returns no state")
 
 
 def _mismatch_shared_location(argument: str, shape: Shape, use: Use) -> Mismatch | None:
-    """Check a register or literal, or a shared variable without brackets."""
+    """Check a shared memory location: a register, a literal, or a shared variable without brackets."""
     if shape[0] in ("symbol", "element"):
         return None if shape[1] in ("", ".shared") else Mismatch("a variable in .shared memory", ADDRESS_SPACE)
     return type_mismatch(argument, shape, use)

@@ -15,7 +15,7 @@ _TIMES = next(kind for kind in vectors.KINDS if kind.name == "*")
 
 
 def _mismatch_tmem(argument: str, shape: Shape, _use: Use) -> Mismatch | None:
-    """Check a tensor memory address: 32 bits of lane and column, never a variable; `argument` limits the type."""
+    """Check a tensor memory address: 32 bits of lane and column, never a variable; `argument` is the register type."""
     if shape[0] != "address":
         return Mismatch("an address in tensor memory, in brackets")
     if shape[1] == "literal":
@@ -37,12 +37,12 @@ def _mismatch_registers(argument: str, shape: Shape, use: Use) -> Mismatch | Non
     if any(element[0] == "sink" for element in elements):
         return Mismatch("registers only, not the sink")
     if all(element[0] == "literal" for element in elements):
-        return Mismatch("registers, not constants alone")
+        return Mismatch("at least one register, not only constants")
     return None
 
 
 def _registers(argument: str, use: Use, index: int) -> tuple[str, ...]:
-    """Return registers that no other operand uses: a load must not write a register twice."""
+    """Return registers that no other operand uses, because a load must not write a register twice."""
     first = 20 * index
     return (f"{{{', '.join(f'%b32_{number}' for number in range(first, first + use.count(argument)))}}}",)
 

@@ -27,7 +27,7 @@ class Geometry:
     indexed: bool = False
 
 
-# Vectors have 1, 2 or 4 elements: three coordinates take four; the last one is ignored.
+# Coordinate vectors have 1, 2 or 4 elements: three coordinates take four elements, of which the last is ignored.
 GEOMETRIES = {
     "1d": Geometry(1, 1, 1),
     "2d": Geometry(2, 2, 2),
@@ -45,7 +45,7 @@ _HANDLES = ("b64", "u64", "s64", "")
 
 
 def _mismatch_texture(argument: str, shape: Shape, use: Use) -> Mismatch | None:
-    """Check `[texture, {x, …}]` or `[texture, sampler, {x, …}]`."""
+    """Check a texture operand: `[texture, {x, …}]` or `[texture, sampler, {x, …}]`."""
     parts = cast("tuple[Shape, ...]", shape[1:])
     if shape[0] != "bracket" or len(parts) not in (2, 3):
         return Mismatch("a texture and coordinates: [texture, {x, y}] or [texture, sampler, {x, y}]")
@@ -90,7 +90,7 @@ def _vector(count: int) -> str:
 
 
 def _mismatch_element(type_name: str, shape: Shape) -> Mismatch | None:
-    """Check one number: a register of the type (not .f16x2), or a literal."""
+    """Check one component of a texture operand: a register of the type (not .f16x2), or a literal."""
     if shape[0] == "register":
         fits = shape[1] == "" or (shape[1] != "f16x2" and takes(type_name, str(shape[1])))
         return None if fits else Mismatch(f".{type_name} numbers", OPERAND_TYPE)
@@ -109,7 +109,7 @@ def _mismatch_gradient(argument: str, shape: Shape, use: Use) -> Mismatch | None
 
 def _mismatch_numbers(type_name: str, lengths: list[int], shape: Shape) -> Mismatch | None:
     if shape == ("register", ""):
-        return None  # its type is unknown; it may be a vector register
+        return None  # the register's type is unknown; it may be a vector register
     wanted = f"a vector of {' or '.join(map(str, lengths))}"
     if shape[0] != "vector":
         return Mismatch(wanted)
@@ -121,14 +121,14 @@ def _mismatch_numbers(type_name: str, lengths: list[int], shape: Shape) -> Misma
 
 
 def _mismatch_texels(argument: str, shape: Shape, use: Use) -> Mismatch | None:
-    """Check the data operand of a surface load or store: as vec, but a single value may also be in braces."""
+    """Check the data operand of a surface access: like the kind `vec`, but one value may also be in braces."""
     alone = not {"v2", "v4"}.intersection(use.filled.values())
     inner = cast("Shape", shape[1]) if alone and shape[0] == "vector" and len(shape) == 2 else shape
     return _VEC.mismatch(argument, inner, use)
 
 
 def _mismatch_opaque(argument: str, shape: Shape, _use: Use) -> Mismatch | None:
-    """Check `[texture]`, without coordinates; `argument` lists the valid kinds of variables."""
+    """Check `[texture]`, a handle without coordinates; `argument` lists the valid kinds of variables."""
     variables = tuple(f".{word}" for word in argument.split())
     if shape[0] == "address" and shape[1] in (*variables, ".param", *_HANDLES):
         return None
@@ -136,7 +136,7 @@ def _mismatch_opaque(argument: str, shape: Shape, _use: Use) -> Mismatch | None:
 
 
 def _coordinates(argument: str, use: Use) -> tuple[str, ...]:
-    """Return example coordinates of every length, and a single number."""
+    """Return example coordinates: vectors of every length, and a single number."""
     name, _, slot = argument.partition(" ")
     geometry, type_name = GEOMETRIES[use.word(name)], use.word(slot)
     numbers = [f"%{type_name}_{10 + place}" for place in range(4)]
@@ -147,7 +147,7 @@ def _coordinates(argument: str, use: Use) -> tuple[str, ...]:
 
 
 def _textures(argument: str, use: Use, _index: int) -> tuple[str, ...]:
-    """Return examples for unified mode; a separate sampler needs a module in independent mode."""
+    """Return example textures of unified mode; a separate sampler needs a module in independent mode."""
     first, *others = _coordinates(argument, use)
     return (f"[tex0, {first}]", f"[%u64_9, {first}]", *(f"[tex0, {other}]" for other in others))
 

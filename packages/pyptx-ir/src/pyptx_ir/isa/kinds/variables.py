@@ -18,7 +18,7 @@ _PLACES = (".label", ".targets")
 
 
 def _mismatch_sum(type_name: str, shape: Shape) -> Mismatch | None:
-    """Check a register plus a number: ptxas checks the class of the register, not its width."""
+    """Check a sum of a register and a number: ptxas checks the register's class (integer or float), not its width."""
     register = str(shape[2]) if shape[0] == "symbol" and len(shape) > 2 else ""
     fits = register != "pred" and not (is_integer(type_name) and is_float(register))
     return None if fits else Mismatch("a sum with an integer or untyped register", OPERAND_TYPE)

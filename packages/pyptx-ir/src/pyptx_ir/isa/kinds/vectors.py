@@ -1,4 +1,4 @@
-"""Vectors. Manual: "Vectors as Operands", "Vectors"."""
+"""Operands that are vectors. Manual: "Vectors as Operands", "Vectors"."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _length(use: Use) -> int:
 
 
 def _mismatch_sparse(argument: str, shape: Shape, use: Use) -> Mismatch | None:
-    """Check a vector that is read, in which some elements, but not all, may be the sink."""
+    """Check a vector that the instruction reads; some of its elements, but not all, may be the sink."""
     if shape[0] != "vector":
         return _mismatch_vec(argument, shape, use)
     present = next((element for element in shape[1:] if element[0] != "sink"), None)
@@ -44,7 +44,7 @@ def _mismatch_times(argument: str, shape: Shape, use: Use) -> Mismatch | None:
 
 def _mismatch_elements(length: int, inner: str, shape: Shape, use: Use) -> Mismatch | None:
     if shape == ("register", ""):
-        return None  # its type is unknown; it may be a vector register
+        return None  # the register's type is unknown; it may be a vector register
     if shape == ("special", "v4") and length == 4 and use.place.special:
         return None
     elements = cast("tuple[Shape, ...]", shape[1:])
@@ -76,7 +76,7 @@ def _are_mixed(elements: list[Shape]) -> bool:
 
 
 def _mismatch_element(inner: str, element: Shape, use: Use) -> Mismatch | None:
-    """Check one element as a scalar; as in ptxas, floating-point elements may be in integer registers of their size."""
+    """Check one element of a vector as a scalar; as in ptxas, a float may be in an integer register of its size."""
     mismatch = use.mismatch(inner, element)
     type_name = use.word(inner.removeprefix("relaxed(").removesuffix(")"))
     if mismatch and element[0] == "register" and is_float(type_name) and is_integer(str(element[1])):
@@ -85,7 +85,7 @@ def _mismatch_element(inner: str, element: Shape, use: Use) -> Mismatch | None:
 
 
 def _braced(count: int, inner: str, use: Use, index: int) -> tuple[str, ...]:
-    # After 20 registers of a type, the same ones are reused.
+    # Example vectors name 20 registers of a type; further elements repeat these registers.
     return (f"{{{', '.join(use.examples(inner, (index + offset) % 20)[0] for offset in range(count))}}}",)
 
 

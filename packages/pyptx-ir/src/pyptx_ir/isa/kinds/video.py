@@ -18,7 +18,7 @@ _EXAMPLES = ("b0", "h1", "h10", "b3210", "h23", "b7564")
 
 
 def _mismatch_part(argument: str, shape: Shape, _use: Use) -> Mismatch | None:
-    """Check a register, or the part of one given by a selector."""
+    """Check a 32-bit register, or the byte or half of a register that a selector names."""
     if shape[0] not in ("register", "part"):
         return Mismatch("a 32-bit integer register, or a part of one")
     if shape[0] == "register" and len(shape) > 2:
@@ -28,7 +28,7 @@ def _mismatch_part(argument: str, shape: Shape, _use: Use) -> Mismatch | None:
         return Mismatch("a 32-bit integer register", OPERAND_TYPE)
     if selector and not re.fullmatch(argument, selector):
         return Mismatch(
-            f"a register with a selector that fits {argument}" if argument else "a register, not a part of it"
+            f"a register with a selector that fits {argument}" if argument else "a whole register, without a selector"
         )
     return None
 
@@ -58,7 +58,7 @@ def _negatives(argument: str, use: Use, index: int) -> tuple[str, ...]:
 
 
 def _whole(_argument: str, _use: Use) -> tuple[str, ...]:
-    """Return the type of the register, also for a part of it."""
+    """Return the type of an operand's register, also if the operand is a byte or half of it."""
     return ("b32",)
 
 

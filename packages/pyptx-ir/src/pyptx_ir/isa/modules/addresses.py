@@ -1,4 +1,4 @@
-"""Bracketed addresses, and constants without a value. Manual: "Addresses as Operands".
+"""Check bracketed addresses, and constants without a value. Manual: "Addresses as Operands".
 
 Measured on ptxas 13.5.
 """
@@ -46,7 +46,7 @@ _NO_BASE = "invalid base of an address"
 
 
 def is_suspect(operand: Operand) -> bool:
-    """Return whether an operand contains an address or number of a form that `fault_in` might reject."""
+    """Return whether an operand contains an address or number in a form that `fault_in` might reject."""
     if isinstance(operand, Vector | CallList):
         return any(is_suspect(one) for one in operand.elements)
     if isinstance(operand, Unified):
@@ -113,16 +113,16 @@ def _fault_of_sum(operand: Operand, index: int) -> Finding | None:
 
 
 def _fault_of_index(constant: Operand, index: int) -> Finding | None:
-    """Reject operators on names in the index of an element, except `register+n`."""
+    """Reject operators on names in the index of an array element, except `register+n`."""
     return None if is_offset(constant) else Finding("operand-kind", _NO_INDEX, _INDEX, operand=index)
 
 
 def _fault_of_base(base: Operand) -> str:
-    """Return the fault of an address's base: it is a name, or an integer constant for local memory."""
+    """Return the fault of an address's base, which must be a name, or an integer constant for local memory."""
     if isinstance(base, Register | Symbol):
         return _NO_BASE if "." in base.name else ""
     if isinstance(base, Immediate) and literal_kind(base.text) != "int":
-        return of_literal(base.text)[1]  # the table checks other kinds of numbers
+        return of_literal(base.text)[1]  # the instruction table rejects all valid floating-point literals
     if not isinstance(base, (Immediate, *_CONSTANTS)) or names_of(base):
         return _NO_BASE
     kind, fault = of_value(base, {})
@@ -144,7 +144,7 @@ def _has_no_value(operand: Operand | None) -> bool:
 
 
 def _is_subtracted(node: Instruction, index: int) -> bool:
-    """Return whether an offset is written `[r-4]`; the tree is the same for `[r+-4]`, which is valid."""
+    """Return whether an offset is written `[r-4]`, which ptxas rejects; the tree of the valid `[r+-4]` is the same."""
     if node.raw is None:
         return False
     text = without_comments(node.raw)

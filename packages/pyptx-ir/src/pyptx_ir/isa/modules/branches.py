@@ -1,4 +1,4 @@
-"""`brx.idx`: a branch through a list of labels. Measured on ptxas 13.5; manual: "brx.idx"."""
+"""Check `brx.idx`, an indexed branch to one of a list of labels. Measured on ptxas 13.5; manual: "brx.idx"."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _INDICES = frozenset({"b32", "u32", "s32", ""})
 
 
 def indexed(walk: Walk, node: Instruction) -> None:
-    """Check the form of a `brx.idx`."""
+    """Check the operands of a `brx.idx`: an index and the label of a `.branchtargets`."""
     finding = _fault(walk, node)
     if finding is not None:
         walk.report(finding)
@@ -40,7 +40,7 @@ def _fault(walk: Walk, node: Instruction) -> Finding | None:
         return Finding("operand-kind", "operand 2 of brx.idx must be the label of a .branchtargets", _FORM, operand=1)
     if isinstance(index, Register | Symbol):
         kind = walk.scope[index.name]
-        if kind not in _INDICES or (not kind and "." in index.name):  # a part of a register
+        if kind not in _INDICES or (not kind and "." in index.name):  # a register with a selector: %r.b0
             return Finding(
                 "operand-type", f"index must be a 32-bit integer register, got '{index.name}'", _FORM, operand=0
             )

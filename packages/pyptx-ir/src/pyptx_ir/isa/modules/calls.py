@@ -34,7 +34,7 @@ _INDIRECT = "call{.uni} (returns), pointer, (arguments), label of a .callprototy
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """Parts of a call, each list with its operand index; `prototype` is the label after them."""
+    """Parts of a call: each list with its operand index; `prototype` is the label after the lists."""
 
     callee: Operand | None
     callee_at: int = 0
@@ -47,7 +47,7 @@ class _Call:
 
 
 def call(walk: Walk, node: Instruction) -> None:
-    """Check the form of a call, and compare it with the declaration or prototype of its callee."""
+    """Check the operands of a call, and compare them with the declaration or prototype of its callee."""
     parts = _parts(node)
     finding = _misspelt(node, parts)
     if finding is None and isinstance(parts.callee, Register | Symbol):
@@ -71,7 +71,7 @@ def _misspelt(node: Instruction, parts: _Call) -> Finding | None:
 
 
 def _by_name(walk: Walk, parts: _Call, name: str) -> Finding | None:
-    """Check a call by the kind of its callee."""
+    """Check a call by its callee: a function, a pointer, or another name."""
     kind = walk.scope[name]
     if kind == ".func" and parts.prototype:
         message = f"direct call of '{name}' with a prototype: only indirect calls take one"
@@ -84,7 +84,7 @@ def _by_name(walk: Walk, parts: _Call, name: str) -> Finding | None:
     if kind not in _POINTERS:
         what = "an entry" if kind == ".entry" else "neither a function nor a pointer to one"
         help = (
-            "move the shared code into a .func and call it from both" if kind == ".entry" else f"use the form {_DIRECT}"
+            "move the entry's code into a .func and call that .func" if kind == ".entry" else f"use the form {_DIRECT}"
         )
         return Finding("call-target", f"'{name}' is {what}: only a .func can be called", help, word=name)
     return _through_pointer(walk, parts, name)
@@ -105,7 +105,7 @@ def _through_pointer(walk: Walk, parts: _Call, name: str) -> Finding | None:
 
 
 def _wanted(walk: Walk, named: CallPrototype | CallTargets | None) -> tuple[Function | CallPrototype, ...]:
-    """Return the parameters defined by a list: the prototype itself, or the first possible callee."""
+    """Return the parameters that a call's list defines: those of the prototype, or of the first possible callee."""
     if isinstance(named, CallTargets):
         return tuple(walk.functions[target][0] for target in named.targets if target in walk.functions)[:1]
     return () if named is None else (named,)
@@ -156,12 +156,12 @@ def _compare(walk: Walk, parts: _Call, wanted: Function | CallPrototype, name: s
 
 
 def _note_narrow(walk: Walk, expected: tuple[Parameter, ...], name: str, what: str, at: int) -> None:
-    """Record a call that passes a predicate or a small integer: ptxas rejects kernels that reach it."""
+    """Record a call that passes a predicate or a small integer: ptxas rejects kernels that reach the call."""
     small = next((one for one in expected if one.type in _UNPASSED and not one.dimensions and not one.vector), None)
     if small is None or walk.routine is None:
         return
     message = f"{what} of '{name}' has type .{small.type}, which calls cannot pass"
-    help = "declare it .b32, or an array"
+    help = "declare the parameter .b32, or an array"
     walk.routine.narrow_calls += (Finding("call-argument", message, help, operand=at, at=walk.at),)
 
 
@@ -181,7 +181,7 @@ def narrow(walk: Walk) -> None:
 
 
 def _fault(walk: Walk, argument: Operand, parameter: Parameter, what: str) -> str:
-    """Return the fault of an argument or a return value (`what`), or an empty string."""
+    """Return the fault of a call's argument or return value (`what`), or an empty string."""
     wanted = storage_of("param", parameter, parameter.dimensions)
     if isinstance(argument, Register | Symbol):
         return _named_fault(walk, argument.name, parameter, wanted, what)
@@ -196,7 +196,7 @@ def _fault(walk: Walk, argument: Operand, parameter: Parameter, what: str) -> st
 
 
 def _constant_fault(kind: str, parameter: Parameter, wanted: Storage, what: str) -> str:
-    """Return the fault of a constant. ptxas accepts floating-point constants for return values, and drops the value."""
+    """Return the fault of a constant in a call. ptxas accepts floating-point constants for results, but drops them."""
     if wanted.is_array:
         return "expected an array, got a literal"
     if kind == "int" and what == _RESULT:
@@ -233,7 +233,7 @@ def _register_fault(name: str, kind: str, parameter: Parameter, wanted: Storage,
     passed, taken = vector, parameter.vector or ""
     if what == _RESULT:
         passed, taken = taken, passed
-    if (parameter.vector and not vector) or passed < taken:  # v4.u16 passes for v2.u32; the reverse crashes ptxas
+    if (parameter.vector and not vector) or passed < taken:  # ptxas accepts v4.u16 for v2.u32; the reverse crashes it
         return f"expected a .{parameter.vector} vector, got the .{kind} register '{name}'"
     if not vector and _differ(element, parameter.type, is_array=False):
         return f"expected .{parameter.type}, got the .{kind} register '{name}'"
@@ -245,14 +245,14 @@ def _register_fault(name: str, kind: str, parameter: Parameter, wanted: Storage,
 
 
 def _differ(given: str, wanted: str, *, is_array: bool) -> bool:
-    """Return whether ptxas rejects a type for another of the same size; untyped bits match all."""
+    """Return whether ptxas rejects a type of an argument for a parameter of the same size; untyped bits match all."""
     if is_bits(given) or is_bits(wanted) or _PACKED in (given, wanted) or "pred" in (given, wanted):
         return False
     return given != wanted if is_array else is_float(given) != is_float(wanted)
 
 
 def _memory_fault(name: str, storage: Storage, wanted: Storage) -> str:
-    """Return the fault of a variable as an argument; a parameter array without size accepts any."""
+    """Return the fault of a variable as a call's argument; an array parameter without a size accepts any size."""
     if storage.header:
         return f"'{name}' is a parameter of this function: copy it to a local .param variable"
     if storage.is_array != wanted.is_array or (wanted.size and storage.size != wanted.size):

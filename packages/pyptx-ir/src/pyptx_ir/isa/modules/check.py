@@ -1,4 +1,4 @@
-"""Check whole modules."""
+"""Check whole PTX modules and texts."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def check_module(module: Module, target: str | None = None) -> tuple[Diagnostic,
 
 
 def check_text(text: str, name: str = "<string>", target: str | None = None) -> tuple[Diagnostic, ...]:
-    """Parse and check a text; syntax errors are reported too, and the rest is still checked."""
+    """Parse and check a text; after a syntax error, the other statements are still checked."""
     with collector_paused():
-        return _check_text(text, name, target)  # the tree is freed before the collector could visit it
+        return _check_text(text, name, target)  # the tree is freed before a collection could visit it
 
 
 def _check_text(text: str, name: str, target: str | None) -> tuple[Diagnostic, ...]:
     module, errors = parse_recovering(text, name)
-    if text.startswith(BYTE_ORDER_MARK):  # the mark hides the header, which would cause further errors
+    if text.startswith(BYTE_ORDER_MARK):  # the mark hides the module header, which causes more errors
         return (_syntax(errors[0]),)
     found = findings_in(module, target)
     source = Source(text, name)
@@ -56,7 +56,7 @@ def _check_text(text: str, name: str, target: str | None) -> tuple[Diagnostic, .
 
 
 def findings_in(module: Module, target: str | None) -> list[tuple[int, Finding]]:
-    """Return the findings of the rules, each with the number of its statement."""
+    """Return the findings of all rules on a module, each with the number of its statement."""
     if target is not None:
         find_target(target)
     found: list[tuple[int, Finding]] = []

@@ -31,7 +31,7 @@ class Checks:
 
 @until_plugins_change(maxsize=1)
 def every_check() -> Checks:
-    """Return the checks of all rules."""
+    """Return the checks of all rules of `pyptx check`."""
     return _sorted(_rules())
 
 
@@ -42,7 +42,7 @@ def checks_for(wanted: frozenset[str]) -> Checks:
 
 
 def _rules() -> tuple[CheckRule, ...]:
-    """Return all rules; raise PluginError for a rule with a code that no plugin defines."""
+    """Return all rules of `pyptx check`; raise PluginError for a rule with a code that no plugin defines."""
     from pyptx_ir.plugins.manager import manager
 
     rules = manager().check_rules()
@@ -51,7 +51,7 @@ def _rules() -> tuple[CheckRule, ...]:
         if unknown:
             raise PluginError(
                 f"unknown code {' and '.join(map(repr, unknown))} in the pyptx check rule {rule.name!r}",
-                help="provide its row with the hook pyptx_check_codes",
+                help="provide a row for the code with the hook pyptx_check_codes",
             )
     return rules
 

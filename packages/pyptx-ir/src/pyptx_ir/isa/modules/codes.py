@@ -51,7 +51,7 @@ CODES: tuple[CheckCode, ...] = (
     _code("initializer", ERROR, "invalid initializer"),
     _code("section-data", ERROR, "section data out of range of its type"),
     _code("constant-memory", ERROR, "more than 64 KiB of .const variables"),
-    # Functions and memory
+    # Codes for functions and memory
     _code("call-target", ERROR, "callee is not a .func or a function pointer"),
     _code("call-arguments", ERROR, "wrong number of call arguments or return values"),
     _code("call-argument", ERROR, "call argument does not match the parameter"),
@@ -83,7 +83,7 @@ CODES: tuple[CheckCode, ...] = (
 
 @until_plugins_change(maxsize=1)
 def codes() -> dict[str, CheckCode]:
-    """Return all codes by name, those above and those of plugins."""
+    """Return all diagnostic codes by name, built-in ones and those of plugins."""
     from pyptx_ir.plugins.manager import manager
 
     return {code.name: code for code in manager().check_codes()}

@@ -27,7 +27,7 @@ USAGE_ERROR = 2
 
 
 def check(argv: Sequence[str]) -> int:
-    """Check each file.
+    """Check PTX files. Return 0 without errors, 1 with errors, 2 for a usage error or a file that can't be read.
 
     Return 0 without errors, 1 with errors, 2 for a usage error or a file that can't be read.
     """
@@ -69,12 +69,12 @@ def _parser() -> argparse.ArgumentParser:
 
 @contextmanager
 def _reports(options: argparse.Namespace) -> Iterator[Iterator[FileReport]]:
-    """Check files in this process or in other processes, which end with the `with` block."""
+    """Check files in this process or in worker processes, which end with the `with` block."""
     judge = partial(reports_on, target=options.target, arch=options.arch)
     if options.jobs == 1 or len(options.files) == 1:
         yield chain.from_iterable(map(judge, options.files))
         return
-    here = [name for name in options.files if name == "-"]  # only this process can read standard input
+    here = [name for name in options.files if name == "-"]  # only this process can read standard input, not the workers
     files = [name for name in options.files if name != "-"]
     together = partial(all_reports_on, target=options.target, arch=options.arch)
     with in_processes(together, files, options.jobs) as reports:
@@ -106,7 +106,7 @@ def _diagnostics(reports: Iterable[FileReport], files: int, style: str) -> int:
 
 
 def _progress(count: int, files: int, errors: int) -> None:
-    """Show the progress on a terminal, and erase it at the end."""
+    """Show the progress of a check on a terminal, and erase it at the end."""
     if files > 1 and sys.stderr.isatty():
         done = f"{count} of {counted(files, 'file')}, {counted(errors, 'error')}" if count < files else ""
         _note(f"\r\x1b[K{done}")

@@ -1,4 +1,4 @@
-"""Kind of an initializer's value: an integer, a floating-point number, or an address; and invalid numbers.
+"""Find the kind of an initializer's value (an integer, a float, or an address) and invalid numbers.
 
 Measured on ptxas 13.5; manual: "Constants", "Constant Expressions", "Initializers".
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.syntax.operands import Operand
 
-# Kind of a value, and its fault; one of the two is empty.
+# Kind and fault of a value in an initializer; one of the two strings is empty.
 Judged: TypeAlias = "tuple[str, str]"
 INTEGER, FLOAT, ADDRESS, FUNCTION, MASKED = "integer", "float", "address", "function", "masked address"
 
@@ -34,7 +34,7 @@ _BYTE, _MOST_BYTES = 0xFF, 8
 
 @functools.lru_cache(maxsize=1 << 12)
 def of_literal(text: str) -> Judged:
-    """Check one literal."""
+    """Return the kind and the fault of one literal in an initializer."""
     kind = literal_kind(text)
     if kind == "int":
         fault = fault_of_integer(text)
@@ -50,7 +50,7 @@ def of_literal(text: str) -> Judged:
 
 
 def of_value(value: Operand, kinds: dict[str, str]) -> Judged:
-    """Check an initializer that is not a list; `kinds` maps each name in it to its kind, as a scope does."""
+    """Return the kind and the fault of an initializer that is not a list; `kinds` maps its names to their kinds."""
     match value:
         case Apply(Immediate(mask), inner):
             return _masked(mask, of_value(inner, kinds))
@@ -76,7 +76,7 @@ def _leftmost(value: Operand) -> Operand:
 
 
 def _sum(value: Binary, kinds: dict[str, str]) -> Judged:
-    """Check an address plus integers, the first of which must be added, not subtracted."""
+    """Check a sum of an address and integers; the first integer must be added, not subtracted."""
     added, fault = _number(value.right)
     if added != INTEGER:
         return "", fault or _ADDRESS_FORM
@@ -102,7 +102,7 @@ def _address(value: Operand, kinds: dict[str, str]) -> Judged:
 
 
 def _masked(mask: str, inner: Judged) -> Judged:
-    """Check `0xFF00(address)`: one of the eight bytes of an address."""
+    """Check `0xFF00(address)`, which is one of the eight bytes of an address."""
     value = constant_value(Immediate(mask))
     if value not in [_BYTE << 8 * byte for byte in range(_MOST_BYTES)]:
         return "", f"mask {mask} must select one byte of an address (0xFF, 0xFF00, …)"
@@ -127,7 +127,7 @@ def _number(value: Operand) -> Judged:
 
 
 def _pattern(operand: Operand) -> str:
-    """Return a literal of the form `0f…`, which ptxas rejects in expressions; else an empty string."""
+    """Return the text of a `0f…` literal, which ptxas rejects in expressions; an empty string for other operands."""
     return operand.text if isinstance(operand, Immediate) and literal_kind(operand.text) == "single" else ""
 
 

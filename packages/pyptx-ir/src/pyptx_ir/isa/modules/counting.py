@@ -1,4 +1,4 @@
-"""Numbers with nouns."""
+"""Counts with singular or plural nouns, for messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tcgen05 uses single CTAs or CTA pairs, not both in one kernel. Measured on ptxas 13.5; manual: "CTA Pair"."""
+"""Check that each kernel uses one `.cta_group` value of tcgen05. Measured on ptxas 13.5; manual: "CTA Pair"."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def note(walk: Walk, node: Instruction) -> None:
 def one_granularity(walk: Walk) -> None:
     """Reject entries that use both `.cta_group` values, directly or through callees."""
     if len(set[str]().union(*(routine.groups for routine in walk.routines))) < 2:
-        return  # no entry can use both, whichever functions it calls
+        return  # the module uses at most one .cta_group value
     reported: set[int] = set()
     for entry in walk.entries():
         first: dict[str, int] = {}
@@ -34,6 +34,6 @@ def one_granularity(walk: Walk) -> None:
             if at in reported:
                 continue
             reported.add(at)
-            message = f"'{entry.node.name}' uses different .cta_group values: the other one is at line {{line}}"
+            message = f"'{entry.node.name}' uses different .cta_group values: the other value is at line {{line}}"
             help = "use .cta_group::1 (single CTAs) or .cta_group::2 (CTA pairs) in the whole kernel"
             walk.report(Finding("cta-group", message, help, word=f".{group}", at=at, other=min(first.values())))

@@ -1,4 +1,4 @@
-"""Declare the names of statements, and report duplicates. Measured on ptxas 13.5 for each kind."""
+"""Declare the names of statements, and report duplicates. Measured on ptxas 13.5 for each kind of name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NO_NAMES = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"[^\"\n]*\"", re.DOTALL)
 
 
 def registers(walk: Walk, node: RegisterDeclaration) -> None:
-    """Declare the names of a `.reg`."""
+    """Declare the registers of a `.reg` in the current scope."""
     if _is_misplaced(walk):
         message = "register declared outside a function"
         walk.report(Finding("misplaced-directive", message, "move the .reg into the function that uses it"))
@@ -44,10 +44,10 @@ def _is_misplaced(walk: Walk) -> bool:
 
 
 def variable(walk: Walk, node: Variable) -> None:
-    """Declare the names of a variable."""
+    """Declare the variables of a declaration in the current scope."""
     if node.space in ("local", "param") and _is_misplaced(walk):
         message = f".{node.space} variable declared outside a function"
-        walk.report(Finding("misplaced-directive", message, "move it into the function that uses it"))
+        walk.report(Finding("misplaced-directive", message, "move the variable into the function that uses it"))
     _linked(walk, node)
     space = node.space.partition("::")[0].partition("[")[0]
     kind = f".{node.type}" if node.type in OPAQUE else f".{space}"
@@ -68,7 +68,7 @@ def variable(walk: Walk, node: Variable) -> None:
 
 
 def _linked(walk: Walk, node: Variable) -> None:
-    """Reject invalid linking and spaces, as ptxas does: no linking inside functions, and .common only with .global."""
+    """Reject invalid linking and spaces, as ptxas does: linking inside functions; .common with other than .global."""
     if node.linking and walk.routine is not None:
         message, help = (
             f".{node.linking} inside a function: only module-level declarations can have it",
@@ -92,7 +92,7 @@ def _linked(walk: Walk, node: Variable) -> None:
 
 
 def _declare_variable(walk: Walk, node: Variable, name: str, kind: str, storage: Storage) -> int | None:
-    """Declare one name; at module level, `.extern` is compatible with any other declaration of the same type."""
+    """Declare a name; return its conflicting declaration. `.extern` permits module-level ones of equal type."""
     scope = walk.scope
     before = scope.declare(name, kind, walk.at)
     scope.storage[name] = storage
@@ -107,7 +107,7 @@ def _declare_variable(walk: Walk, node: Variable, name: str, kind: str, storage:
 
 
 def label(walk: Walk, node: Label) -> None:
-    """Declare a label."""
+    """Declare a label in the current scope."""
     kind = ".label" if node.name in walk.scope.labels else ".targets"
     walk.last_label = node.name
     reserved(walk, "redefined-label", node.name)
@@ -117,18 +117,18 @@ def label(walk: Walk, node: Label) -> None:
 
 
 def targets(walk: Walk, node: BranchTargets | CallTargets | CallPrototype) -> None:
-    """Look up the names in a list of branch or call targets."""
+    """Look up the labels of a `.branchtargets`, or the functions of a `.calltargets`."""
     walk.scope.lists[walk.last_label] = node
     if isinstance(node, CallPrototype):
         return
     is_branch = isinstance(node, BranchTargets)
-    wanted = (".label",) if is_branch else (".func", ".entry")  # ptxas 13.5 accepts entries too; none can be called
+    wanted = (".label",) if is_branch else (".func", ".entry")  # ptxas 13.5 accepts entries, but none can be called
     code = "undefined-label" if is_branch else "undefined-function"
     for entry in node.targets:
         name = _missing_of_family(walk, entry) if "<" in entry else entry
         if name and walk.scope[name] not in (*wanted, UNKNOWN):
             what = "label of this or an enclosing block" if is_branch else "function declared above"
-            walk.report(Finding(code, f"'{name}' is not a {what}", "declare it, or correct the name", word=name))
+            walk.report(Finding(code, f"'{name}' is not a {what}", "declare the name, or correct it", word=name))
 
 
 def _missing_of_family(walk: Walk, entry: str) -> str:
@@ -151,5 +151,5 @@ def unreadable(walk: Walk, node: Invalid) -> None:
 
 def _redefined(walk: Walk, code: str, name: str, before: int) -> None:
     message = f"'{name}' is already declared at line {{line}}"
-    help = "remove or rename one of the two"
+    help = "remove or rename one of the two declarations"
     walk.report(Finding(code, message, help, word=name, other=before))

@@ -1,4 +1,4 @@
-"""Invalid declarations in a state space: types, vectors, alignments, unsized arrays. Measured on ptxas 13.5.
+"""Check declarations in a state space: types, vectors, alignments, unsized arrays. Measured on ptxas 13.5.
 
 Manual: "Types", "Vectors", "Variable Declarations", "Restricted Use of Sub-Word Sizes", "Incomplete arrays".
 """
@@ -22,25 +22,25 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
 
 _MOST_VECTOR_BYTES = 16
-_MOST_ALIGNMENT = 128  # bytes, for a parameter of a function
+_MOST_ALIGNMENT = 128  # bytes; maximum for a parameter of a function
 _WORD = (1 << 32) - 1
 _ONE = Immediate("1")
-_VECTORS = (None, "v2", "v4")  # .v8 is only a length of loads and stores
+_VECTORS = (None, "v2", "v4")  # declarations have no .v8, which only loads and stores have
 
 
 class _Declared(NamedTuple):
-    """Properties of a declaration that the rules below check; a cache key, because most declarations repeat."""
+    """Properties of a declaration that the rules below check; a cache key, because most declarations recur."""
 
     space: str
     type: str
     vector: str | None
     alignment: int | None
-    at_top: bool = False  # whether it is at module level or in the header of an entry
+    at_top: bool = False  # whether the declaration is at module level or in the header of an entry
     dimensions: tuple[Operand | None, ...] = ()
 
 
 class _InHeader(NamedTuple):
-    """Further properties of a parameter that the rules check; `named` is `_`, empty, or some name."""
+    """Further properties of a parameter that the rules check; `named` is the name: `_`, empty, or another."""
 
     of_entry: bool
     is_result: bool
@@ -57,18 +57,20 @@ def registers(walk: Walk, node: RegisterDeclaration) -> None:
     for name in node.names:
         if (name.count or 0) > _WORD:
             message = f"register count of '{name.name}' exceeds 32 bits"
-            walk.report(Finding("declaration", message, "declare as many as the function uses", word=name.name))
+            walk.report(
+                Finding("declaration", message, "declare as many registers as the function uses", word=name.name)
+            )
 
 
 def variable(walk: Walk, node: Variable) -> None:
-    """Check the type of a variable, and that its size is known unless it is external."""
+    """Check the type of a variable, and that the variable's size is known unless it is `.extern`."""
     space = node.space.partition("::")[0].partition("[")[0]
     for entry in node.declarators:
         declared = _Declared(space, node.type, node.vector, node.alignment, walk.routine is None, entry.dimensions)
         _report(walk, _fault(declared), f".{node.type}")
         if node.linking != "extern" and _is_incomplete(entry.dimensions, initialized=entry.initializer is not None):
             message = f"unknown size of '{entry.name}'"
-            help = "give it a size or an initializer; only .extern variables can omit both"
+            help = "give the array a size or an initializer; only .extern variables can omit both"
             walk.report(Finding("declaration", message, help, word=entry.name))
 
 
@@ -108,10 +110,13 @@ def _fault_of_parameter(parameter: _InHeader) -> tuple[str, str] | None:
 
 
 def _faults_of_parameter(parameter: _InHeader) -> Iterator[tuple[str, str]]:
-    """Yield message and hint for each fault of a parameter apart from its type; only the first is reported."""
+    """Yield message and help for each fault of a parameter apart from its type; only the first fault is reported."""
     is_entry, is_result, space, named, dimensions, pointer, is_last = parameter
     if is_entry and space != "param":
-        yield f"entry parameter in .{space}: it must be in .param", "declare it .param and load it with ld.param"
+        yield (
+            f"entry parameter in .{space}: it must be in .param",
+            "declare the parameter .param and load it with ld.param",
+        )
     if space not in ("param", "reg"):
         yield f"parameter in .{space}: it must be in .param or .reg", "declare it .param"
     if not named or (named == "_" and not is_entry):
@@ -124,7 +129,7 @@ def _faults_of_parameter(parameter: _InHeader) -> Iterator[tuple[str, str]]:
             "declare one dimension with the total number of elements",
         )
     if None in dimensions and not is_last:
-        yield "array parameter without a size: only the last one of a .func can omit it", "give it a size"
+        yield "array parameter without a size: only the last parameter of a .func can omit it", "give it a size"
     if (is_entry or is_result) and value_of(next(iter(dimensions), None)) == 0:
         yield f"{'return value' if is_result else 'entry parameter'} is an array of 0 bytes", "give it a size"
     if any((plain_number(size) or 0) > _WORD for size in dimensions):
@@ -141,7 +146,7 @@ def _fault(declared: _Declared) -> tuple[str, str] | None:
 
 
 def _faults(declared: _Declared) -> Iterator[tuple[str, str]]:
-    """Yield message and hint for each fault of a type in its space; only the first is reported."""
+    """Yield message and help for each fault of a declared type in its space; only the first fault is reported."""
     name, space = declared.type, declared.space
     if name not in SIZES and name != "pred" and name not in OPAQUE:
         held = " or ".join(f".{other}" for other in HELD_BY.get(name, ("b32",)))
@@ -149,7 +154,7 @@ def _faults(declared: _Declared) -> Iterator[tuple[str, str]]:
     if declared.alignment is not None and not _is_alignment(declared.alignment):
         yield f"alignment must be a power of two, got {declared.alignment}", "use a power of two"
     if name == "pred" and (space != "reg" or declared.vector):
-        yield ".pred is allowed only for scalar registers", "store it as an integer: selp.u32 %r, 1, 0, %p"
+        yield ".pred is allowed only for scalar registers", "store the predicate as an integer: selp.u32 %r, 1, 0, %p"
     if declared.vector not in _VECTORS:
         yield f"invalid vector type .{declared.vector}: it must be .v2 or .v4", "declare an array with its alignment"
     if name in OPAQUE and declared.vector:
@@ -162,7 +167,10 @@ def _faults(declared: _Declared) -> Iterator[tuple[str, str]]:
     if space == "param" and not declared.at_top and (declared.alignment or 1) > _MOST_ALIGNMENT:
         yield f"parameter alignment {declared.alignment} exceeds {_MOST_ALIGNMENT} bytes", "lower the alignment"
     if name in OPAQUE and not declared.at_top:
-        yield f".{name} is allowed only at module level and as an entry parameter", "move it to module level"
+        yield (
+            f".{name} is allowed only at module level and as an entry parameter",
+            "move the declaration to module level",
+        )
     size = type_bytes(name, declared.vector)
     if size is not None and declared.vector and size > _MOST_VECTOR_BYTES:
         yield f".{declared.vector} .{name} exceeds {_MOST_VECTOR_BYTES} bytes", "use a shorter vector or an array"

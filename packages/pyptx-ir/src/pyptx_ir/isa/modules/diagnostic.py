@@ -1,4 +1,4 @@
-"""One diagnostic of a file, as a value, as text with a caret, and as JSON."""
+"""`Diagnostic` of a PTX file: as a value, as text with a caret, and as JSON."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Diagnostic:
 
     @property
     def is_error(self) -> bool:
-        """Whether ptxas rejects the module because of it, or the manual forbids it."""
+        """Whether ptxas rejects the module because of the fault, or the manual forbids it."""
         return self.severity == ERROR
 
     def as_json(self) -> dict[str, int | str]:
-        """Return the six fields for tools, in a fixed order."""
+        """Return the diagnostic's six fields for tools, in a fixed order."""
         return {
             "line": self.line,
             "column": self.column,

@@ -1,4 +1,4 @@
-"""Check many files: in this process, or on any executor of `concurrent.futures`."""
+"""Check many PTX files: in this process, or on any executor of `concurrent.futures`."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ class FileReport:
 
     @property
     def errors(self) -> int:
-        """Number of errors."""
+        """Number of errors in the module."""
         return sum(one.is_error for one in self.diagnostics)
 
     @property
     def warnings(self) -> int:
-        """Number of warnings."""
+        """Number of warnings in the module."""
         return len(self.diagnostics) - self.errors
 
     def as_json(self) -> dict[str, object]:
-        """Return the object of a line of `--format ndjson`, in a fixed order."""
+        """Return the JSON object that `--format ndjson` prints for the module, with a fixed order of keys."""
         diagnostics = [one.as_json() for one in self.diagnostics]
         row: dict[str, object] = {
             "file": self.file,
@@ -92,7 +92,7 @@ def _flat(groups: Generator[tuple[FileReport, ...]]) -> Iterator[FileReport]:
 
 
 def reports_on(name: str, target: str | None = None, arch: str | None = None) -> Iterator[FileReport]:
-    """Check each module in an input; a report for unreadable input contains the error."""
+    """Check each module in an input file; for an unreadable file, return one report with the error."""
     for text in _texts(name, arch):
         if isinstance(text, FileReport):
             yield text
@@ -105,10 +105,10 @@ def _texts(name: str, arch: str | None) -> Iterator[Source | FileReport]:
     try:
         for source in read_sources(name, arch):
             yield Source(source.load(), source.name)
-    except (OSError, ValueError, SourceError) as error:  # ValueError: a path that contains a zero byte
+    except (OSError, ValueError, SourceError) as error:  # ValueError: a path with a zero byte
         yield FileReport(name, unreadable=str(error))
 
 
 def all_reports_on(name: str, target: str | None = None, arch: str | None = None) -> tuple[FileReport, ...]:
-    """Return the reports that `reports_on` yields as a tuple, for transfer between processes."""
+    """Return the reports of `reports_on` as a tuple, for transfer between processes."""
     return tuple(reports_on(name, target, arch))

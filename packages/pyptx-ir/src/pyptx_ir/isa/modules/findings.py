@@ -41,7 +41,7 @@ class Finding:
 
 
 def located(found: Iterable[tuple[int, Finding]], module: Module, source: Source) -> list[Diagnostic]:
-    """Return a diagnostic with a text position for each finding, given with the number of its statement."""
+    """Convert findings, each with the number of its statement, to diagnostics with text positions."""
     entries = list(positions(module))
     return [_located(finding, entries, at, source) for at, finding in found]
 

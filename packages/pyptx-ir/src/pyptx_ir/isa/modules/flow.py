@@ -1,4 +1,4 @@
-"""Unreachable code."""
+"""Check for unreachable code."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.modules.walk import Walk
     from pyptx_ir.syntax.nodes import Instruction, Statement
 
-# Control does not continue after these. Not brkpt: a debugger continues after it.
+# Opcodes after which control does not continue. Not brkpt: a debugger continues after it.
 _ENDING = frozenset({"bra", "brx", "ret", "exit", "trap"})
 
 
 def instruction(walk: Walk, node: Instruction) -> None:
-    """Report the first instruction after one that never continues; compilers emit several of these in a row."""
+    """Report the first unreachable instruction of a sequence; compilers emit several of them in a row."""
     routine = walk.routine
     if routine is None:
         return
@@ -24,12 +24,12 @@ def instruction(walk: Walk, node: Instruction) -> None:
             routine.ended = True
     elif routine.ended:
         message = f"unreachable {'.'.join(node.opcode)}: the preceding instruction never continues"
-        help = "remove it, put a label before it, or guard the preceding instruction"
+        help = "remove the instruction, put a label before it, or guard the preceding instruction"
         walk.report(Finding("unreachable", message, help))
         routine.ended = False  # one warning per unreachable sequence
 
 
 def reached(walk: Walk, node: Statement) -> None:  # noqa: ARG001 - every check takes a statement
-    """Mark the code after a label, or after a debugger's line mark, as reachable."""
+    """Mark the code after a label, a `.loc` or invalid text as reachable."""
     if walk.routine is not None:
         walk.routine.ended = False

@@ -1,4 +1,4 @@
-"""Functions: declared before calls, defined once, and declared consistently. Measured on ptxas 13.5.
+"""Check that functions are declared before calls, defined once, and declared consistently. Measured on ptxas 13.5.
 
 Manual: "Kernel and Function Directives", "Linking Directives".
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.modules.walk import Walk
     from pyptx_ir.syntax.nodes import Alias, Function, Parameter
 
-# First PTX version of each limit in bytes. Manual: "Kernel Function Parameter Attributes"; measured on ptxas.
+# First PTX version of each limit of parameter bytes. Manual: "Kernel Function Parameter Attributes"; ptxas.
 _PARAMETER_LIMITS = (((8, 1), 32764), ((1, 5), 4352), ((1, 0), 256))
 
 
@@ -52,16 +52,16 @@ def _compare(walk: Walk, node: Function, earlier: Function, before: int) -> None
     linking = (earlier.linking, node.linking)
     if earlier.body is not None:
         message = f"'{name}' is already defined at line {{line}}"
-        help = "remove one of the two; put a declaration before the definition"
+        help = "remove one of the two definitions; put a declaration before the definition"
     elif earlier.kind != node.kind:
         message = f"'{name}' is .{node.kind} here, but .{earlier.kind} at line {{line}}"
-        help = "rename one of them"
+        help = "rename one of the two functions"
     elif linking[0] == "extern" != linking[1]:
         message = f"'{name}' is .extern at line {{line}}, but not here"
         help = f"write .visible instead of .extern at line {{line}} if this module defines '{name}'"
     elif linking[1] is not None and linking[1] != linking[0]:
         message = f"'{name}' is .{linking[1]} here, but {'.' + linking[0] if linking[0] else 'not'} at line {{line}}"
-        help = "declare it with the same linking directive each time"
+        help = "use the same linking directive in each declaration of the function"
     elif (differing := _difference(node, earlier)) is not None:
         message = f"'{name}' is declared differently at line {{line}}: {differing}"
         help = "give the declaration the parameters of the definition"
@@ -111,12 +111,12 @@ def _parameters(walk: Walk, node: Function) -> None:
             )
         before = scope.declare(name, kind, walk.at)
         if before is not None:
-            message, help = f"duplicate parameter '{name}'", "rename one of them"
+            message, help = f"duplicate parameter '{name}'", "rename one of the two parameters"
             walk.report(Finding("redefined-variable", message, help, word=name))
 
 
 def _parameter_space(walk: Walk, node: Function) -> None:
-    """Reject an entry whose parameters, each aligned, exceed the launch limit."""
+    """Reject an entry whose parameters, each with its alignment, exceed the launch limit in bytes."""
     end = 0
     limit = next(limit for since, limit in _PARAMETER_LIMITS if walk.judged_version >= since)
     for parameter in node.parameters or ():
@@ -136,12 +136,16 @@ def undefined(walk: Walk) -> None:
     for name, (node, at) in walk.functions.items():
         if node.body is None and node.linking != "extern" and name not in walk.aliased and not walk.unreadable:
             message = f"'{name}' is declared but neither defined in this module nor .extern"
-            help = f"write .extern .{node.kind} if another module defines it" if node.kind == "func" else "define it"
+            help = (
+                f"write .extern .{node.kind} if another module defines the function"
+                if node.kind == "func"
+                else "define it"
+            )
             walk.report(Finding("undefined-function", message, help, word=name, at=at))
 
 
 def alias(walk: Walk, node: Alias) -> None:
-    """Look up the two functions of an `.alias`."""
+    """Look up the two functions of an `.alias`, and compare their declarations."""
     walk.aliased.add(node.name)
     for name in (node.name, node.aliasee):
         if name not in walk.functions:
@@ -151,19 +155,19 @@ def alias(walk: Walk, node: Alias) -> None:
     (alias, at), (aliasee, _) = walk.functions[node.name], walk.functions[node.aliasee]
     differing = _difference(alias, aliasee)
     if "entry" in (alias.kind, aliasee.kind):
-        message, help = "alias of an entry: only a .func can have one", "make both a .func"
+        message, help = "alias of an entry: only a .func can have one", "make both functions .func"
     elif aliasee.linking == "extern":
-        message, help = f"alias of '{node.aliasee}', which is .extern", "define it in this module"
+        message, help = f"alias of '{node.aliasee}', which is .extern", "define the aliasee in this module"
     elif alias.body is not None:
         message, help = (
             f"alias '{node.name}' is already defined as a function at line {{line}}",
-            "remove one of the two",
+            "remove the definition or the .alias",
         )
     elif aliasee.linking == "weak":
-        message, help = f"alias of '{node.aliasee}', which is .weak", "make it .visible"
+        message, help = f"alias of '{node.aliasee}', which is .weak", "make the aliasee .visible"
     elif differing is not None:
         message = f"'{node.name}' and '{node.aliasee}' differ: {differing}".replace("there", f"in '{node.aliasee}'")
-        help = "declare both with the same parameters"
+        help = "declare both functions with the same parameters"
     else:
         return
     walk.report(Finding("redefined-function", message, help, word=node.name, other=at))

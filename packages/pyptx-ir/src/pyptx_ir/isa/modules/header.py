@@ -1,4 +1,4 @@
-"""Header directives of a module: `.version`, `.target`, `.address_size`. Manual: "PTX Module Directives"."""
+"""Check the header directives of a module: `.version`, `.target`, `.address_size`. Manual: "PTX Module Directives"."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OPTIONS = ("texmode_unified", INDEPENDENT, "debug", _MAPPED)
 
 
 def read_header(walk: Walk, statements: Sequence[Statement]) -> int:
-    """Read version and target from the first statements of a module; return their number."""
+    """Read version and target from the first statements of a module; return the number of these statements."""
     count = next(
         (i for i, node in enumerate(statements) if not isinstance(node, Version | Target | AddressSize)),
         len(statements),
@@ -53,11 +53,13 @@ def _read(walk: Walk, node: Statement, at: int, above: Sequence[Statement]) -> N
             walk.report(Finding("misplaced-directive", "duplicate .version", "remove it", at=at))
             return
         if above:
-            walk.report(Finding("misplaced-directive", ".version must precede everything else", "move it up", at=at))
+            walk.report(
+                Finding("misplaced-directive", ".version must precede everything else", "move .version up", at=at)
+            )
         _read_version(walk, node, at)
     elif isinstance(node, Target):
         if AddressSize in seen:
-            walk.report(Finding("misplaced-directive", ".target must precede .address_size", "move it up", at=at))
+            walk.report(Finding("misplaced-directive", ".target must precede .address_size", "move .target up", at=at))
         _read_target(walk, node, at)
     elif isinstance(node, AddressSize) and AddressSize in seen:
         walk.report(Finding("misplaced-directive", "duplicate .address_size", "remove it", at=at))
@@ -74,7 +76,7 @@ def late(walk: Walk, node: Statement) -> None:
         return
     name = "version" if isinstance(node, Version) else "target" if isinstance(node, Target) else "address_size"
     message = f".{name} must be at the start of the module"
-    walk.report(Finding("misplaced-directive", message, "move it up, or remove it"))
+    walk.report(Finding("misplaced-directive", message, "move the directive up, or remove it"))
 
 
 def _read_version(walk: Walk, node: Version, at: int) -> None:
@@ -112,7 +114,7 @@ def _read_target(walk: Walk, node: Target, at: int) -> None:
         if name in _RETIRED:
             if walk.forced is None:
                 message = f"{name} is older than the instruction table"
-                help = "pass --target sm_75 to check its instructions; they are not checked for a retired target"
+                help = "pass --target sm_75 to check instructions, which are not checked for a retired target"
                 walk.report(Finding("retired-target", message, help, word=name, at=at))
             continue
         try:
@@ -127,7 +129,7 @@ def _read_target(walk: Walk, node: Target, at: int) -> None:
     walk.independent_textures |= INDEPENDENT in modes
     if len(set(modes)) > 1:
         message = "conflicting texture modes texmode_unified and texmode_independent"
-        walk.report(Finding("directive-conflict", message, "remove one of them", word=modes[1], at=at))
+        walk.report(Finding("directive-conflict", message, "remove one of the two texture modes", word=modes[1], at=at))
 
 
 def _compare(walk: Walk, target: str, word: str, at: int) -> None:

@@ -1,4 +1,4 @@
-"""Initializers: position, shape and type. Measured on ptxas 13.5; manual: "Initializers"."""
+"""Check initializers: position, shape and type. Measured on ptxas 13.5; manual: "Initializers"."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def initializer(walk: Walk, node: Variable) -> None:
         for name in names:
             if walk.scope[name] == UNDECLARED and name != entry.name:
                 message = f"'{name}' is not declared before its use in an initializer"
-                walk.report(Finding("undefined-variable", message, "declare it above, or correct the name", word=name))
+                walk.report(Finding("undefined-variable", message, "declare the name above, or correct it", word=name))
         message = _fault(node, entry, {name: walk.scope[name] or "" for name in names})
         if message:
             help = "correct the initializer, or store the values in the kernel"
@@ -51,7 +51,7 @@ def _fault(node: Variable, entry: Declarator, kinds: dict[str, str]) -> str:
     if value is None:
         return ""
     if entry.count is not None:
-        return f"initializer of '{entry.name}<{entry.count}>': several variables cannot have one"
+        return f"initializer of '{entry.name}<{entry.count}>': a declaration of several variables cannot have one"
     if node.type in OPAQUE:
         return fault_of_fields(value, node.type, entry.name)
     if node.space.partition("[")[0] not in _SPACES or node.linking == "extern":
@@ -60,7 +60,7 @@ def _fault(node: Variable, entry: Declarator, kinds: dict[str, str]) -> str:
     if node.type in ("f16", "f16x2"):
         bits = "b16" if node.type == "f16" else "b32"
         return f"'{entry.name}' can't be initialized: ptxas has no .{node.type} literals; declare it .{bits}"
-    # A first dimension of 0 is like an empty one.
+    # A first dimension of 0 is like an empty bracket: any number of elements is valid.
     sizes: list[int | None] = [value_of(size) or (None if i == 0 else 0) for i, size in enumerate(entry.dimensions)]
     if node.vector:
         sizes.append(_LENGTHS.get(node.vector))
@@ -68,7 +68,7 @@ def _fault(node: Variable, entry: Declarator, kinds: dict[str, str]) -> str:
 
 
 def _shape(value: Operand, sizes: list[int | None], name: str, *, is_vector: bool) -> str:
-    """Compare one level of braces with one dimension; the last dimension of a vector must be full."""
+    """Compare one level of braces with one array dimension; the last dimension of a vector must be full."""
     if not sizes:
         return f"initializer of '{name}' has more braces than dimensions" if isinstance(value, Vector) else ""
     if not isinstance(value, Vector):
@@ -86,7 +86,7 @@ def _shape(value: Operand, sizes: list[int | None], name: str, *, is_vector: boo
 
 
 def _values(value: Operand, name: str, type_name: str, kinds: dict[str, str]) -> str:
-    """Check the numbers and addresses in an initializer, each literal once."""
+    """Check the numbers and addresses in an initializer; each of several equal literals is checked once."""
     taken = _TAKEN.get(type_name, _NUMBERS)
     for one in _different(value):
         kind, fault = of_literal(one.text) if isinstance(one, Immediate) else of_value(one, kinds)

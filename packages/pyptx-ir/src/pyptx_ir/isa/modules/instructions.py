@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Guard, Instruction
     from pyptx_ir.syntax.operands import Operand
 
-# No row can describe these: their operands depend on declarations. `calls` and `branches` check them.
+# Opcodes without rows, because their operands depend on declarations; `calls` and `branches` check them.
 BY_NAME = frozenset({"call", "brx"})
 
 
-# Results of `_operand` for a faulty operand, and for one that its shape does not fully describe.
+# Results of `_operand` for a faulty operand, and for an operand that its shape does not fully describe.
 _UNSOUND, _BY_ITSELF = -1, 0
 
 
@@ -42,7 +42,7 @@ def instruction(walk: Walk, node: Instruction) -> None:
     """
     if walk.routine is None:
         in_function(walk, node)
-        walk.sound = False  # the scope of its names is unknown
+        walk.sound = False  # outside functions, the scope of the operands' names is unknown
         return
     sound = node.guard is None or _guard(walk, node.guard)
     known = walk.scope.shapes
@@ -64,7 +64,7 @@ def instruction(walk: Walk, node: Instruction) -> None:
 
 
 def _is_right(walk: Walk, node: Instruction, key: FormKey) -> bool:
-    """Check an instruction with valid operands against the table."""
+    """Check an instruction, whose operands are valid by themselves, against the table."""
     if walk.target is None or node.opcode[0] in BY_NAME:
         return True
     judgement = judgement_on(node, walk.scope.__getitem__, walk.target, walk.judged_version, walk.address_size)
@@ -74,7 +74,7 @@ def _is_right(walk: Walk, node: Instruction, key: FormKey) -> bool:
 
 
 def _obeys(walk: Walk, node: Instruction, verdict: Verdict | None) -> bool:
-    """Report a verdict, if any; return whether the instruction has no error."""
+    """Report a `Verdict`, if any, as a finding; return whether the instruction has no error."""
     if verdict is None:
         return True
     walk.report(finding_of(verdict, node.opcode))
@@ -82,7 +82,7 @@ def _obeys(walk: Walk, node: Instruction, verdict: Verdict | None) -> bool:
 
 
 def _operand(walk: Walk, node: Instruction, index: int, operand: Operand) -> int:
-    """Check an operand's names and form; return the number of its shape, if the shape fully describes it."""
+    """Check an operand's names and form; return its shape number, if the shape fully describes the operand."""
     if isinstance(operand, Register) and "." not in operand.name:
         number = walk.plain_names.get(walk.scope[operand.name], _BY_ITSELF)
     else:
@@ -112,7 +112,7 @@ def _operand(walk: Walk, node: Instruction, index: int, operand: Operand) -> int
 
 
 def _plain(walk: Walk, operand: Operand) -> int:
-    """Return the shape number of an operand that its shape fully describes and that cannot be faulty, as most are."""
+    """Return the shape number of an operand of a common form that cannot be faulty, or `_BY_ITSELF`."""
     match operand:
         case Immediate():
             return _literal(operand.text)
@@ -127,7 +127,7 @@ def _plain(walk: Walk, operand: Operand) -> int:
 
 
 def _plain_address(walk: Walk, operand: Address) -> int:
-    """Return the shape number of an address in a scalar register or of a variable."""
+    """Return the shape number of an address whose base is a scalar register or a variable."""
     base, offset = operand.base, operand.offset
     if not isinstance(base, Register | Symbol) or "." in base.name:
         return _BY_ITSELF
@@ -147,12 +147,12 @@ def _plain_vector(walk: Walk, operand: Vector) -> int:
 
 @lru_cache(maxsize=1 << 14)
 def _literal(text: str) -> int:
-    """Return the shape number of a literal, unless it may be invalid."""
+    """Return the shape number of a literal, unless the literal may be invalid."""
     return _BY_ITSELF if is_suspect(Immediate(text)) else shape_number(("literal", literal_kind(text)))
 
 
 def _stands(walk: Walk, node: Instruction, index: int, name: str) -> bool:
-    """Return whether a name is declared here; report it if it is not."""
+    """Return whether a name is declared in this scope; report an undeclared name."""
     kind = walk.scope[name]
     if kind is None:
         return _special(walk, name, index)
@@ -168,7 +168,7 @@ def _stands(walk: Walk, node: Instruction, index: int, name: str) -> bool:
 
 
 def _is_of_array(walk: Walk, index: int, operand: Index) -> bool:
-    """Return whether the name before an index is an array; report it if it is not."""
+    """Return whether the name before an index is an array; report any other name."""
     if not isinstance(operand.base, Register | Symbol):
         return True
     name = operand.base.name

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.shapes import Shape
 
 FormKey: TypeAlias = "tuple[tuple[str, ...] | int, ...]"
-# By form, the alternative sets of limits for its constants; empty if any constants are valid.
+# By form, the alternative sets of limits for its constants; empty if the form accepts any constants.
 RightForms: TypeAlias = "dict[FormKey, tuple[tuple[tuple[int, Limits], ...], ...]]"
 
 _SPACES = (".const", ".global", ".local", ".param")
-# Memory is bounded for any input: longer shapes have no number, and a full table is cleared.
+# Limits of memory for any input: longer shapes get no number, and a table of this many shapes is cleared.
 _LONGEST = 20
 _MOST = 1 << 16
 
@@ -32,7 +32,7 @@ def _numbers() -> dict[Shape, int]:
 
 
 def shape_number(shape: Shape) -> int:
-    """Return the number of a shape, from 1; 0 if it has none."""
+    """Return the number of an operand shape, counted from 1; 0 if the shape has no number."""
     numbers = _numbers()
     if len(shape) > _LONGEST or len(numbers) >= _MOST:
         return numbers.get(shape, 0)
@@ -41,7 +41,7 @@ def shape_number(shape: Shape) -> int:
 
 @functools.cache
 def plain_names() -> dict[str | None, int]:
-    """Return the shape numbers of a scalar register, by its type, and of a label."""
+    """Return the shape numbers of scalar registers, by type, and of a label."""
     numbers: dict[str | None, int] = {name: shape_number(("register", name)) for name in sorted(TYPES)}
     return numbers | {".label": shape_number(("symbol", ".label"))}
 
@@ -57,7 +57,7 @@ def plain_addresses() -> dict[str | None, int]:
 
 @functools.lru_cache(maxsize=1 << 10)
 def vector_number(kinds: tuple[str | None, ...]) -> int:
-    """Return the shape number of a vector of scalar registers of these types; 0 if one is not a register."""
+    """Return the shape number of a vector of scalar registers of these types; 0 if one type is not a register type."""
     if not all(kind in TYPES for kind in kinds):
         return 0
     return shape_number(("vector", *[("register", str(kind)) for kind in kinds]))
@@ -69,7 +69,7 @@ def _right_forms(target: str, version: tuple[int, int]) -> RightForms:  # noqa: 
 
 
 def right_forms(target: str, version: tuple[int, int]) -> RightForms:
-    """Return the forms that are valid if their constants are; callers add each further form that they check."""
+    """Return the forms that are valid if their constants are; callers add further forms after a check."""
     forms = _right_forms(target, version)
     if len(forms) > _MOST:
         forms.clear()

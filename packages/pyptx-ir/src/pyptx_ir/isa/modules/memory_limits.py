@@ -1,4 +1,4 @@
-"""Limits of static shared memory and constants. Measured on ptxas 13.0 and 13.5, for each target."""
+"""Check the size of static shared memory and of constant memory. Measured on ptxas 13.0 and 13.5, for each target."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.modules.walk import Routine, Walk
 
 
-_MOST_CONSTANT = 65536  # on every target; ptxas 13.5 also counts unused variables
+_MOST_CONSTANT = 65536  # bytes on every target; ptxas 13.5 also counts unused variables
 
 
 def constant_limit(walk: Walk) -> None:
-    """Reject a module whose constants exceed constant memory."""
+    """Reject a module whose `.const` variables exceed constant memory."""
     if walk.constant > _MOST_CONSTANT:
         message = f".const variables take {walk.constant} bytes; the limit is {_MOST_CONSTANT}"
         help = "move large tables to .global memory"
@@ -23,11 +23,11 @@ def constant_limit(walk: Walk) -> None:
 
 
 def shared_limits(walk: Walk) -> None:
-    """Reject every entry that exceeds the target's limit; module variables count for the entries that use them."""
+    """Reject every entry whose static shared memory exceeds the target's limit, including module variables it uses."""
     if walk.target is None:
         return
     row = find_target(walk.target)
-    # Only for targets with an `a`, ptxas allows the opt-in maximum of dynamic shared memory for static shared memory.
+    # ptxas allows the opt-in limit of dynamic shared memory for static shared memory only on targets with an `a`.
     limit = row.shared_optin if row.kind == "arch" else row.shared_static
     own = sum(routine.own_shared for routine in walk.routines)
     everywhere = sum(storage.size or 0 for storage in walk.module_scope.storage.values() if storage.space == "shared")
@@ -45,5 +45,5 @@ def _entry(walk: Walk, entry: Routine, limit: int) -> None:
     if total <= limit:
         return
     message = f"'{entry.node.name}' has {total} bytes of static shared memory; {walk.target} allows {limit}"
-    help = "declare it `.extern .shared .align 16 .b8 name[];` and pass its size at launch"
+    help = "declare the memory `.extern .shared .align 16 .b8 name[];` and pass its size at launch"
     walk.report(Finding("shared-memory", message, help, word=entry.node.name, at=entry.at))

@@ -1,4 +1,4 @@
-"""32-bit addresses in 64-bit modules, which make ptxas compile for the 32-bit ABI; sm_90 and later lack it.
+"""Find 32-bit addresses in 64-bit modules, which make ptxas compile for the 32-bit ABI, absent since sm_90.
 
 Measured on ptxas 13.0 and 13.5, which reject such addresses for all targets; earlier releases accept them up to sm_89.
 """

@@ -1,4 +1,4 @@
-"""Check the declarations and directives of an incomplete module, each on its own."""
+"""Check the declarations and directives of an incomplete module, each statement on its own."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _OF_ONE_STATEMENT = frozenset(
         "version",
     ]
 )
-"""Codes of errors that no other statement can resolve."""
+"""Codes of errors that are errors regardless of the module's other statements."""
 
 _BODY = Function("func", "body", body=Block(()))
 
 
 class OneByOne:
-    """Checks statements under one module header. It does not find errors that depend on the whole module."""
+    """Checker of statements under one module header. It does not find errors that depend on the whole module."""
 
     def __init__(self, head: Sequence[Statement]) -> None:
         """Read version and target from the first statements of the module."""
@@ -49,11 +49,11 @@ class OneByOne:
         self._of_head = tuple([finding for _, finding in walk.found])
 
     def first(self, node: Statement) -> Finding | None:
-        """Return the first error of a statement, regardless of its position; for a function, including its header."""
+        """Return the first error of a statement, which may be at any position; for a function, including its header."""
         walk = self._walk
         walk.found.clear()
         walk.body((node,))
-        walk.names.clear()  # its keys are object identities: the next statement may reuse those of a freed one
+        walk.names.clear()  # keyed by object identity, which the operands of the next statement may reuse
         if isinstance(node, Function):
             walk.module_scope[node.name] = f".{node.kind}"  # a later initializer may name the function
         return _first([finding for _, finding in walk.found])
@@ -69,7 +69,7 @@ class OneByOne:
             walk.scope, walk.routine = walk.module_scope, None
 
     def of_head(self) -> Finding | None:
-        """Return the first error of the header."""
+        """Return the first error of the module header."""
         return _first(self._of_head)
 
 

@@ -1,4 +1,4 @@
-"""Fields of textures, samplers and surfaces in initializers. Measured on ptxas 13.0.
+"""Check fields of textures, samplers and surfaces in initializers. Measured on ptxas 13.0.
 
 Manual: "Texture Sampler and Surface Types".
 """
@@ -21,10 +21,10 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "samplerref": ("force_unnormalized_coords", "filter_mode", *_ADDRESSED),
     "surfref": (*_SIZES, "memory_layout"),
 }
-"""Fields of each opaque type."""
+"""Names of the fields of each opaque type."""
 
 OPAQUE = frozenset(FIELDS)
-"""Types of handles, which have no numeric value."""
+"""Opaque types, whose variables are handles and have no numeric value."""
 
 _WORDS = {
     "filter_mode": ("nearest", "linear"),

@@ -1,4 +1,4 @@
-"""Loads and stores of `.param` variables: in bounds, aligned, and no stores to the inputs of a function.
+"""Check loads and stores of `.param` variables: in bounds, aligned, no stores to a function's inputs.
 
 ptxas checks only the last of these. In the other cases the hardware reads other data or traps. Manual: "Parameter State
 Space", "Addresses as Operands".
@@ -24,7 +24,7 @@ _SPACES = frozenset({"param", "param::entry", "param::func"})
 
 
 def access(walk: Walk, node: Instruction) -> None:
-    """Check one `ld.param` or `st.param`."""
+    """Check the address of one `ld.param` or `st.param`."""
     size = _parameter_bytes(node.opcode)
     if size == 0:
         return

@@ -20,7 +20,7 @@ _BRACKETS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 
 
 def without_comments(text: str) -> str:
-    """Return a text of the same length with spaces in place of comments and strings."""
+    """Return the text with comments and strings replaced by as many spaces."""
     return _COMMENT.sub(lambda found: " " * len(found[0]), text)
 
 
@@ -32,7 +32,7 @@ def own_text(node: Statement, text: str) -> str:
 
 
 def place_in(text: str, node: Statement, operand: int | None, word: str) -> tuple[int, int]:
-    """Return the range of a word in a statement's text, within an operand if given; by default the first word."""
+    """Return the range of a word in a statement's text or in one operand; by default the statement's first word."""
     start, end = (0, len(text)) if operand is None else operand_in(text, operand)
     if word:
         at = _find_word(text, word, start, end)
@@ -42,7 +42,7 @@ def place_in(text: str, node: Statement, operand: int | None, word: str) -> tupl
 
 
 def _find_word(text: str, word: str, start: int, end: int) -> int:
-    """Return the position of a whole word, or -1."""
+    """Return the offset of a whole word in a text, or -1."""
     at = text.find(word, start, end)
     while at >= 0:
         begins = word[0] == "." or _BEFORE.match(text, at - 1, at) is None
@@ -64,7 +64,7 @@ def _opcode_at(text: str) -> int:
 
 
 def operand_in(text: str, index: int) -> tuple[int, int]:
-    """Return the range of the operand with this index; commas outside brackets separate operands."""
+    """Return the range of the operand with an index; commas outside brackets separate operands."""
     opcode = _WORD.match(text, _opcode_at(text))
     start = at = opcode.end() if opcode else 0
     depth = count = 0

@@ -1,4 +1,4 @@
-"""Misplaced statements: code outside functions, debugging directives inside, and empty statements."""
+"""Check for misplaced statements: code outside functions, debugging directives inside, empty statements."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ _PRAGMAS_OF_BODIES = frozenset({"used_bytes_mask", "enable_smem_spilling", "freq
 _NO_DWARF_LINES = (2, 0)
 _WITH_VALUE = frozenset({"used_bytes_mask", "frequency"})
 # ptxas accepts .align and .ptr after the type only in parameters of entries and in prototypes.
-_HEAD = 400  # characters of a declaration that include its type; its initializer may be long
+_HEAD = 400  # length of a declaration's beginning that includes its type
 _LATE_ATTRIBUTE = re.compile(r"\.(?:[busf](?:8|16|32|64|128)|f16x2|pred)\s+\.(align|ptr)\b", re.ASCII)
 
 
 def in_function(walk: Walk, node: Statement) -> None:  # noqa: ARG001 - every check takes a statement
-    """Reject code outside functions; only the first, because a brace may have closed a function too early."""
+    """Reject code outside functions, once per module, because a brace may have closed a function too early."""
     if walk.routine is not None or walk.unreadable:
         return
     walk.unreadable = True
-    help = "move it into a function, or remove an extra '}' above"
+    help = "move the code into a function, or remove an extra '}' above"
     walk.report(Finding("outside-function", "code outside any function", help))
 
 
 def at_top(walk: Walk, node: File | Section) -> None:
-    """Reject `.file` and `.section` inside functions, and two files with one number."""
+    """Reject `.file` and `.section` inside functions, and two `.file` directives with one number."""
     name = "file" if isinstance(node, File) else "section"
     if walk.routine is not None:
         message = f".{name} inside a function"
-        walk.report(Finding("misplaced-directive", message, "move it out of the function"))
+        walk.report(Finding("misplaced-directive", message, "move the directive out of the function"))
     if not isinstance(node, File):
         return
     before = walk.files.setdefault(node.index, walk.at)
@@ -47,25 +47,30 @@ def at_top(walk: Walk, node: File | Section) -> None:
 
 
 def between(walk: Walk, node: Directive) -> None:
-    """Reject header directives of functions in other places, and `@@DWARF` since PTX 2.0."""
+    """Reject function header directives outside a header, and `@@DWARF` since PTX 2.0."""
     if node.name.startswith("@@") and walk.judged_version >= _NO_DWARF_LINES:
-        walk.report(Finding("removed", "@@DWARF was removed in PTX 2.0", "write a .section, or remove it"))
+        walk.report(
+            Finding("removed", "@@DWARF was removed in PTX 2.0", "write a .section, or remove the @@DWARF line")
+        )
     if not node.name.startswith("@@"):
         message = f".{node.name} must be between the parameters of a function and its body"
-        walk.report(Finding("misplaced-directive", message, "move it there"))
+        walk.report(Finding("misplaced-directive", message, "move the directive before the function's body"))
 
 
 def pragma(walk: Walk, node: Pragma) -> None:
     """Reject unknown module-level pragmas; inside functions, ptxas ignores unknown ones."""
     for value in node.values:
         if walk.routine is None and value not in _PRAGMAS_OF_MODULES:
-            message, help = f'pragma "{value}" is not allowed at module level', "move it into a function, or remove it"
+            message, help = (
+                f'pragma "{value}" is not allowed at module level',
+                "move the pragma into a function, or remove it",
+            )
             walk.report(Finding("directive-argument", message, help))
             return
 
 
 def pragma_value(walk: Walk, node: Pragma) -> None:
-    """Reject a pragma without its required value."""
+    """Reject a pragma that lacks the value that it requires."""
     for value in node.values:
         if value.strip() in _WITH_VALUE:
             message, help = f'pragma "{value}" without a value', f'write "{value.strip()} 1"'
@@ -78,7 +83,7 @@ def pragma_of_header(walk: Walk, node: Function) -> None:
         value = next(iter(found.arguments), None) if found.name == "pragma" else None
         name = str(value).strip('"').partition(" ")[0] if value is not None else ""
         if name in _PRAGMAS_OF_BODIES:
-            message, help = f'pragma "{name}" is allowed only in the body of a function', "move it after the {"
+            message, help = f'pragma "{name}" is allowed only in the body of a function', "move the pragma after the {"
             walk.report(Finding("misplaced-directive", message, help, word=".pragma"))
 
 
@@ -101,7 +106,7 @@ def late_attribute(walk: Walk, node: Function | Variable) -> None:
         return
     text = own_text(node, node.raw) if isinstance(node, Function) else without_comments(node.raw[:_HEAD])
     found = _LATE_ATTRIBUTE.search(text)
-    if found is not None and not (found[1] == "ptr" and isinstance(node, Function)):  # `declared_types` reports that
+    if found is not None and not (found[1] == "ptr" and isinstance(node, Function)):  # else `declared_types` reports it
         message = f".{found[1]} after the type is allowed only in parameters of an entry"
         help = "write .align before the type" if found[1] == "align" else "remove it"
         walk.report(Finding("declaration", message, help, word=f".{found[1]}"))

@@ -1,4 +1,4 @@
-"""Targets on which a module is legal, and the obstacles on the others."""
+"""Targets on which a module is legal, and the errors on the other targets."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.modules.diagnostic import Diagnostic
     from pyptx_ir.syntax.nodes import Module
 
-# Current ptxas does not compile for devices older than this.
+# Number of the oldest device for which current ptxas compiles.
 _OLDEST = 75
-_NAMED = 6  # maximum number of lines listed per requirement
+_NAMED = 6  # maximum number of line numbers listed per requirement
 
 
 @dataclass(frozen=True, slots=True)
 class Portability:
-    """Whether a module is legal on a target; if not, all obstacles, in text order."""
+    """Result for one target: whether a module is legal on it; if not, all errors on it, in text order."""
 
     target: str
     obstacles: tuple[Diagnostic, ...] = ()
 
     @property
     def obstacle(self) -> Diagnostic | None:
-        """First obstacle."""
+        """First error on the target, or None."""
         return next(iter(self.obstacles), None)
 
     @property
@@ -36,7 +36,7 @@ class Portability:
         return not self.obstacles
 
     def as_json(self) -> dict[str, int | str | bool]:
-        """Return target and result, position and reason of the first obstacle, and the number of obstacles.
+        """Return a table row: target, result, position and reason of the first obstacle, number of obstacles.
 
         Numbers are zero and texts empty if the module is legal.
         """
@@ -54,12 +54,12 @@ class Portability:
 
 
 def portability(module: Module, targets: Iterable[str] | None = None) -> tuple[Portability, ...]:
-    """Check a module for each target, by default for all that current ptxas supports, in the order of the table."""
+    """Check a module for each target, by default for all targets of current ptxas, in the order of the target table."""
     return tuple(Portability(name, _obstacles(module, name)) for name in (targets or present_targets()))
 
 
 def _obstacles(module: Module, target: str) -> tuple[Diagnostic, ...]:
-    """Return the errors on a target. Errors that a higher `.version` would fix are left out if there are others."""
+    """Return the module's errors on a target, without errors that a higher `.version` fixes if there are others."""
     errors = tuple(found for found in check_module(module, target) if found.is_error)
     lasting = tuple(found for found in errors if found.code != "target-version")
     return lasting or errors
@@ -73,7 +73,7 @@ def present_targets() -> tuple[str, ...]:
 
 
 def table(rows: Sequence[Portability]) -> str:
-    """Return the rows as a table: target, yes or no, line, reason."""
+    """Return the results as a table: target, yes or no, line, reason."""
     width = max(len(row.target) for row in rows)
     lines = [f"{'target':<{width}}  ok   line  reason"]
     for row in rows:
@@ -86,7 +86,7 @@ def table(rows: Sequence[Portability]) -> str:
 
 
 def needs(rows: Sequence[Portability]) -> str:
-    """Return each requirement of the module that some targets lack, with its first lines and the targets."""
+    """Return each requirement of the module that some targets lack, with its first lines and these targets."""
     lines: dict[str, set[int]] = {}
     lacking: dict[str, list[str]] = {}
     for row in rows:
@@ -110,7 +110,7 @@ def _listed(lines: set[int]) -> str:
 
 
 def _who(targets: Sequence[str], rows: Sequence[Portability]) -> str:
-    """Return the targets that lack a feature, or the targets with it if these are fewer."""
+    """Return the targets that lack a feature, or the targets that have it if these are fewer."""
     having = [row.target for row in rows if row.target not in targets]
     if len(targets) <= len(having):
         return f"not on {', '.join(targets)}"

@@ -1,4 +1,4 @@
-"""Parameters of prototypes, which ptxas checks less strictly than those of functions.
+"""Check parameters of prototypes, which ptxas checks less strictly than parameters of functions.
 
 Measured on ptxas 13.5 and 13.0. Manual: "Kernel and Function Directives: .callprototype".
 """
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.modules.walk import Walk
     from pyptx_ir.syntax.nodes import CallPrototype, Parameter
 
-# Formats that are not types of parameters; registers of other types hold them.
+# Number formats that parameters cannot have as their type; registers of other types hold such numbers.
 _FORMATS = frozenset({"bf16", "bf16x2", "tf32"})
 _MOST_VECTOR_BITS = 128
 _WORD = (1 << 32) - 1
 
 
 def prototype(walk: Walk, node: CallPrototype) -> None:
-    """Check the parameters of a prototype."""
+    """Check the parameters of a `.callprototype`."""
     inputs = node.parameters or ()
     in_entry = walk.routine is not None and walk.routine.node.kind == "entry"
     for number, parameter in enumerate((*node.returns, *inputs), 1 - len(node.returns)):
@@ -40,7 +40,7 @@ def prototype(walk: Walk, node: CallPrototype) -> None:
 
 
 def _fault_outside_entries(parameter: Parameter) -> tuple[str, str] | None:
-    """Return the fault of a parameter that prototypes allow only in bodies of entries."""
+    """Return the fault of a parameter that is valid only in a prototype in the body of an entry."""
     if parameter.type in OPAQUE:
         return f".{parameter.type} is allowed only for entry parameters", "pass a .u64 handle"
     if parameter.pointer is not None:
@@ -49,7 +49,7 @@ def _fault_outside_entries(parameter: Parameter) -> tuple[str, str] | None:
 
 
 def _faults(parameter: Parameter, *, is_result: bool, is_last: bool) -> Iterator[tuple[str, str]]:
-    """Yield message and hint for each fault of a parameter; only the first is reported."""
+    """Yield message and help for each fault of a prototype's parameter; only the first fault is reported."""
     name, alignment = parameter.type, parameter.alignment
     if parameter.space not in ("param", "reg"):
         yield f"parameter in .{parameter.space}: it must be in .param or .reg", "declare it .param"
@@ -77,4 +77,4 @@ def _faults(parameter: Parameter, *, is_result: bool, is_last: bool) -> Iterator
     if any((number or 0) > _WORD for number in numbers):
         yield "parameter size exceeds 32 bits", "pass a pointer to a buffer instead"
     if None in parameter.dimensions and not is_last:
-        yield "array parameter without a size: only the last one can omit it", "give it a size"
+        yield "array parameter without a size: only the last parameter can omit it", "give it a size"

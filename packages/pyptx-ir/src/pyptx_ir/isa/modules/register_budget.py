@@ -1,4 +1,4 @@
-"""`setmaxnreg` that ptxas ignores. Advisory C7508 of ptxas 13; manual: "setmaxnreg"."""
+"""Check for `setmaxnreg` that ptxas ignores. Advisory C7508 of ptxas 13; manual: "setmaxnreg"."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def setmaxnreg(walk: Walk, node: Instruction) -> None:  # noqa: ARG001 - every check takes a statement
-    """Warn if the entry does not fix the initial number of registers per thread."""
+    """Warn about `setmaxnreg` if the entry does not fix the initial number of registers per thread."""
     if walk.routine is None or walk.routine.node.kind != "entry":
         return
     given = {directive.name for directive in walk.routine.node.directives}

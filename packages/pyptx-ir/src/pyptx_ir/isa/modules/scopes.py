@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 # one of `.global .const .shared .local .param .label .func .entry .texref .samplerref .surfref .targets`, or one of
 # these two.
 UNDECLARED = "?"
-UNKNOWN = "!"  # declared in invalid text, or already reported
+UNKNOWN = "!"  # kind of a name declared in invalid text, or already reported as undeclared
 
 _DIGITS = "0123456789"
-_MOST_DIGITS = 18  # a name with more trailing digits is not a numbered register
-# Selectors of video instructions: bytes or halves of a register; the instruction table says which are valid where.
+_MOST_DIGITS = 18  # a name with more trailing digits is not numbered
+# Selectors of bytes or halves in operands of video instructions; the table gives the valid ones of each operand.
 _SELECTOR = re.compile(r"[bh][0-9]{1,4}")
 _LISTS = (BranchTargets, CallTargets, CallPrototype)
 TargetList: TypeAlias = BranchTargets | CallTargets | CallPrototype
@@ -39,8 +39,8 @@ TargetList: TypeAlias = BranchTargets | CallTargets | CallPrototype
 class Storage:
     """A variable or parameter in memory: its space, bytes (None: unknown), and alignment.
 
-    `header` is whether it is a parameter of the function itself, `input` whether that is an input; `type` is the
-    element type.
+    `header` is whether it is in the function's own header, `input` whether it is an input parameter there; `type` is
+    the element type.
     """
 
     space: str
@@ -69,14 +69,14 @@ class Scope(dict[str, str | None]):
         self.storage: dict[str, Storage] = {}
         self.lists: dict[str, TargetList] = {}
         self.labels: frozenset[str] = frozenset()
-        # Names of this scope with a number, by stem; updated when a range is declared.
+        # Names of this scope that end in a number, by stem; updated when numbered registers are declared.
         self._numbers: dict[str, list[tuple[int, str]]] = {}
         self._indexed = 0
-        # Shape numbers of operands, by identity, valid while their names keep their kinds.
+        # Shape numbers of operands, by object identity; valid while the operands' names keep their kinds.
         self.shapes: dict[int, int] = {}
 
     def __missing__(self, name: str) -> str | None:
-        """Look a name up in numbered registers, outer scopes, special registers and vector components."""
+        """Look up a name among numbered registers, outer scopes, special registers and vector components."""
         found = split_number(name) if self.ranges else None
         banks = self.ranges.get(found[0], ()) if found else ()
         for count, kind, _ in banks:
@@ -102,7 +102,7 @@ class Scope(dict[str, str | None]):
         return before
 
     def declare_range(self, stem: str, count: int, kind: str, at: int) -> int | None:
-        """Declare `stem0 … stem(count-1)`; return value as in `declare`."""
+        """Declare `stem0 … stem(count-1)` at statement `at`; return value as in `declare`."""
         earlier = self.ranges.setdefault(stem, [])
         if any(count <= other for other, _, _ in earlier):
             return earlier[0][2]
@@ -114,7 +114,7 @@ class Scope(dict[str, str | None]):
             before = earlier[0][2]
         for name in known:
             if name not in self.at:
-                self.pop(name, None)  # a copy from an outer scope, whose name this declaration hides
+                self.pop(name, None)  # the cached copy of an outer scope's name, which this declaration hides
         self._indexed = len(self)
         earlier.append((count, kind, at))
         return before
@@ -130,7 +130,7 @@ class Scope(dict[str, str | None]):
         self.update(dict.fromkeys(names, ".label"))
 
     def storage_of(self, name: str) -> Storage | None:
-        """Return the memory of a name."""
+        """Return the `Storage` of a variable or parameter by its name."""
         scope: Scope | None = self
         while scope is not None:
             if name in scope.at or name in scope.storage:
@@ -139,7 +139,7 @@ class Scope(dict[str, str | None]):
         return None
 
     def list_of(self, name: str) -> TargetList | None:
-        """Return the prototype or the list of targets with this label."""
+        """Return the prototype or the list of targets that has this label."""
         scope: Scope | None = self
         while scope is not None:
             if name in scope.at:
@@ -148,7 +148,7 @@ class Scope(dict[str, str | None]):
         return None
 
     def range_of(self, stem: str) -> tuple[int, int] | None:
-        """Return the number of visible registers `stem0 …`, and the statement that declares them."""
+        """Return the count of the visible registers `stem0 …`, and the statement that declares them."""
         scope: Scope | None = self
         while scope is not None:
             if stem in scope.ranges:
@@ -158,12 +158,12 @@ class Scope(dict[str, str | None]):
         return None
 
     def visible(self) -> set[str]:
-        """Return the names that can be used here, except numbered ones."""
+        """Return the names visible in this scope, except numbered ones."""
         names = {name for name, kind in self.items() if kind not in (UNDECLARED, UNKNOWN)}
         return names | self.outer.visible() if self.outer is not None else names
 
     def _known(self, stem: str, count: int) -> list[str]:
-        """Return the names of `stem0 … stem(count-1)` that are already declared."""
+        """Return those names of `stem0 … stem(count-1)` that are already declared."""
         for name in islice(reversed(self), len(self) - self._indexed):
             found = split_number(name)
             if found is not None:
@@ -177,7 +177,7 @@ class Scope(dict[str, str | None]):
         return next((at for count, _, at in ranges if found and found[1] < count), None)
 
     def _component(self, name: str) -> str:
-        """Return the type of a component of a vector register, `v.x`, or "" for a part of a register, `r.b0`."""
+        """Return the type of a vector register's component, `v.x`, or "" for a byte or half of a register, `r.b0`."""
         base, _, selector = name.partition(".")
         kind = self[base]
         if kind == UNKNOWN:
@@ -200,12 +200,12 @@ def _special(name: str) -> str | None:
 
 
 def is_special(name: str) -> bool:
-    """Return whether a special register, of any version and target, has this name."""
+    """Return whether a special register of any PTX version and target has this name."""
     known = special_registers()
-    return name in known or f"{name}.x" in known  # %tid is a vector of four
+    return name in known or f"{name}.x" in known  # for %tid, a vector of four, `known` has the components only
 
 
-@lru_cache(maxsize=1 << 16)  # names recur across functions
+@lru_cache(maxsize=1 << 16)  # cached: names recur across functions
 def split_number(name: str) -> tuple[str, int] | None:
     """Split a name into stem and number, as ptxas does: all trailing digits are the number, `%r012` is `%r12`."""
     stem = name.rstrip(_DIGITS)

@@ -1,4 +1,4 @@
-"""Data of `.section`: valid values per width. Measured on ptxas 13.5; manual: "Debugging Directives: .section"."""
+"""Check `.section` data: valid values per width. Measured on ptxas 13.5; manual: "Debugging Directives: .section"."""
 
 from __future__ import annotations
 
@@ -28,17 +28,19 @@ DATA_FORM = "write an integer, a label, label+n, or label-label"
 
 
 def data(walk: Walk, node: Section) -> None:
-    """Check the name of a section and its lines."""
+    """Check the name and the data lines of a section."""
     if not SECTION_NAME.fullmatch(node.name):
         message = f"invalid section name '{node.name}': it must be a dot, a letter, and no other dot"
         walk.report(Finding("section-data", message, "use a name such as .debug_str", word=node.name))
-    right: set[int] = set()  # valid lines by identity: a parsed text has one node for all identical lines
+    right: set[int] = set()  # valid data lines by object identity: a parsed text has one node for all identical lines
     for line, part in enumerate(node.body, walk.at + 1):
         if id(part) in right:
             continue
         if isinstance(part, Label) and (before := walk.section_labels.setdefault(part.name, line)) != line:
             message = f"'{part.name}' is already declared at line {{line}}"
-            walk.report(Finding("redefined-label", message, "rename one of the two", part.name, at=line, other=before))
+            walk.report(
+                Finding("redefined-label", message, "rename one of the labels", part.name, at=line, other=before)
+            )
         if not isinstance(part, SectionData):
             continue
         message = line_fault(part)
@@ -49,7 +51,7 @@ def data(walk: Walk, node: Section) -> None:
 
 
 def line_fault(part: SectionData) -> str:
-    """Return the fault of a data line, or an empty string."""
+    """Return the fault of a section's data line, or an empty string."""
     type_name = _SAME.get(part.type, part.type)
     fault = next((fault for value in part.values if (fault := _fault(value, type_name))), "")
     if not fault and len(part.values) > 1 and not all(isinstance(value, Immediate) for value in part.values):
@@ -70,7 +72,7 @@ def _fault(value: Operand, type_name: str) -> str:
 
 
 def _number(text: str) -> int | None:
-    """Return the value of an integer of any width; None for a literal that ptxas rejects here."""
+    """Return the value of an integer literal of any width; None for a literal that ptxas rejects in sections."""
     digits = text.lstrip("-")
     if not digits[0].isdigit() or literal_kind(text) != "int" or "octal" in fault_of_integer(text):
         return None

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
 
 _VECTOR = {None: 1, "v2": 2, "v4": 4, "v8": 8}
-_OPAQUE = {"texref": 8, "samplerref": 8, "surfref": 8}  # a 64-bit handle
+_OPAQUE = {"texref": 8, "samplerref": 8, "surfref": 8}  # bytes: a 64-bit handle
 
 
 def type_bytes(type_name: str, vector: str | None = None) -> int | None:
-    """Return the size of one element in bytes."""
+    """Return the size in bytes of one element of a type; None if unknown."""
     bits = SIZES.get(type_name)
     if bits is None:
         return _OPAQUE.get(type_name)
@@ -36,7 +36,7 @@ def storage_of(
     header: bool = False,
     is_input: bool = False,
 ) -> Storage:
-    """Return the memory of one declared name."""
+    """Return the `Storage` of one declared name."""
     element = type_bytes(node.type, node.vector)
     counts = [value_of(dimension) for dimension in dimensions]
     known = [count for count in counts if count is not None]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @functools.lru_cache(maxsize=256)
 def early_registers(target: str | None, version: tuple[int, int]) -> dict[str, Finding]:
-    """Return the finding for each special register that is unavailable."""
+    """Return, by name, the finding for each special register that this target or version lacks."""
     found: dict[str, Finding] = {}
     for name, row in special_register_rows().items():
         if version < row.since:

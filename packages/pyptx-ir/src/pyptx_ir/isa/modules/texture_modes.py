@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Function, Instruction
 
 INDEPENDENT = "texmode_independent"
-_PLACE_OF_SAMPLER = 3  # [texture, sampler, {coordinates}]
+_PLACE_OF_SAMPLER = 3  # number of elements with a sampler: [texture, sampler, {coordinates}]
 
 
 def declared(walk: Walk, node: Variable | Function) -> None:
-    """Reject samplers in unified mode, in which a texture contains its own."""
+    """Reject sampler variables in unified mode, in which a texture contains its own sampler."""
     if walk.independent_textures:
         return
     if isinstance(node, Variable):
@@ -34,7 +34,7 @@ def declared(walk: Walk, node: Variable | Function) -> None:
 
 
 def fetch(walk: Walk, node: Instruction) -> None:
-    """Require a sampler with the texture in independent mode."""
+    """Require a sampler operand with each texture in independent mode."""
     for index, operand in enumerate(node.operands):
         if isinstance(operand, TensorAddress) and len(operand.elements) < _PLACE_OF_SAMPLER:
             _report(walk, f"{node.opcode[0]} without a sampler", "write [texture, sampler, {…}]", index)
@@ -46,7 +46,7 @@ def query(walk: Walk, node: Instruction) -> None:
         if isinstance(operand, Address) and isinstance(operand.base, Symbol) and _asks_a_sampler(node):
             name = operand.base.name
             if walk.scope[name] == ".texref":
-                _report(walk, f"query of .{node.opcode[1]} on texture '{name}'", "query the sampler", index)
+                _report(walk, f"query of .{node.opcode[1]} on texture '{name}'", "query the sampler variable", index)
 
 
 def _asks_a_sampler(node: Instruction) -> bool:

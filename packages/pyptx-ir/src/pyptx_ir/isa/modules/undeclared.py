@@ -1,4 +1,4 @@
-"""Findings for undeclared names: the kind of declaration that is missing, and the name that may be meant."""
+"""Findings for undeclared names: the kind of declaration that is missing, and a similar declared name."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _composed(walk: Walk, node: Instruction, operand: int, name: str) -> Finding
 
 
 def _of_whole(walk: Walk, name: str) -> str:
-    """Return help for a missing component of a register: the components that it has; empty if it is not a register."""
+    """Return help for a missing component of a register: its existing components; empty for a name of another kind."""
     base = name.partition(".")[0]
     kind = walk.scope[base]
     if kind is None or not kind or kind[0] in (UNDECLARED, UNKNOWN, "."):
@@ -70,16 +70,16 @@ def _of_whole(walk: Walk, name: str) -> str:
 
 
 def _elsewhere(walk: Walk, name: str, what: str) -> tuple[str, int | None]:
-    """Return a hint and the statement it refers to: the declaration of the name, or of a similar one."""
+    """Return help and the statement that it refers to: the declaration of the name, or of a similar name."""
     at = _declared_in_function(walk, name)
     if at is not None and what == "label":
         return f"move '{name}' (line {{line}}) out of its block: a branch cannot enter a block", at
     if at is not None and at > walk.at:
-        return "move its declaration (line {line}) before this line", at
+        return "move the declaration (line {line}) before this line", at
     if at is not None:
-        return "move its declaration (line {line}) out of the other block", at
+        return "move the declaration (line {line}) to a block that encloses this line", at
     if what == "function":
-        return f"declare it before this function: .extern .func {name} (…);", None
+        return f"declare the function before this one: .extern .func {name} (…);", None
     stem, _ = split_number(name) or ("", 0)
     bank = walk.scope.range_of(stem) if stem else None
     if bank:
@@ -92,7 +92,7 @@ def _elsewhere(walk: Walk, name: str, what: str) -> tuple[str, int | None]:
     if close:
         return f"did you mean {close}?", None
     return {"label": f"put '{name}:' before an instruction of this function"}.get(
-        what, f"declare it at the top of the function: .reg .b32 {name};"
+        what, f"declare the name at the top of the function: .reg .b32 {name};"
     ), None
 
 

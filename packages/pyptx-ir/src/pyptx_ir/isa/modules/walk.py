@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.modules.known_forms import RightForms
     from pyptx_ir.syntax.nodes import Variable
 
-# Version used if the module has none.
+# PTX version for modules without a `.version`.
 NEWEST = (9, 5)
 # Maximum number of findings per statement; locating each one scans the whole statement.
 MOST_OF_A_STATEMENT = 50
@@ -29,7 +29,7 @@ MOST_OF_A_STATEMENT = 50
 
 @dataclass(slots=True)
 class Routine:
-    """Data collected about one function, for rules that need all of it."""
+    """Data collected about one function, for rules that need the whole function."""
 
     node: Function
     at: int
@@ -39,22 +39,22 @@ class Routine:
     callees: set[str] = field(default_factory=set[str])
     groups: dict[str, int] = field(default_factory=dict[str, int])
     ended: bool = False
-    declared: dict[str, int] | None = None  # names in its body, and the numbers of their statements; on demand
-    unbanked: Counter[str] = field(default_factory=Counter[str])  # undeclared numbered names, by stem
+    declared: dict[str, int] | None = None  # statement numbers of the names declared in the body; computed on demand
+    unbanked: Counter[str] = field(default_factory=Counter[str])  # number of undeclared numbered names, by stem
     warned: set[str] = field(default_factory=set[str])
-    narrow_calls: tuple[Finding, ...] = ()  # reported if an entry reaches them
-    notes: dict[str, int] = field(default_factory=dict[str, int])  # counters of plugin rules, by any names
+    narrow_calls: tuple[Finding, ...] = ()  # of this function; reported if an entry reaches it
+    notes: dict[str, int] = field(default_factory=dict[str, int])  # counters of plugin rules, named by the rules
 
 
 class Walk:
-    """Position, state and findings of the walk."""
+    """State of a walk over one module: its position, its scopes, and the findings."""
 
     def __init__(self, checks: Checks, target: str | None) -> None:
         """Prepare to check a module; `target` overrides the module's `.target`."""
         self.forced = target
         self.target: str | None = target
         self.version: tuple[int, int] | None = None
-        self.address_size = 32  # default of a module. Manual: ".address_size"
+        self.address_size = 32  # default of a module without it. Manual: ".address_size"
         self.independent_textures = False
         self.at = -1
         self.sound = True  # whether the current instruction is valid by itself; further checks require it
@@ -65,18 +65,18 @@ class Walk:
         self.functions: dict[str, tuple[Function, int]] = {}
         self.aliased: set[str] = set()
         self.variables: dict[str, Variable] = {}
-        # By identity: a parsed tree has one operand per distinct text, and the module keeps all of them alive. These
-        # properties do not depend on the operand's statement.
+        # By object identity: a parsed tree has one operand per distinct text, and the module keeps all of them alive.
+        # These properties do not depend on the operand's statement.
         self.names: dict[int, tuple[str, ...]] = {}
         self.plain_names, self.plain_addresses = plain_names(), plain_addresses()
         self.right: RightForms = {}  # valid forms, shared by all modules of one target and version
-        self.literals: dict[int, int] = {}  # shape numbers of operands without names
-        self.constant = self.constant_at = 0  # bytes of .const variables so far; statement of the last one
+        self.literals: dict[int, int] = {}  # shape numbers of operands that contain no names
+        self.constant = self.constant_at = 0  # bytes of .const variables so far; statement of the last variable
         self.files: dict[int, int] = {}
-        self.section_labels: dict[str, int] = {}  # labels in all sections, and the numbers of their statements
+        self.section_labels: dict[str, int] = {}  # statement number of each label in sections
         self.places: set[tuple[int, int, int]] = set()  # file, line and column of every .loc so far
         self.last_label = ""
-        self.unreadable = False  # a brace or a header may be missing, so the nesting is uncertain from here
+        self.unreadable = False  # whether a missing brace or header makes the nesting uncertain
         self.header_end = 0
         self.early: dict[str, Finding] = {}
         self.early_registers: dict[str, Finding] = {}
@@ -87,7 +87,7 @@ class Walk:
 
     @property
     def judged_version(self) -> tuple[int, int]:
-        """The module's version, or the newest if it has none."""
+        """Version of the module, or the newest PTX version if the module has none."""
         return self.version or NEWEST
 
     def report(self, finding: Finding) -> None:
@@ -101,7 +101,7 @@ class Walk:
             self.found.append((at, finding))
 
     def body(self, statements: Sequence[Statement]) -> None:
-        """Visit statements and their nested statements."""
+        """Visit statements in order, each before its nested statements."""
         checks, of_opcode = self._checks.by_kind, self._checks.by_opcode
         instruction_checks = checks.get(Instruction, ())
         for node in statements:
@@ -123,7 +123,7 @@ class Walk:
         elif isinstance(node, Block):
             self._block(node, Scope(self.scope))
         elif isinstance(node, Function) and node.body is not None and self.routine is not None:
-            self.at += 1  # its body is a separate statement
+            self.at += 1  # the function's body is counted as a separate statement
             self._block(node.body, self.routine.scope)
             self.routine = None
             self.scope = self.module_scope
@@ -135,7 +135,7 @@ class Walk:
         self.scope = outer
 
     def enter(self, node: Function) -> Routine:
-        """Open the scope of a function."""
+        """Open the scope of a function, and start its `Routine`."""
         self.scope = Scope(self.module_scope)
         self.routine = Routine(node, self.at, self.scope)
         self.routines.append(self.routine)
@@ -143,11 +143,11 @@ class Walk:
         return self.routine
 
     def entries(self) -> list[Routine]:
-        """Return the entries visited so far."""
+        """Return the entries with a body that the walk has visited so far."""
         return [routine for routine in self.routines if routine.node.kind == "entry"]
 
     def called_by(self, entry: Routine) -> list[Routine]:
-        """Return the routines that `entry` calls by name, directly or indirectly, itself first."""
+        """Return the functions that `entry` calls by name, directly or indirectly, after `entry` itself."""
         seen, reached = {entry.node.name}, [entry]
         for routine in reached:
             for name in sorted(routine.callees - seen):
@@ -162,7 +162,7 @@ class Walk:
         outermost[name] = self.scope[name] = UNKNOWN
 
     def warn_once(self, finding: Finding) -> None:
-        """Report a finding at most once per function and code."""
+        """Report a finding, but at most one per function and code."""
         warned = self.routine.warned if self.routine is not None else set[str]()
         if finding.code not in warned:
             warned.add(finding.code)

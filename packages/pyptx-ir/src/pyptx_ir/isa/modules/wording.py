@@ -1,4 +1,4 @@
-"""Verdicts of the instruction table as findings in a file."""
+"""Convert verdicts of the instruction table to findings in a file."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _DOTTED = re.compile(r"\.(\w+(?:::\w+)*)")
 
 def finding_of(verdict: Verdict, opcode: tuple[str, ...]) -> Finding:
     """Return a verdict as a finding, with the faulty modifier as its word if the message names one."""
-    # Only verdicts on out-of-range constants have no hint.
-    help = verdict.in_file or verdict.help or "use a constant within these limits"
+    # Only verdicts on out-of-range constants have no help.
+    help = verdict.in_file or verdict.help or "use a constant that the instruction allows"
     word = "" if verdict.operand is not None else _modifier(verdict.message, opcode)
     return Finding(verdict.code, verdict.message, help, operand=verdict.operand, word=word)
 
 
 def _modifier(message: str, opcode: tuple[str, ...]) -> str:
-    """Return the instruction's modifier that a message names separately, with its dot."""
+    """Return the modifier of the instruction that a message names on its own, with its dot."""
     rest = message.replace(".".join(opcode), "")
     return next((f".{word}" for word in _DOTTED.findall(rest) if word in opcode[1:]), "")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.patterns import Pattern
 
 USAGE_ERROR = 2
-SHOWN = 3  # maximum number of results shown in full; above it, only names and summaries
+SHOWN = 3  # maximum number of results shown in full; of more results, only names and summaries are shown
 WIDTH = 100
 
 
@@ -71,7 +71,7 @@ def _version(text: str) -> tuple[int, int]:
 
 
 def _nothing(text: str, known: Sequence[Entry], elsewhere: Sequence[Result]) -> str:
-    """Return the reason for an empty result: the filters exclude all forms, or no name matches."""
+    """Return why a search found nothing: the filters exclude all forms, or no instruction name matches."""
     if elsewhere:
         entry = elsewhere[0].entry
         needs = dict.fromkeys(availability(form.row) for form in entry.forms)
@@ -84,7 +84,7 @@ def _nothing(text: str, known: Sequence[Entry], elsewhere: Sequence[Result]) -> 
 
 
 def _absent(text: str, known: Sequence[Entry]) -> str:
-    """Return the missing package that provides the instruction; empty if there is none. Words may be rotated."""
+    """Return help for an instruction of a package that is not installed, or ""; `text` may begin with any modifier."""
     from pyptx_ir.plugins.homes import home_of_instruction, install_hint, words_of_home
 
     words = tuple(re.split(r"[\s.]+", text.strip().lower()))
@@ -97,7 +97,7 @@ def _absent(text: str, known: Sequence[Entry]) -> str:
 
 
 def _text(found: Sequence[Result]) -> str:
-    """Return exact matches in full; without any, all matches: up to `SHOWN` in full, more as summaries."""
+    """Return exact matches in full; without any, all matches: up to `SHOWN` in full, else as summaries."""
     whole = [result.entry for result in found if result.exact]
     if not whole and len(found) > SHOWN:
         return "\n".join(_overview([result.entry for result in found]))

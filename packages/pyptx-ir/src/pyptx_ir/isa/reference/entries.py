@@ -1,4 +1,4 @@
-"""Rows of the table, grouped by instruction."""
+"""Rows of the instruction table, grouped by instruction."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ CHAPTERS = (
     "Video",
     "Miscellaneous",
 )
-# Chapter of instructions whose rows have none.
+# Chapter of instructions whose rows have no chapter.
 ELSEWHERE = "Other instructions"
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An instruction by its usual name, `cp.async.bulk`, with all its forms."""
+    """An instruction by its name in the manual, `cp.async.bulk`, with all its forms."""
 
     name: str
     chapter: str
@@ -48,7 +48,7 @@ class Entry:
 
 
 def entries(rows: Iterable[InstructionRow]) -> tuple[Entry, ...]:
-    """Group rows into entries: by chapter, then in the order of the rows."""
+    """Group rows by instruction into entries: by chapter, then in the order of the rows."""
     forms: dict[str, list[Pattern]] = {}
     for row in rows:
         forms.setdefault(row.instruction, []).append(compile_row(row))
@@ -56,7 +56,7 @@ def entries(rows: Iterable[InstructionRow]) -> tuple[Entry, ...]:
 
 
 def _entry(name: str, forms: tuple[Pattern, ...]) -> Entry:
-    """Return the entry of these forms, one of which may have the summary."""
+    """Return the entry of an instruction with these forms, one of which may have the summary."""
     summary = next((form.row.summary for form in forms if form.row.summary), "")
     chapter = next((form.row.chapter for form in forms if form.row.chapter), ELSEWHERE)
     return Entry(name, chapter, summary, forms)

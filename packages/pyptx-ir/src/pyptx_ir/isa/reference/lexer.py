@@ -23,16 +23,16 @@ __all__ = ["PtxLexer"]
 
 _END = r"(?![\w$])"
 _WORD = r"\w+(?:::(?:[0-9]+:[0-9]+|\w+))*"  # a word of an opcode: `shared::cta`, `sp::2:4`
-# Lines of `cuobjdump -ptx` between modules.
+# Headings of modules in the output of `cuobjdump -ptx`.
 _LISTING = r"^(?:Fatbin \w+ code:|=+$|compressed$|[A-Za-z_][\w ]* = |member )[^\n]*"
-# States after a guard's `@`, an opcode, and a directive.
+# Lexer states: after a guard's `@`, after an opcode, and after a directive.
 _GUARD = "guard"
 _OPERANDS = "operands"
 _DIRECTIVE = "directive"
 
 
 class PtxLexer(RegexLexer):
-    """Highlight PTX: opcodes and modifiers of the table as keywords and attributes, others as plain names."""
+    """Lexer of PTX: opcodes and modifiers of the table are keywords and attributes, others are plain names."""
 
     name = "PTX (pyptx)"
     aliases: ClassVar[Sequence[str]] = ("pyptx",)
@@ -44,7 +44,7 @@ class PtxLexer(RegexLexer):
 
     @classmethod
     def get_tokendefs(cls) -> dict[str, list[object]]:
-        """Return the rules; Pygments calls this once, for the first lexer."""
+        """Return the lexer's rules; Pygments calls this once, for the first lexer."""
         from pyptx_ir.plugins.manager import manager
 
         rows = manager().instructions()
@@ -59,13 +59,13 @@ class PtxLexer(RegexLexer):
 
 
 def _words(syntax: str, slots: Iterable[tuple[str, ...]]) -> set[str]:
-    """Return the modifiers in the opcode of a syntax line: literal ones, and the values of its slots."""
+    """Return the modifiers in the opcode of a row: literal ones, and the values of its slots."""
     head = syntax.partition(" ")[0]
     return {*re.findall(rf"\.({_WORD})", head), *(word for values in slots for word in values)}
 
 
 def _opening(opcodes: set[str]) -> list[object]:
-    """Return the rules for the beginnings of statements."""
+    """Return the lexer's rules for the beginnings of statements."""
     return [
         (rf"{NAME_TEXT}(?=\s*:(?!:))", Name.Label),
         (r"@@\w+", Keyword.Declaration, _DIRECTIVE),
@@ -77,7 +77,7 @@ def _opening(opcodes: set[str]) -> list[object]:
 
 
 def _general(modifiers: set[str], others: object = Name.Decorator) -> list[object]:
-    """Return the rules that apply anywhere; `others` is the token of dotted words that are not types or modifiers."""
+    """Return the lexer's rules for any position; `others` is the token of dotted words without types or modifiers."""
     return [
         (r"\s+", Whitespace),
         (r"//[^\n]*", Comment.Single),

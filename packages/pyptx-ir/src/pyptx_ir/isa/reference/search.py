@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 WHOLE, NAME, MODIFIER, BEGINNING, SYNONYM, PART, SUMMARY = 1000, 20, 10, 8, 6, 4, 3
 SUGGESTIONS = 5
 
-# Common words, and the prefixes of the corresponding words in instructions.
+# Common search words, and the prefixes of the corresponding modifiers and names.
 SYNONYMS: dict[str, tuple[str, ...]] = {
     "fp4": ("e2m1",),
     "fp6": ("e2m3", "e3m2"),
@@ -36,14 +36,14 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """An entry found by a search, with the best matching forms; `exact` for a full match."""
+    """An entry that a search found, with its best matching forms; `exact` for a full match."""
 
     entry: Entry
     score: int
 
     @property
     def exact(self) -> bool:
-        """Whether the search is the entry's name, or an opcode of it."""
+        """Whether the search text is the instruction's name, or an opcode of it."""
         return self.score >= WHOLE
 
 
@@ -73,7 +73,7 @@ def _result(entry: Entry, text: str) -> Result | None:
 
 
 def _fit(word: str, names: Sequence[str], modifiers: set[str], summary: str) -> int:
-    """Return the score of one search word for an entry; 0 if it does not match."""
+    """Return the score of one search word for an instruction; 0 if the word does not match."""
     meant = SYNONYMS.get(word, ())
     spelt = (*names, *modifiers)
     fits = {
@@ -92,12 +92,12 @@ def _among(word: str, names: Sequence[str]) -> bool:
 
 
 def _stem(word: str) -> str:
-    """Return a prefix that matches other forms of a word: `matri` of `matrices`."""
+    """Return the prefix of a search word that other word forms share: `matri` of `matrices`."""
     return word[: max(4, len(word) - 3)]
 
 
 def _closest(forms: tuple[Pattern, ...], words: Sequence[str]) -> tuple[Pattern, ...]:
-    """Return the forms that contain most of the words, or their synonyms."""
+    """Return the instruction's forms that contain most of the search words, or synonyms of these."""
 
     def spelt(form: Pattern) -> int:
         known = {form.row.opcode} | {word.lower() for item in form.items for word in item.words}
@@ -109,7 +109,7 @@ def _closest(forms: tuple[Pattern, ...], words: Sequence[str]) -> tuple[Pattern,
 
 
 def available(found: Iterable[Result], target: str | None, version: tuple[int, int] | None) -> tuple[Result, ...]:
-    """Return the results with the forms available for a target and a PTX version; omit results without any."""
+    """Return the search results with only the forms available for a target and PTX version; omit empty results."""
     left: list[Result] = []
     for result in found:
         forms = tuple(form for form in result.entry.forms if _has(form, target, version))
@@ -130,6 +130,6 @@ def _has(form: Pattern, target: str | None, version: tuple[int, int] | None) -> 
 
 
 def nearest(found: Iterable[Entry], text: str) -> tuple[str, ...]:
-    """Return the names most similar to `text`."""
+    """Return the instruction names most similar to `text`."""
     names = [entry.name for entry in found]
     return tuple(difflib.get_close_matches(text.strip().lower(), names, n=SUGGESTIONS, cutoff=0.5))

@@ -1,4 +1,4 @@
-"""Forms of an instruction as on a page: grouped by version and targets, without repetition."""
+"""Forms of an instruction for its reference page: grouped by version and targets, without repetition."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ Slots = tuple[tuple[str, tuple[str, ...]], ...]
 
 @dataclass(frozen=True, slots=True)
 class SyntaxLines:
-    """Syntax lines with the same slots."""
+    """Syntax lines whose modifier slots have the same values."""
 
     lines: tuple[str, ...]
     slots: Slots
 
     @property
     def text(self) -> str:
-        """The lines, followed by the values of their slots, as in the manual."""
+        """Text of the syntax lines, followed by the values of their slots, as in the manual."""
         return "\n".join([*(f"{line};" for line in self.lines), *slot_lines(self.slots)])
 
 
 @dataclass(frozen=True, slots=True)
 class FormSection:
-    """Forms with the same versions and targets. Each operand has its name, and all its descriptions."""
+    """Forms with equal PTX version and targets. Each operand has its name, and all its descriptions."""
 
     availability: str
     blocks: tuple[SyntaxLines, ...]
@@ -45,7 +45,7 @@ class _SectionForm:
 
 
 def sections(patterns: Iterable[Pattern]) -> tuple[FormSection, ...]:
-    """Group the forms of an instruction, oldest first."""
+    """Group the forms of an instruction by version and targets, oldest version first."""
     ordered = sorted(patterns, key=lambda each: (each.row.since, each.row.targets, each.row.before or ("", (0, 0))))
     found: dict[str, list[_SectionForm]] = {}
     for each in ordered:

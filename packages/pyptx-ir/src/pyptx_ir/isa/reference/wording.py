@@ -1,4 +1,4 @@
-"""Descriptions of rows: availability, values of slots, and operands."""
+"""Descriptions of instruction rows: availability, values of slots, and operands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.patterns import OperandSlot, Pattern
     from pyptx_ir.isa.rows import InstructionRow
 
-NESTED = ("vec", "sparse", "texels")  # kinds whose argument is a kind
+NESTED = ("vec", "sparse", "texels")  # operand kinds whose argument is another operand kind
 
 
 def version(since: tuple[int, int]) -> str:
@@ -53,7 +53,7 @@ def availability(row: InstructionRow) -> str:
 
 
 def slot_lines(slots: Iterable[tuple[str, tuple[str, ...]]], width: int = 110) -> list[str]:
-    """Return a line for each slot, folded to `width`: `  .mode = { .lo, .hi }`."""
+    """Return a line for each modifier slot, folded to `width`: ` .mode = { .lo, .hi }`."""
     lines: list[str] = []
     for name, values in slots:
         text = f".{name} = {{ {', '.join('.' + value for value in values)} }}"
@@ -99,7 +99,7 @@ def _presence(place: OperandSlot) -> str:
 
 
 def kind_words(pattern: Pattern, kind: str, *, written: bool) -> str:
-    """Return the description of an operand kind; slots and types have their names in the syntax line."""
+    """Return the description of an operand kind; slots and types appear as in the syntax line."""
     name, argument = operand_kinds().split(kind)
     if name == "*":
         count, _, inner = argument.partition("*")
@@ -119,7 +119,7 @@ def _argument(pattern: Pattern, kind: str, argument: str) -> str:
 
 
 def _count(pattern: Pattern, count: str) -> str:
-    """Return the number of a vector's elements: a number, or the choices that a slot determines."""
+    """Return a vector's number of elements: a number, or the choices that a modifier slot determines."""
     if count.isdecimal():
         return count
     numbers = dict.fromkeys(dict(pattern.row.lengths)[count])

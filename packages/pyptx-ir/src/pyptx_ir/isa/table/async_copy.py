@@ -15,7 +15,7 @@ SIZES = (("ca", 4), ("ca", 8), ("ca", 16), ("cg", 16))
 
 
 def _copy(cache: str, size: int, source: str, kind: str, since: tuple[int, int]) -> InstructionRow:
-    """Return the form that copies `size` bytes, with a last operand for the number of source bytes to read."""
+    """Return the form of cp.async that copies `size` bytes; its last operand is the number of source bytes to read."""
     return row(
         f"cp.async.{cache}.ss.global{{.hint}}{{.prefetch}} [dst], [src], {size}{{, {source}}}{{, cache_policy}}",
         ss=SHARED,

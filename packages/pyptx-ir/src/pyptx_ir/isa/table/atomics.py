@@ -23,12 +23,12 @@ OPERANDS = {
     "d": "type or _",
     "policy": "u64 with L2::cache_hint",
 }
-# Cache policies require global (or generic) addresses, and vectors must be in global memory.
+# An atom or red with a cache policy needs a global or generic address; one on a vector needs global memory.
 GLOBAL = {**OPERANDS, "a": "address(global sized)"}
 
 PLACES = (("{.space}", {"space": SPACES}, "", "", OPERANDS), ("{.global}", HINT, ".hint", ", policy", GLOBAL))
 
-# Operations, a modifier after them, types, PTX version, targets, for atom and red.
+# Rows of atom and red: operations, modifier after the operation, types, PTX version, targets.
 OPERATIONS = (
     (("and", "or", "xor"), "", ("b32",), ptx(1, 1), ()),
     (("and", "or", "xor"), "", ("b64",), ptx(3, 1), ()),
@@ -55,7 +55,7 @@ SWAPS = (
     (("b16",), ptx(6, 3), ("sm_70",)),
     (("b128",), ptx(8, 3), ("sm_90",)),
 )
-# Operations, a modifier after them, vector lengths, types, PTX version.
+# Rows of vector atom and red: operations, modifier after the operation, vector lengths, types, PTX version.
 VECTORS = (
     (("add",), "", ("v2", "v4"), ("f32",), ptx(8, 1)),
     (("add",), ".noftz", ("v2", "v4"), ("f32",), ptx(9, 4)),
@@ -65,7 +65,7 @@ VECTORS = (
 
 
 def _scopes(types: tuple[str, ...], since: tuple[int, int]) -> tuple[tuple[str, Slots, tuple[int, int]], ...]:
-    """Return the variants of the scope, with slot and version: .sys supports 128 bits since a later version."""
+    """Return the scopes of atom or red, with their PTX versions: .sys supports 128 bits since a later version."""
     if "b128" not in types:
         return (("{.scope}", {"scope": SCOPES}, since),)
     return ("{.scope}", {"scope": SCOPES[:-1]}, since), (".scope", {"scope": SCOPES[-1:]}, ptx(8, 4))

@@ -14,7 +14,7 @@ PREDICATE = {"c": "pred or !"}
 def _barrier(
     name: str, aligned: str, since: tuple[int, int], *, more_since: tuple[int, int]
 ) -> tuple[InstructionRow, ...]:
-    """Return the forms of bar or barrier; `more_since` is the version of the forms other than `sync`."""
+    """Return the forms of bar or barrier; `more_since` is the PTX version of the forms other than `sync`."""
     manual, *scope = name.split(".")
     words = len(scope) + 1
     return (

@@ -80,7 +80,7 @@ ROWS = summarised(
         operands=RELAXED,
         manual="cvt",
     ),
-    # Between floating-point types: with rounding if bits are lost, without otherwise, and to integral values.
+    # Conversions between floating-point types: with rounding if bits are lost, else without; and to integral values.
     row(
         "cvt.frnd{.ftz}{.sat}.f32.f64 d, a",
         frnd=ROUNDINGS,
@@ -120,7 +120,7 @@ ROWS = summarised(
         operands={"d": "relaxed(f16)", "a": "relaxed(f16)"},
         manual="cvt",
     ),
-    # To bf16, tf32 and packed types.
+    # Conversions to bf16, tf32 and packed types.
     *(
         row(
             f"cvt.frnd{{.relu}}.type.f32 {operands}",
@@ -215,7 +215,7 @@ ROWS = summarised(
     row("cvt.bf16.atype d, a", atype=("f16", "bf16"), operands={"d": "bf16"}, **BRAIN),
     row("cvt{.frnd}.f16.bf16 d, a", frnd=ROUNDINGS, operands={"d": "f16", "a": "bf16"}, **BRAIN),
     row("cvt.irnd.bf16.bf16 d, a", irnd=TO_INTEGER, operands={"d": "bf16", "a": "bf16"}, **BRAIN),
-    # Never return a negative zero.
+    # Conversions with `.pzo`, which never return a negative zero.
     *(
         row(
             f"cvt.frnd{{.relu}}{{.satfinite}}.pzo.type.f32 {operands}",

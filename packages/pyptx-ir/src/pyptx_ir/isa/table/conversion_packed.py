@@ -55,7 +55,7 @@ def _cvt(
 
 
 def _to_narrow() -> tuple[InstructionRow, ...]:
-    """Return the forms to FP8, FP6 and FP4; the order of modifiers distinguishes the rows of sm_89 and sm_90."""
+    """Return the cvt forms to FP8, FP6 and FP4; the order of modifiers distinguishes rows of sm_89 and sm_90."""
     found: list[InstructionRow] = []
     for source, later in (("f32", _blackwell(6, 8)), ("f16x2", _blackwell(1))):
         found += (
@@ -81,7 +81,7 @@ def _to_narrow() -> tuple[InstructionRow, ...]:
 
 
 def _from_narrow() -> tuple[InstructionRow, ...]:
-    """Return the forms from FP8, FP6, FP4 and unsigned FP8 to pairs of half precision."""
+    """Return the cvt forms from FP8, FP6, FP4 and unsigned FP8 to pairs of half precision."""
     scaled: dict[str, Any] = {"scale": "bits(16)", "scaled": TWO_SCALES}
     return (
         _cvt(".rn{.relu}", "f16x2", "atype", atype=FP8, **HOPPER),
@@ -95,7 +95,7 @@ def _from_narrow() -> tuple[InstructionRow, ...]:
 
 
 def _to_unsigned() -> tuple[InstructionRow, ...]:
-    """Return the forms to powers of two, and to unsigned FP8."""
+    """Return the cvt forms to powers of two (`.ue8m0`), and to unsigned FP8."""
     up: dict[str, Any] = {"frnd3": ("rz", "rp")}
     any_way: dict[str, Any] = {"frnd4": ("rn", "rz", "rp")}
     one: dict[str, Any] = {"frnd2": NARROWING, "scaled": ONE_SCALE}
@@ -110,7 +110,7 @@ def _to_unsigned() -> tuple[InstructionRow, ...]:
 
 
 def _fixed_point() -> tuple[InstructionRow, ...]:
-    """Return the forms from and to pairs of fixed-point numbers, with 2 bits before the point and 6 after it."""
+    """Return the cvt forms between pairs of floats and of fixed-point numbers with 2 integer and 6 fraction bits."""
     two: dict[str, Any] = {"scale": "bits(16)", "scaled": TWO_SCALES}
     lines = ((".rn", ptx(9, 1), FIXED_POINT), (".rz", ptx(9, 4), ("sm_107a",)))
     return (
@@ -135,7 +135,7 @@ ROWS = summarised(
     *_from_narrow(),
     *_to_unsigned(),
     *_fixed_point(),
-    # Stochastic rounding: the last operand provides the random bits.
+    # Forms with stochastic rounding: the last operand provides the random bits.
     row(
         "cvt.rs{.relu}.satfinite.dtype.f32 d, {a, b, e, f}, rbits",
         dtype=QUADS,

@@ -10,7 +10,7 @@ SPACES = ("const", "global", "local", "shared", "shared::cta", "shared::cluster"
 PARAMETERS = ("param", "param::entry")
 SHUFFLE = {"b": "b32", "c": "b32", "membermask": "int32"}
 
-# Splits and joins of mov: the whole type, the number of parts, their type.
+# Forms of mov that split or join a value: the type of the whole, the number of parts, the type of a part.
 PARTS = (
     ("b16", 2, "b8"),
     ("b32", 4, "b8"),
@@ -23,7 +23,7 @@ PARTS = (
 
 
 def _splits() -> tuple[InstructionRow, ...]:
-    """Return the forms of mov that pack and unpack."""
+    """Return the forms of mov that pack or unpack a vector."""
     found: list[InstructionRow] = []
     for whole, count, part in PARTS:
         since, targets = (ptx(8, 3), ("sm_70",)) if whole == "b128" else (ptx(1, 0), ())
@@ -43,7 +43,7 @@ def _splits() -> tuple[InstructionRow, ...]:
 
 
 def _address_conversions(spaces: tuple[str, ...], since: tuple[int, int]) -> tuple[InstructionRow, ...]:
-    """Return isspacep and cvta for these state spaces."""
+    """Return the forms of isspacep and cvta for these state spaces."""
     return (
         row("isspacep.space p, a", space=spaces, operands={"a": "pointer"}, since=since, manual="isspacep"),
         row(

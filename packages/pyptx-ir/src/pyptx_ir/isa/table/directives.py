@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from pyptx_ir.isa.rows import ptx
 
-WORD = (1 << 32) - 1  # the largest argument of a directive
+WORD = (1 << 32) - 1  # the largest argument of any directive
 POSITIVE = (1, WORD)
 
 
@@ -37,7 +37,7 @@ class DirectiveRow:
 ROWS: tuple[DirectiveRow, ...] = (
     DirectiveRow("address_size", ptx(2, 3), manual="PTX Module Directives: .address_size"),
     DirectiveRow("alias", ptx(6, 3), manual="Kernel and Function Directives: .alias"),
-    # Headers of functions
+    # Directives in headers of functions
     DirectiveRow(
         "maxntid",
         ptx(1, 3),
@@ -137,7 +137,7 @@ ROWS: tuple[DirectiveRow, ...] = (
         manual="Miscellaneous Directives: .blocksareclusters",
     ),
     DirectiveRow("language", ptx(9, 2), manual="Miscellaneous Directives: .language"),
-    # Linking and attributes
+    # Directives for linking, and attributes
     DirectiveRow("weak", ptx(3, 1), manual="Linking Directives: .weak"),
     DirectiveRow("common", ptx(5, 0), manual="Linking Directives: .common"),
     DirectiveRow("managed", ptx(4, 0), manual="Variable and Function Attribute Directive: .attribute"),
@@ -150,7 +150,7 @@ ROWS: tuple[DirectiveRow, ...] = (
     DirectiveRow("section", ptx(2, 0), manual="Debugging Directives: .section"),
     DirectiveRow("file timestamp", ptx(3, 2), manual="Debugging Directives: .file"),
     DirectiveRow("loc inlined_at", ptx(7, 0), manual="Debugging Directives: .loc"),
-    # Parameters and types
+    # Requirements of parameters and types
     DirectiveRow("ptr", ptx(2, 2), manual="Kernel Parameter Attribute: .ptr"),
     DirectiveRow("param of func", ptx(2, 0), manual="Device Function Parameters"),
     DirectiveRow("param array of unknown size", ptx(5, 1), manual="Variadic Functions"),

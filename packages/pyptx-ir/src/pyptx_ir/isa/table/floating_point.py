@@ -21,7 +21,7 @@ def _arithmetic(name: str) -> tuple[InstructionRow, ...]:
 
 
 def _half_product(name: str) -> tuple[InstructionRow, ...]:
-    """Return the half-precision forms that add, sub and mul share."""
+    """Return the half-precision forms that add, sub and mul have in common."""
     return (
         row(
             f"{name}{{.rn}}{{.ftz}}{{.sat}}.type d, a, b",
@@ -74,7 +74,7 @@ def _sign(name: str, since: tuple[int, int]) -> tuple[InstructionRow, ...]:
 
 
 def _root(name: str) -> tuple[InstructionRow, ...]:
-    """Return the forms that rcp and sqrt share."""
+    """Return the forms that rcp and sqrt have in common."""
     return (
         row(f"{name}.approx{{.ftz}}.f32 d, a", manual=name),
         row(f"{name}.rnd{{.ftz}}.f32 d, a", rnd=ROUNDINGS, manual=name),

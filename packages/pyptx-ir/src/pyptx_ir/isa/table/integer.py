@@ -10,8 +10,8 @@ from pyptx_ir.isa.table.type_sets import INTEGERS, INTEGERS_16_32, INTEGERS_32_6
 HI_LO = ("hi", "lo")
 WORDS = ("u32", "s32")
 COUNT = {"d": "int32"}
-FIELD = "int32 in 0..255"  # position or length of a bit field
-# Packed integers of sm_90, and of the families of sm_107 and sm_120.
+FIELD = "int32 in 0..255"  # position or length of a bit field, in bits
+# Targets with packed integers: sm_90, and the families of sm_107 and sm_120.
 PAIRS: dict[str, Any] = {"since": ptx(8, 0), "targets": ("sm_90",)}
 QUADS: dict[str, Any] = {"since": ptx(9, 2), "targets": ("sm_107f", "sm_120f")}
 
@@ -28,7 +28,7 @@ def _extremum(name: str) -> tuple[InstructionRow, ...]:
 
 
 def _carried(types: tuple[str, ...], since: tuple[int, int]) -> tuple[InstructionRow, ...]:
-    """Return the extended-precision forms for these types."""
+    """Return the add, sub and mad forms with carry for these types."""
     products: dict[str, Any] = {"mode": HI_LO, "type": types, "leading": True, "since": max(since, ptx(3, 0))}
     return (
         row("add.cc.type d, a, b", type=types, since=since, manual="add.cc"),

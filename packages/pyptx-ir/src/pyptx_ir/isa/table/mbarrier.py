@@ -22,14 +22,14 @@ SLOTS = {
 }
 OPERANDS = {
     "addr": "address(shared sized)",
-    "count": "int32 in 1..1048575",  # "Contents of the mbarrier object": 20 bits
+    "count": "int32 in 1..1048575",  # 20 bits. Manual: "Contents of the mbarrier object"
     "tx_count": "int32",
     "cta_mask": "int32",
     "state": "u64",
     "parity": "int32 in 0 1",
     "time_hint": "int32",
     "report": "b8",
-    "p": "typed(pred)",  # unlike in setp, never the sink
+    "p": "typed(pred)",  # never the sink, which setp accepts
 }
 SINKS = {**OPERANDS, "state": "u64 or _", "_": "sink or _"}
 PENDING = {**OPERANDS, "count": "int32"}
@@ -39,7 +39,7 @@ ARRIVING, WAITING = (*RELEASE, *RELAXED), (*ACQUIRE, *RELAXED)
 
 # Modifiers after arrive or arrive_drop, memory orders, operands, PTX version, targets.
 ARRIVALS = (
-    # On an object of the executing CTA:
+    # Forms for an mbarrier of the executing CTA:
     ("{.ss}", (), "state, [addr]", ptx(7, 0), AMPERE),
     (".noComplete{.ss}", (), "state, [addr], count", ptx(7, 0), AMPERE),
     ("{.ss}", (), "state, [addr], count", ptx(7, 8), HOPPER),
@@ -49,12 +49,12 @@ ARRIVALS = (
     (".noComplete.sem.cta{.ss}", RELEASE, "state, [addr], count", ptx(8, 0), AMPERE),
     (".expect_tx{.sem.scope}{.ss}", RELEASE, "state, [addr], tx_count", ptx(8, 0), HOPPER),
     (".expect_tx.sem.scope{.ss}", RELAXED, "state, [addr], tx_count", ptx(8, 6), HOPPER),
-    # On an object that may be in another CTA of the cluster; these return no state:
+    # Forms for an mbarrier that may be in another CTA of the cluster; they return no state:
     ("{.sem.scope}.shared::cluster", RELEASE, "_, [addr]{, count}", ptx(8, 0), HOPPER),
     (".sem.scope.shared::cluster", RELAXED, "_, [addr]{, count}", ptx(8, 6), HOPPER),
     (".expect_tx{.sem.scope}.shared::cluster", RELEASE, "_, [addr], tx_count", ptx(8, 0), HOPPER),
     (".expect_tx.sem.scope.shared::cluster", RELAXED, "_, [addr], tx_count", ptx(8, 6), HOPPER),
-    # On the objects at the same offset in several CTAs:
+    # Forms for the mbarriers at the same offset in several CTAs:
     (
         "{.sem.scope}{.shared::cluster}.multicast::cluster::32b",
         ARRIVING,
@@ -91,7 +91,7 @@ def _mbarrier(
     kinds: Mapping[str, str] = OPERANDS,
     sem: tuple[str, ...] = (),
 ) -> InstructionRow:
-    """Return a row; `expect_tx` and `parity` after the first word are parts of the name, and keep their position."""
+    """Return an mbarrier row; `expect_tx` and `parity` are parts of the name, and keep their position in the opcode."""
     words = re.split(r"[{}.]+", name)
     slots = {**SLOTS, "sem": sem}
     return row(
@@ -107,7 +107,7 @@ def _mbarrier(
 
 
 def _arrivals(name: str, kinds: Mapping[str, str]) -> Iterator[InstructionRow]:
-    """Yield the forms of arrive or arrive_drop; `kinds` are those of PTX 7.0."""
+    """Yield the forms of mbarrier.arrive or arrive_drop; `kinds` are the operand kinds of the PTX 7.0 forms."""
     for words, sem, operands, since, targets in ARRIVALS:
         yield _mbarrier(
             f"{name}{words}",
@@ -121,7 +121,7 @@ def _arrivals(name: str, kinds: Mapping[str, str]) -> Iterator[InstructionRow]:
 
 
 def _waits(name: str, phase: str, first: tuple[int, int], targets: tuple[str, ...]) -> Iterator[InstructionRow]:
-    """Yield the forms of a wait for a `phase` given by state or parity; the name exists since `first`."""
+    """Yield the forms of an mbarrier wait for a `phase` given by state or parity; `first` is their PTX version."""
     for words, sem, results, since, least in WAITS:
         yield _mbarrier(
             f"{name}{words}",
@@ -134,7 +134,7 @@ def _waits(name: str, phase: str, first: tuple[int, int], targets: tuple[str, ..
 
 
 def _transactions(name: str) -> Iterator[InstructionRow]:
-    """Yield the forms of expect_tx or complete_tx."""
+    """Yield the forms of mbarrier.expect_tx or mbarrier.complete_tx."""
     yield _mbarrier(f"{name}{{.sem.scope}}{{.space}}", "[addr], tx_count", ptx(8, 0), HOPPER, access="xr", sem=RELAXED)
     yield _mbarrier(
         f"{name}{{.sem.scope}}{{.shared::cluster}}.multicast::cluster::32b",

@@ -24,7 +24,7 @@ PREFETCH = ("L2::64B", "L2::128B", "L2::256B")
 
 @dataclass(frozen=True, slots=True)
 class Width:
-    """Number and types of the elements of one access, and its first version; `vec` is the modifier of a vector."""
+    """Number and types of the elements of one access, and its first PTX version; `vec` is the vector modifier."""
 
     vec: str
     types: tuple[str, ...]
@@ -37,7 +37,7 @@ QUAD = Width("", ("b128",), ptx(8, 3), ("sm_70",))
 QUAD_TO_SYSTEM = Width("", ("b128",), ptx(8, 4), ("sm_70",))
 VECTORS = (Width("v2", (*NARROW, *OF_64)), Width("v4", NARROW), Width("v8", ("b8", "b16", "u8", "u16", "s8", "s16")))
 WIDTHS = (SCALAR, QUAD, *VECTORS)
-# 256 bits at once, for global and generic addresses.
+# Accesses of 256 bits, for global and generic addresses.
 WIDE = (
     Width("v8", ("b32", "u32", "s32", "f32"), ptx(8, 8), ("sm_100",)),
     Width("v4", OF_64, ptx(8, 8), ("sm_100",)),
@@ -54,7 +54,7 @@ def _forms(
     slots: Mapping[str, Sequence[str]] | None = None,
     **more: Sequence[str],
 ) -> tuple[InstructionRow, ...]:
-    """Return one row per width of a load or store with these modifiers, which may include `{.hint}`."""
+    """Return one row per access width of a load or store with these modifiers, which may include `{.hint}`."""
     hint = "{.hint}" in modifiers
     operands = ("[a], b" if name == "st" else "d, [a]") + ("{, policy}" if hint else "")
     value = "b" if name == "st" else "d"
@@ -84,7 +84,7 @@ def _forms(
 
 
 def _plain(name: str, spaces: Sequence[str], cache: Sequence[str], prefetch: str) -> tuple[InstructionRow, ...]:
-    """Return the weak forms: with a cache operator, with hints for L1, and with hints for L2."""
+    """Return the weak forms of a load or store: with a cache operator, with hints for L1, and with hints for L2."""
     ahead = {"prefetch": PREFETCH} if prefetch else {}
     first, second = {**ahead, "level1": LEVEL1}, {**ahead, "level1": LEVEL1, "level2": LEVEL2}
     cached = {**ahead, "cop": cache}
@@ -99,7 +99,7 @@ def _plain(name: str, spaces: Sequence[str], cache: Sequence[str], prefetch: str
 
 
 def _ordered(name: str, order: str, prefetch: str) -> tuple[InstructionRow, ...]:
-    """Return the forms with ordering: relaxed, acquire or release; 128 bits at system scope came later."""
+    """Return the load or store forms with relaxed, acquire or release; 128 bits at system scope came later."""
     ahead = {"sem": ("relaxed", order), **({"prefetch": PREFETCH} if prefetch else {})}
     head, tail = ".sem.scope{.global}{.level1}", f"{{.hint}}{prefetch}"
     found: list[InstructionRow] = []
@@ -113,7 +113,7 @@ def _ordered(name: str, order: str, prefetch: str) -> tuple[InstructionRow, ...]
 
 
 def _unusual(name: str, prefetch: str, order: str) -> tuple[InstructionRow, ...]:
-    """Return the volatile forms, and those of memory-mapped I/O."""
+    """Return the volatile forms of a load or store, and the forms for memory-mapped I/O."""
     ahead = {"prefetch": PREFETCH} if prefetch else {}
     relaxed, ordered = ({"sem": (sem,), "scope": SCOPES[-1:]} for sem in ("relaxed", order))
     return (

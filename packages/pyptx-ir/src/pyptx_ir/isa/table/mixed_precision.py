@@ -11,12 +11,12 @@ FP8X4 = ("e4m3x4", "e5m2x4")
 ALTERNATE = (*FP8X4, "e2m1x4", "e2m1p4x4", "e2m3x4", "e3m2x4", "ue8m0x4")
 SINGLE: dict[str, Any] = {"since": ptx(8, 6), "targets": ("sm_100",)}
 PAIRS: dict[str, Any] = {"since": ptx(9, 4), "targets": ("sm_107f",)}
-# ptxas accepts these on exactly two targets, not on the rest of their family.
+# ptxas accepts mixed precision on exactly two targets, not on the other targets of their family.
 QUADS: dict[str, Any] = {"since": ptx(9, 4), "targets": ("sm_100a", "sm_103a")}
 
 
 def _sum(name: str) -> tuple[InstructionRow, ...]:
-    """Return the forms of add and sub: to the wider type, to the narrower type, and to FP8."""
+    """Return the mixed-precision forms of add and sub: to the wider type, to the narrower type, and to FP8."""
     mixed = f"{name} (mixed precision)"
     return (
         row(

@@ -39,7 +39,7 @@ class MmaShapes:
     times: int = 1
 
     def types(self) -> Iterator[tuple[str, str, str, str]]:
-        """Yield the valid combinations of the types of D, A, B and C."""
+        """Yield the valid combinations of the element types of D, A, B and C."""
         yield from ((self.d, a, b, c) for a in self.a for b in self.a for c in self.c or (self.d,))
 
     def registers(self, shape: str, types: tuple[str, str, str, str]) -> tuple[int, int, int, int]:

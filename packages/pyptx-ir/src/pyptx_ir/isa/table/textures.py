@@ -16,7 +16,7 @@ CLAMPS = ("trap", "clamp", "zero")
 
 @dataclass(frozen=True, slots=True)
 class Geometries:
-    """Geometries of one kind, and their options: offsets, depth comparison, levels of detail."""
+    """Texture geometries of one kind, and their options: offsets, depth comparison, levels of detail."""
 
     geometries: tuple[str, ...]
     coordinates: tuple[str, ...]
@@ -28,7 +28,7 @@ class Geometries:
 
 
 FAMILIES = (
-    # Arrays exist since PTX 2.3; no current target accepts versions before 4.0.
+    # Texture arrays exist since PTX 2.3; no current target accepts versions before 4.0.
     Geometries(("1d", "2d", "a1d", "a2d"), COORDINATES, ptx(1, 0), offsets=True, depths=True, levels=True),
     Geometries(("3d",), COORDINATES, ptx(1, 0), offsets=True, depths=False, levels=True),
     Geometries(
@@ -43,13 +43,13 @@ FAMILIES = (
     Geometries(("2dms", "a2dms"), ("s32",), ptx(3, 2), offsets=True, depths=False, levels=False),
 )
 
-# Results of fetches: the vector, its types, PTX version, targets.
+# Results of texture fetches: the vector, its types, PTX version, targets.
 RESULTS: tuple[tuple[str, tuple[str, ...], tuple[int, int], tuple[str, ...]], ...] = (
     ("v4", ("u32", "s32", "f32"), ptx(1, 0), ()),
     ("v4", ("f16",), ptx(4, 2), ("sm_53",)),
     ("v2", ("f16x2",), ptx(4, 2), ("sm_53",)),
 )
-# With an optional predicate: whether the texture's memory was resident.
+# Results with an optional predicate: whether the texture's memory was resident.
 RESIDENT = (("d", ptx(1, 0), ()), ("d|p", ptx(7, 1), ("sm_60",)))
 
 OPERANDS = {
@@ -63,7 +63,7 @@ OPERANDS = {
 
 
 def _tails(family: Geometries) -> Iterator[tuple[str, tuple[int, int], bool]]:
-    """Yield the operands after the coordinates, their PTX version, and whether they include a depth."""
+    """Yield the operands after the coordinates, their PTX version, and whether one is a reference depth."""
     yield "", ptx(1, 0), False
     if family.offsets:
         yield ", e", ptx(4, 3), False
@@ -74,7 +74,7 @@ def _tails(family: Geometries) -> Iterator[tuple[str, tuple[int, int], bool]]:
 
 
 def _modes(family: Geometries) -> Iterator[tuple[str, str, tuple[int, int]]]:
-    """Yield the ways to choose a level of detail, the operands of each, and its PTX version."""
+    """Yield the modifiers that choose a level of detail, their operands, and their PTX version."""
     yield "", "", ptx(1, 0)
     yield ".base", "", ptx(3, 1)
     if family.levels:
@@ -127,7 +127,7 @@ def _gathers() -> Iterator[InstructionRow]:
                 )
 
 
-# Attributes of textures, of samplers, and of surfaces; the PTX version of each.
+# Attributes that txq and suq query, of textures, samplers and surfaces, with their PTX versions.
 TEXTURE_QUERIES = (
     (("width", "height", "depth", "normalized_coords"), ptx(1, 5)),
     (("channel_data_type", "channel_order"), ptx(2, 1)),
@@ -143,7 +143,7 @@ SURFACE_QUERIES = (
 
 
 def _queries() -> Iterator[InstructionRow]:
-    """Yield txq and suq. In unified mode, a texture has the attributes of a sampler."""
+    """Yield the forms of txq and suq. In unified mode, a texture has the attributes of a sampler."""
     for queries, since in TEXTURE_QUERIES:
         yield row("txq.query.b32 d, [a]", query=queries, operands={"a": "opaque(texref)"}, since=since, manual="txq")
     sampler = {"a": "opaque(texref samplerref)"}
@@ -164,9 +164,9 @@ def _queries() -> Iterator[InstructionRow]:
         )
 
 
-# Geometries of surfaces, and their PTX version.
+# Geometries of surfaces, with their PTX versions.
 SURFACES = ((("1d", "2d"), ptx(1, 5)), (("3d", "a1d", "a2d"), ptx(3, 0)))
-# Types and vectors of up to 128 bits.
+# Element types and vector lengths of surface accesses, up to 128 bits per access.
 ELEMENTS: tuple[tuple[str, tuple[str, ...], Mapping[str, tuple[str, ...]]], ...] = (
     ("", ("b8", "b16", "b32", "b64"), {}),
     (".vec", ("b8", "b16", "b32"), {"vec": ("v2", "v4")}),
@@ -175,7 +175,7 @@ ELEMENTS: tuple[tuple[str, tuple[str, ...], Mapping[str, tuple[str, ...]]], ...]
 
 
 def _loads_and_stores() -> Iterator[InstructionRow]:
-    """Yield suld.b, sust.b and sust.p. Registers may be wider than the elements."""
+    """Yield the forms of suld.b, sust.b and sust.p. Registers may be wider than the elements."""
     data = "texels(relaxed(type))"
     for geometries, first in SURFACES:
         for vector, types, more in ELEMENTS:
@@ -210,7 +210,7 @@ def _loads_and_stores() -> Iterator[InstructionRow]:
         )
 
 
-# Addressing by bytes or by samples, operations, types, PTX version.
+# Rows of sured: addressing by bytes or by samples, operations, types, PTX version.
 REDUCTIONS = (
     ("b", ("add",), ("u32", "u64", "s32"), ptx(2, 0)),
     ("b", ("min", "max"), ("u32", "s32"), ptx(2, 0)),

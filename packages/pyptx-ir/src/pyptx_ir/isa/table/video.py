@@ -13,9 +13,9 @@ TYPES = ("u32", "s32")
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 SECONDARY = ("add", "min", "max")
 
-# A byte or a half of a 32-bit register, in scalar instructions.
+# Selector of a byte or half of a 32-bit register, in scalar video instructions.
 SELECTOR = "b[0-3]|h[01]"
-# For pairs and quads: the parts written, and the selection of elements from both sources.
+# Selectors for pairs and quads: the parts of `d` that are written, and the elements selected from both sources.
 MASKS = {"2": "h0|h1|h10", "4": "b[0-3]|b[123]0|b[23]1|b32|b[23]10|b32[01]|b3210"}
 PICKS = {"2": "h[0-3][0-3]", "4": "b[0-7][0-7][0-7][0-7]"}
 
@@ -45,7 +45,7 @@ def _video(
 
 
 def _scalar(head: str, name: str, **slots: Sequence[str]) -> tuple[InstructionRow, ...]:
-    """Return an operation's forms: alone, with a secondary operation, with the result merged into a part of `d`."""
+    """Return a video operation's forms: alone, with a secondary operation, with the result merged into part of `d`."""
     merged = {**SOURCES, "d": f"part({SELECTOR})"}
     return (
         _video(f"{head} d, a, b", name, operands=SOURCES, slots=slots),
@@ -55,7 +55,7 @@ def _scalar(head: str, name: str, **slots: Sequence[str]) -> tuple[InstructionRo
 
 
 def _multiply_add() -> tuple[InstructionRow, ...]:
-    """Return vmad: the product (by one of its operands) or the addend may be negated, except with `.po` (plus one)."""
+    """Return the forms of vmad: the product (by one factor) or the addend may be negated, except with `.po`."""
     return tuple(
         _video(
             f"vmad.dtype.atype.btype{more}{{.sat}}{{.scale}} {places}",
@@ -68,7 +68,7 @@ def _multiply_add() -> tuple[InstructionRow, ...]:
 
 
 def _simd(count: str) -> tuple[InstructionRow, ...]:
-    """Return the operations on pairs (halves) or quads (bytes): merging their results, or adding them."""
+    """Return the video operations on pairs (halves) or quads (bytes), which merge or add their results."""
     operands = {"d": f"part({MASKS[count]})", "a": f"part({PICKS[count]})", "b": f"part({PICKS[count]})", "c": PLAIN}
     types = {"atype": TYPES, "btype": TYPES}
     found = [

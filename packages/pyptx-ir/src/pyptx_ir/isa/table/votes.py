@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyptx_ir.isa.rows import ptx, row, summarised
 
 MASK = {"membermask": "int32"}
-# Unlike setp, these do not accept the sink for a predicate.
+# vote and match do not accept the sink as the predicate result; setp does.
 RESULT = {"p": "typed(pred)"}
 VOTES = ("all", "any", "uni")
 GONE = ("sm_70", ptx(6, 4))

@@ -17,14 +17,14 @@ SQUARE = ("m16n16k16",)
 OBLONG = ("m8n32k16", "m32n8k16")
 ALL_16 = (*SQUARE, *OBLONG)
 
-# Since PTX 6.3 `.aligned` is required; since 6.5 floating-point accumulators do not saturate.
+# wmma requires `.aligned` since PTX 6.3; floating-point accumulators do not saturate since PTX 6.5.
 ALIGNED_FROM = ptx(6, 3)
 UNSATURATED_FROM = ptx(6, 5)
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Matrices `which` of some shapes and types that wmma.load loads and wmma.store stores.
+    """Matrices, named by `which`, of some shapes and types that wmma.load loads or wmma.store stores.
 
     `fragment` is the extent of a thread's fragment, or the number of its registers (see
     `pyptx_ir.isa.kinds.fragments`).
@@ -40,7 +40,7 @@ class Share:
 
 
 FACTORS = (
-    # Two threads hold each element of an f16 matrix.
+    # Two threads hold a copy of each element of an f16 operand A or B.
     *(
         Share(("a", "b"), shapes, ("f16",), "8 f16", since, "sm_70")
         for shapes, since in ((SQUARE, ptx(6, 0)), (OBLONG, ptx(6, 1)))
@@ -67,7 +67,7 @@ SUMS = (
 
 
 def _access(name: str, share: Share, operands: str) -> tuple[InstructionRow, ...]:
-    """Return the rows of a load or store: with `.aligned`, and without it if older versions allow that."""
+    """Return the rows of wmma.load or wmma.store: with `.aligned`, and without it where older versions allow that."""
     aligned = row(
         f"wmma.{name}.which.sync.aligned.layout.shape{{.ss}}.type {operands}{{, stride}}",
         which=share.which,
@@ -116,7 +116,7 @@ def _product(
 
 
 def _halves(shapes: Sequence[str], since: tuple[int, int]) -> tuple[InstructionRow, ...]:
-    """Return the MMAs of f16: the current form, and the removed forms."""
+    """Return the wmma.mma rows of f16: the current form, and the removed forms."""
     fragments = ("mn dtype", "8 f16", "8 f16", "mn ctype")
     types = ("f16", "f32")
     form = _product(shapes, ".dtype.ctype", fragments, since, "sm_70", dtype=types, ctype=types)

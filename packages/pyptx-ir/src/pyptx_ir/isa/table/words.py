@@ -1,4 +1,4 @@
-"""Modifiers with requirements of their own, for any instruction."""
+"""Modifiers with a PTX version and targets of their own, for any instruction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counters in compiler comments: calls, and basic blocks of a function."""
+"""Counters in compilers' comments: the calls, and the basic blocks of a function."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyptx_ir.syntax.style.items import TO_LINE
 if TYPE_CHECKING:
     from pyptx_ir.syntax.style.items import Item
 
-# Instructions that end a basic block.
+# Opcodes of instructions that end a basic block.
 _BRANCHES = frozenset({"bra", TO_LINE, "brx", "ret", "exit", "trap"})
 _LABEL = re.compile(r"BB(?:[0-9]+_)?([0-9]{1,9})\Z", re.ASCII)
 _BLOCK = re.compile(r"// %bb\.([0-9]{1,9}):", re.ASCII)
@@ -19,19 +19,19 @@ _CALL = re.compile(r"// callseq ([0-9]{1,9})(, )?", re.ASCII)
 
 
 class Counts:
-    """Counters over a sequence of items, in text order.
+    """Counters of calls and basic blocks over a sequence of items, in text order.
 
     Compilers do not always emit code in the order of their numbering. Their comments then contain the numbers, and
     counting continues from there.
     """
 
     def __init__(self) -> None:
-        """Start a module."""
+        """Start counting at the beginning of a module."""
         self._calls = self._block = 0
         self._last = ""
 
     def enter(self, item: Item) -> None:
-        """Set an item's number of preceding calls and, in LLVM's numbering, of basic blocks."""
+        """Set an item's numbers of preceding calls and, in LLVM's numbering, of preceding basic blocks."""
         kind, last, name = item.node.__class__, self._last, item.name
         if last == "call":
             self._calls += 1
@@ -46,7 +46,7 @@ class Counts:
         self._last = name
 
     def hear(self, leading_trivia: str) -> None:
-        """Continue from the numbers in comments of the item's leading trivia."""
+        """Continue counting from the numbers in comments of the item's leading trivia."""
         for block in _BLOCK.finditer(leading_trivia):
             self._block = int(block[1])
         for call in _CALL.finditer(leading_trivia):

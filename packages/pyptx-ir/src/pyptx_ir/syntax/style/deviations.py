@@ -1,4 +1,4 @@
-"""Deviations from a style: the remaining whitespace of a text, per statement."""
+"""Deviations from a style: the whitespace of each statement that the style does not reproduce."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """Leading trivia, source text, or both, that differ from the style."""
+    """Leading trivia and source text of a statement where they differ from the style; None where they do not."""
 
     item: Item
     leading_trivia: str | None
@@ -32,7 +32,7 @@ class Deviation:
 
 
 def deviations(module: Module, style: Style) -> Iterator[Deviation]:
-    """Yield the leading trivia and source texts of a module that differ from the style."""
+    """Yield the leading trivia and source texts of a module that a style does not reproduce."""
     for item, leading_trivia, raw in _differences(module, style):
         if leading_trivia is not None or raw is not None:
             yield Deviation(item, leading_trivia, raw)
@@ -55,7 +55,7 @@ def _stripped(node: Statement, rest: Iterator[tuple[Item, str | None, str | None
         case Function(body=Block() as block):
             return replace(node, leading_trivia=leading_trivia, raw=raw, body=_block(block, next(rest)[1], rest))
         case Section():
-            # A section contains only these classes.
+            # A section contains only these statement classes.
             lines = cast(
                 "tuple[SectionData | Label | Invalid, ...]", tuple([_stripped(one, rest) for one in node.body])
             )
@@ -119,7 +119,7 @@ def _is_given(writer: Writer, item: Item, form: str | None, shape: Shape | None)
 def differences(
     row: Sequence[Item], shapes: Sequence[Shape | None], style: Style
 ) -> Iterator[tuple[Item, str | None, str | None]]:
-    """Yield each item with its own leading trivia and source text, None for each that the style reproduces."""
+    """Yield each item with its own leading trivia and source text, each None if the style reproduces it."""
     writer = Writer(style)
     for (item, leading_trivia, form), shape in zip(writer.laid(row), shapes, strict=True):
         given = _is_given(writer, item, form, shape)

@@ -48,7 +48,7 @@ def explain(row: Sequence[Item]) -> None:
 
 
 class _Lines:
-    """Reads the fields of a section line by line."""
+    """Reader of the fields of a debugging section, line by line."""
 
     def __init__(self, row: Sequence[Item], at: int) -> None:
         self._row, self._at = row, at
@@ -56,16 +56,16 @@ class _Lines:
 
     @property
     def item(self) -> Item:
-        """Next line."""
+        """Next unread line of the section."""
         return self._row[self._at]
 
     def remark(self, text: str) -> None:
-        """Set the comment of the next line, if it is a data line."""
+        """Set the comment of the next unread line, if it is a data line."""
         if isinstance(self.item.node, SectionData):
             say(self.item, text)
 
     def line(self) -> int:
-        """Take a line; return its value, or 0 if it is a symbol."""
+        """Take a data line; return its value, or 0 if the value is a symbol."""
         while self.item.kind == "Label":
             self._at += 1
         node = self.item.node
@@ -77,13 +77,13 @@ class _Lines:
         return integer(value.text) if isinstance(value, Immediate) and INTEGER.fullmatch(value.text) else 0
 
     def skip(self, size: int) -> None:
-        """Take lines of `size` bytes in total."""
+        """Take data lines of `size` bytes in total."""
         end = self.offset + size
         while self.offset < end:
             self.line()
 
     def leb128(self) -> int:
-        """Take a variable-length number (LEB128)."""
+        """Take the lines of a variable-length number (LEB128), and return the number."""
         value = shift = 0
         while True:
             byte = self.line()
@@ -93,7 +93,7 @@ class _Lines:
                 return value
 
     def named(self, prefix: str, names: dict[int, str]) -> int:
-        """Take a variable-length number that has a name, and set the name as the comment."""
+        """Take a LEB128 number that DWARF names, and set its name as the comment."""
         first = self.item
         value = self.leb128()
         say(first, f"{prefix}_{names.get(value, '')}")
@@ -101,7 +101,7 @@ class _Lines:
 
 
 def say(item: Item, text: str) -> None:
-    """Set an item's comment, and the kind and name of commented data lines."""
+    """Set the comment of an item, and the kind and name of commented data lines."""
     item.kind = item.name = EXPLAINED
     item.remark = text
 

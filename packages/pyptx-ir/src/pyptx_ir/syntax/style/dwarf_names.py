@@ -1,4 +1,4 @@
-"""Numbers of DWARF and their names. DWARF 4, figures 18, 20 and 21; `0x2007` preceded linkage_name."""
+"""DWARF constants: names by number. DWARF 4, figures 18, 20 and 21; `0x2007` preceded linkage_name."""
 
 from __future__ import annotations
 

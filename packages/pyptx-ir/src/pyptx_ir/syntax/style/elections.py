@@ -1,4 +1,4 @@
-"""Choose the fewest rules that are right most often, for cases that each have several lookup keys.
+"""Choose the fewest style rules that give the correct text most often, for cases with several lookup keys.
 
 Existing rules already cover most cases; rules are voted on only for the keys of the other cases.
 """
@@ -23,7 +23,7 @@ _WORTH = 2
 
 @value
 class Case(Value):
-    """A position of leading trivia, or a gap between tokens, that occurs `times` times.
+    """A context of leading trivia, or of a gap between tokens, that occurs `times` times.
 
     `keys` are its lookup keys, most specific first. `texts` are the correct texts; None is one if the default is
     correct. The start of inline assembly without a template is not evidence for the general keys.
@@ -44,7 +44,7 @@ def elected(cases: Sequence[Case], closer: int) -> dict[str, str]:
     rules: dict[str, str] = {}
     given: list[str | None] = [None] * len(cases)
     depth = max((len(case.keys) for case in cases), default=0)
-    silent = [at for at, case in enumerate(cases) if case.begins_asm]  # no evidence for general keys
+    silent = [at for at, case in enumerate(cases) if case.begins_asm]  # cases that are not evidence for general keys
     for level in reversed(range(depth)):
         for at in silent:
             given[at] = _rule(cases[at].keys, rules)
@@ -53,7 +53,7 @@ def elected(cases: Sequence[Case], closer: int) -> dict[str, str]:
             at
             for at, case in enumerate(cases)
             if (level < closer or not case.begins_asm) and case.keys[level] not in case.keys[level + 1 :]
-        ]  # if a case has a key at two levels, the more general level chose its rule
+        ]  # if a case has one key at two levels, the more general level has chosen its rule
         for key, group in _wrong(cases, heard, given, level).items():
             best = _best(key, [(cases[at], given[at]) for at in group], least, last=level == depth - 1)
             if best is None:
@@ -67,7 +67,7 @@ def elected(cases: Sequence[Case], closer: int) -> dict[str, str]:
 def _wrong(
     cases: Sequence[Case], heard: Iterable[int], given: Sequence[str | None], level: int
 ) -> dict[str, list[int]]:
-    """Return the cases of each key of a level, by key, for the keys with at least one wrong case."""
+    """Return the cases of each lookup key of a level, for the keys with at least one wrong case."""
     doubtful = {cases[at].keys[level] for at in heard if given[at] not in cases[at].texts}
     groups: defaultdict[str, list[int]] = defaultdict(list)
     if doubtful:
@@ -79,7 +79,7 @@ def _wrong(
 
 
 def _best(key: str, group: Sequence[tuple[Case, str | None]], least: int, *, last: bool) -> str | None:
-    """Return the text that is right for most cases, if it is worth a rule and better than the current rules."""
+    """Return the text that is right for most cases of a key, if it justifies a rule and beats the current rules."""
     votes: defaultdict[str | None, int] = defaultdict(int)
     right = 0
     for case, given in group:
@@ -96,7 +96,7 @@ def _best(key: str, group: Sequence[tuple[Case, str | None]], least: int, *, las
 
 
 def _least(key: str, text: str, usual: int) -> int:
-    """Return the number of deviations that a rule must remove."""
+    """Return the number of deviations that a rule must remove to be worth its entry."""
     if (key, text) in _known_rules() or repeats(text):
         return 1
     return usual if text.isspace() or not text else _WORTH
@@ -104,7 +104,7 @@ def _least(key: str, text: str, usual: int) -> int:
 
 @cache
 def _known_rules() -> frozenset[tuple[str, str]]:
-    """Return the rules of known compilers, by key; one occurrence suffices for these."""
+    """Return the rules of known compilers' styles, by key; one occurrence suffices for these rules."""
     trivia = (pair for style in KNOWN.values() for pair in style.trivia.items())
     gaps = ((name, pair) for style in KNOWN.values() for name, own in style.gaps.items() for pair in own.items())
     return frozenset([*trivia, *((f"{name}\n{pair}", gap) for name, (pair, gap) in gaps)])

@@ -52,14 +52,14 @@ def formatted(text: str, style: Style, name: str = "<string>") -> str:
 
 
 def _open(item: Item) -> Item:
-    """Return a copy of an item without its own trivia and text, so that the style provides them."""
+    """Return a copy of an item without trivia and source text, which the style then provides."""
     copy = Item(item.kind, item.name, item.node, None, None if item.node is not None else item.raw)
     copy.depth, copy.calls, copy.block, copy.function = item.depth, item.calls, item.block, item.function
     return copy
 
 
 def _leading_trivia(item: Item, styled: str) -> str:
-    """Return the comments of an item's own leading trivia with the whitespace of the style."""
+    """Return the comments of an item's own leading trivia, with the style's whitespace around them."""
     own = item.leading_trivia or ""
     comments, wanted = _COMMENT.findall(own), _COMMENT.findall(styled)
     if comments == wanted:
@@ -83,19 +83,19 @@ def _only_comments(leading_trivia: str) -> bool:
 
 
 def _blank(leading_trivia: str) -> str:
-    """Return leading trivia without comments: the whitespace before the first if it ends a line, else the last."""
+    """Return trivia without comments: the whitespace before the first one if it has a line end, else after the last."""
     pieces = _COMMENT.split(leading_trivia)
     return pieces[0] if "\n" in pieces[0] else pieces[-1]
 
 
 def _break(gap: str, indent: str) -> str:
-    """Return the whitespace next to a comment, with at most one blank line."""
+    """Return the whitespace next to a comment, reduced to at most one blank line."""
     lines = gap.count("\n")
     return "\n" * min(lines, 2) + indent if lines else gap
 
 
 def _comments(row: Iterable[Item]) -> list[str]:
-    """Return the comments of a text in order."""
+    """Return the comments of a text, in text order."""
     return [
         comment for item in row for text in (item.leading_trivia, item.raw) for comment in _COMMENT.findall(text or "")
     ]

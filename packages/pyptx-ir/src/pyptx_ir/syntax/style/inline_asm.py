@@ -31,10 +31,10 @@ MARK = "inline asm"
 BEGIN, FINISH = f"// begin {MARK}", f"// end {MARK}"
 BEFORE = Item(START, START, None, "", "")
 ASM = Item("asm", "asm", None, None, None)
-_LONGEST = 64  # items; a longer region has no template
-_USES = 2  # minimum number of regions of a template without names
-_MARKS = 2  # number of comments of a template that are its marks
-_ANY = frozenset({"a", "0"})  # words of a template that match all words
+_LONGEST = 64  # maximum number of items in a region that becomes a template
+_USES = 2  # minimum number of equal regions for a template without names
+_MARKS = 2  # number of comments in a template that mark its begin and end
+_ANY = frozenset({"a", "0"})  # words of a template that match any word of an item
 _COMPILERS = re.compile(
     r"[a-z]{1,2}[0-9]+", re.ASCII
 )  # register names after `%` that the compiler chose, not the author
@@ -63,14 +63,14 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Items `start` to `end` (exclusive) of a sequence, between the marks of inline assembly."""
+    """Region of inline assembly: items `start` to `end` (exclusive), which are between its marks."""
 
     start: int
     end: int
 
 
 def signature(item: Item, *, broad: bool = False) -> Signature:
-    """Return the matching key of an item; with `broad`, without modifiers."""
+    """Return the matching key of an item; with `broad`, the key without modifiers."""
     marks = tuple(cut(item.canonical())[::2]) if item.shape is None else item.shape.canonical
     return item.kind, _opcode(item, broad=broad), marks
 
@@ -83,14 +83,14 @@ def _opcode(item: Item, *, broad: bool) -> str:
 
 
 class Signatures:
-    """Matching keys of a sequence of items, exact and broad, computed at first use."""
+    """Matching keys of a sequence of items, exact ones and broad ones, computed at first use."""
 
     def __init__(self, row: Sequence[Item]) -> None:
         self.row = row
         self._made: list[tuple[Signature, Signature] | None] = [None] * len(row)
 
     def __getitem__(self, at: int) -> tuple[Signature, Signature]:
-        """Return both signatures of an item, the exact one and the broad one."""
+        """Return the exact and the broad signature of an item."""
         made = self._made[at]
         if made is None:
             item = self.row[at]
@@ -99,12 +99,12 @@ class Signatures:
         return made
 
     def of(self, region: Region, *, broad: bool = False) -> tuple[Signature, ...]:
-        """Return the exact or the broad signatures of a region's items."""
+        """Return the signatures of a region's items: the exact ones, or the broad ones."""
         return tuple([self[at][broad] for at in range(region.start, region.end)])
 
 
 class Matcher:
-    """Finds the regions that match templates in sequences of items."""
+    """Finder of the regions that match templates in sequences of items."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._first: defaultdict[Signature, list[Template]] = defaultdict(list)
@@ -117,7 +117,7 @@ class Matcher:
                 self._names.add(REGISTERS)
 
     def matches(self, signatures: Signatures) -> dict[int, Template]:
-        """Return templates by the index of the first item of their region; of several, the longest."""
+        """Return the matching templates by index of the region's first item; of several templates, the longest."""
         found: dict[int, Template] = {}
         end = 0
         if not self._names:
@@ -139,7 +139,7 @@ class Matcher:
 
 
 def _precision(template: Template) -> tuple[int, int, int]:
-    """Return the sort key of a template: numbers of statements and required words, and total opcode length."""
+    """Return the sort key of a template: number of statements, number of required words, total length of opcodes."""
     opcodes = sum(len(opcode) for _, opcode, _ in template.signatures)
     return len(template.signatures), sum(map(len, template.words)), opcodes
 
@@ -161,7 +161,7 @@ def _has(item: Item, words: Iterable[tuple[int, str]]) -> bool:
 
 @lru_cache(maxsize=1 << 10)
 def _read(text: str) -> Template:
-    """Return a template. Cached, because inference and emission use each template several times."""
+    """Return the template with a text. Cached, because inference and emission use each template several times."""
     module, errors = parse_recovering(text)
     *row, end = items(module)
     forms = tuple([_form(item) for item in row])
@@ -172,12 +172,12 @@ def _read(text: str) -> Template:
 
 
 def _placed(leading_trivia: str) -> str:
-    """Return leading trivia of a template with the margin placeholder before LLVM's comments."""
+    """Return a template's leading trivia with the margin placeholder before LLVM's comments."""
     return leading_trivia.replace(" //", f"{MARGIN}//") if repeats(leading_trivia) else leading_trivia
 
 
 def _needed(item: Item) -> Iterator[tuple[int, str]]:
-    """Yield the words of a template's item that match only themselves, with their indices."""
+    """Yield the words of a template's item that only equal words match, with their indices."""
     parts, opcode = cut(item.canonical()), opcode_number(item)
     for number, (between, word) in enumerate(zip(parts[::2], parts[1::2], strict=False)):
         if number != opcode and not between.endswith(".") and word not in _ANY:
@@ -206,7 +206,7 @@ class ItemInContext:
 
 
 def laid(row: Sequence[Item], templates: Mapping[int, Template]) -> dict[int, ItemInContext]:
-    """Return the items in regions and directly after regions, by index."""
+    """Return the items in asm regions, and the items directly after these regions, by index."""
     parts: dict[int, ItemInContext] = {}
     for at, template in templates.items():
         behind = parts.get(at)
@@ -226,13 +226,13 @@ def laid(row: Sequence[Item], templates: Mapping[int, Template]) -> dict[int, It
 
 
 def still_inside(leading_trivia: str, *, inside: bool) -> bool:
-    """Return whether the item after this leading trivia is in a region, by its marks or else by the previous state."""
+    """Return whether the item after this leading trivia is in an asm region: by its marks, else by the last state."""
     begin, finish = leading_trivia.rfind(BEGIN), leading_trivia.rfind(FINISH)
     return begin > finish if begin != finish else inside
 
 
 def regions(row: Sequence[Item]) -> Iterator[Region]:
-    """Yield the regions of a parsed sequence of items."""
+    """Yield the asm regions of a parsed sequence of items."""
     start = None
     for at, item in enumerate(row):
         leading_trivia = item.leading_trivia or ""
@@ -248,7 +248,8 @@ def regions(row: Sequence[Item]) -> Iterator[Region]:
 def templates(signatures: Signatures) -> tuple[str, ...]:
     """Return the templates that reproduce more regions than they match wrongly.
 
-    A text that occurs often gets a template without names. Each remaining region gets one with its author's names.
+    A frequent text of a region gets a template without names. Each remaining region gets a template with its author's
+    names.
     """
     row = signatures.row
     found = list(regions(row))
@@ -289,7 +290,7 @@ def _of_author(signatures: Signatures, region: Region, files: Mapping[int, str])
 def _right(
     texts: Sequence[str], signatures: Signatures, begins: Mapping[int, Region], files: Mapping[int, str]
 ) -> tuple[str, ...]:
-    """Drop the templates with at least as many wrong matches as right ones."""
+    """Drop the templates that match wrongly at least as often as rightly."""
     score: Counter[str] = Counter()
     for at, template in Matcher(texts).matches(signatures).items():
         region = begins.get(at)
@@ -299,7 +300,7 @@ def _right(
 
 
 def _spelt(row: Sequence[Item], region: Region, template: Template, files: Mapping[int, str]) -> bool:
-    """Return whether a template reproduces a region."""
+    """Return whether a template reproduces the text of a region."""
     own = row[region.start : region.end]
     if len(own) != len(template.forms) or not (own[0].leading_trivia or "").endswith(template.trivia[0]):
         return False
@@ -315,14 +316,14 @@ def _context(row: Sequence[Item], at: int, files: Mapping[int, str]) -> Context:
 
 
 def _is_spelt(item: Item, form: str) -> bool:
-    """Return whether an item's source text has a form."""
+    """Return whether an item's source text matches the form in a template."""
     if item.shape is not None:
         return form == item.shape.form
     return form % tuple(cut(item.canonical())[1::2]) == item.raw
 
 
 def _reads(text: str, signatures: tuple[Signature, ...]) -> bool:
-    """Return whether a template parses to the signatures that it was made from."""
+    """Return whether a template's text parses to the signatures of the region that it was made from."""
     template = _read(text)
     return template.sound and template.signatures == signatures
 
@@ -370,7 +371,7 @@ def _body(item: Item, *, broad: bool, named: bool) -> str:
 
 
 def _names(item: Item, parts: Sequence[str], *, broad: bool, named: bool) -> Iterator[str]:
-    """Yield the words of a text, erased except opcodes and keywords; if `named`, erase only compiler registers."""
+    """Yield the words of a text, each erased except opcodes and keywords; if `named`, erase only compiler registers."""
     number = opcode_number(item)
     for at, (between, word) in enumerate(zip(parts[::2], parts[1::2], strict=False)):
         if at == number:

@@ -67,7 +67,7 @@ class Item:
         self.shape: Shape | None = None
 
     def canonical(self) -> str:
-        """Return the canonical text."""
+        """Return the canonical text of the item."""
         node = self.node
         if node is None:
             return self.raw or ""
@@ -75,7 +75,7 @@ class Item:
         return spell(node) if write is None else write(node)
 
     def enter_asm(self) -> None:
-        """Prefix kind and name with `asm`: the style of inline assembly is the author's, not the compiler's."""
+        """Prefix kind and name with `asm`, because the style of inline assembly is its author's, not the compiler's."""
         self.kind, self.name = f"asm {self.kind}", f"asm {self.name}"
 
 
@@ -101,7 +101,7 @@ _NAMES: dict[type, Callable[[Any], str]] = {
 
 
 def _closer(node: Instruction) -> str:
-    """Return the name of an instruction whose first word is not specific enough."""
+    """Return the item name of an instruction whose first opcode word is not specific enough."""
     if node.opcode[0] in _FAMILIES:
         return ".".join(node.opcode[:2])
     target = node.operands[-1] if node.operands else None
@@ -109,11 +109,11 @@ def _closer(node: Instruction) -> str:
 
 
 def items(tree: Module | Statement) -> Iterator[Item]:
-    """Yield the items of a module or of one statement, each with its depth and function."""
+    """Yield the items of a module or of one statement, each with its brace depth and its function's name."""
     depth, function = 0, ""
     for item in _row(tree):
         kind, node = item.kind, item.node
-        if node.__class__ is Instruction:  # the most frequent case
+        if node.__class__ is Instruction:  # first, because most items are instructions
             item.depth, item.function = depth, function
             yield item
             continue
@@ -130,12 +130,12 @@ def items(tree: Module | Statement) -> Iterator[Item]:
 
 
 def usual_trivia(name: str) -> str:
-    """Return the default leading trivia of an item with this name."""
+    """Return the canonical leading trivia of an item with this name."""
     return _USUAL_TRIVIA_AT.get(name, USUAL_TRIVIA)
 
 
 def opcode_number(item: Item) -> int | None:
-    """Return the index of the opcode among an instruction's words: 0, or 1 after a guard."""
+    """Return the index of the opcode among the words of an instruction: 0, or 1 after a guard."""
     node = item.node
     return None if not isinstance(node, Instruction) else int(node.guard is not None)
 

@@ -26,7 +26,7 @@ KNOWN = {
             "body} $": "\n",
         },
     ),
-    # NVVM, as in nvcc 12 and 13.
+    # Style of NVVM, as in nvcc 12 and 13.
     "nvcc": Style(
         trivia={
             "*": "\n\t",
@@ -73,7 +73,7 @@ KNOWN = {
             **_LOGIC,
         },
     ),
-    # LLVM's NVPTX back end, which clang, Triton and Numba use.
+    # Style of LLVM's NVPTX back end, which clang, Triton and Numba use.
     "llvm": Style(
         trivia={
             "*": "\n\t",

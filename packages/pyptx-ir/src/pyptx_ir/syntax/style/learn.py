@@ -1,4 +1,4 @@
-"""Infer a style from a text: the most frequent text between tokens and between statements."""
+"""Infer a style from a text: the most frequent whitespace between tokens and between statements."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _Lead: TypeAlias = "tuple[str, str, str, str, int, str]"
 
 
 def learn(module: Module) -> Style:
-    """Return the style of a parsed module."""
+    """Return the whitespace style of a parsed module."""
     row = list(items(module))
     shapes = Shapes().of_row(row)
     explain(row)
@@ -47,7 +47,7 @@ def learn(module: Module) -> Style:
 
 
 def learnt(module: Module) -> tuple[Style, list[Item]]:
-    """Return the style of a parsed module, and its items as those of `stripped(module, style)`.
+    """Return the whitespace style of a parsed module, and its items as those of `stripped(module, style)`.
 
     The items have leading trivia and source text only where the style differs.
     """
@@ -56,13 +56,13 @@ def learnt(module: Module) -> tuple[Style, list[Item]]:
     names = [(item.kind, item.name) for item in row]
     explain(row)
     explained = any(item.remark for item in row)
-    outside = [(item.kind, item.name) for item in row] if explained else names  # asm regions change the names later
+    outside = [(item.kind, item.name) for item in row] if explained else names  # asm regions rename items later
     style, parts = _learnt(row, shapes)
     in_asm = {at for at, (item, (kind, _)) in enumerate(zip(row, outside, strict=True)) if item.kind != kind}
     _rename(row, outside)
     written: tuple[Item, str | None, str | None] | None = None
     for each in differences_where_learnt(row, shapes, style, parts, in_asm):
-        _leave(written)  # not earlier: the comparison of `each` reads the preceding item
+        _leave(written)  # deferred by one item: the comparison of `each` reads the preceding item
         written = each
     _leave(written)
     _rename(row, names)
@@ -70,7 +70,7 @@ def learnt(module: Module) -> tuple[Style, list[Item]]:
 
 
 def _leave(written: tuple[Item, str | None, str | None] | None) -> None:
-    """Keep in an item only the texts that the style does not reproduce."""
+    """Keep an item's leading trivia or source text only where the style does not reproduce it."""
     if written is not None:
         item, leading_trivia, raw = written
         item.leading_trivia = leading_trivia
@@ -98,7 +98,7 @@ def _learnt(row: Sequence[Item], shapes: Sequence[Shape | None]) -> tuple[Style,
 
 
 def _trivia(row: Sequence[Item], parts: Mapping[int, ItemInContext], files: Mapping[int, str]) -> list[Case]:
-    """Count the leading trivia of items, and mark the items in inline assembly."""
+    """Count the leading trivia of items by context, and mark the items in inline assembly."""
     found: list[_Lead] = []
     cases: Counter[tuple[tuple[str, ...], frozenset[str | None], bool]] = Counter()
     before, inside, counts = BEFORE, False, Counts()
@@ -133,7 +133,7 @@ def _trivia(row: Sequence[Item], parts: Mapping[int, ItemInContext], files: Mapp
 
 
 def _right(name: str, own: str, texts: Iterable[str]) -> frozenset[str | None]:
-    """Return the leading trivia that are right at this position, with None if the default is."""
+    """Return the correct leading trivia before an item; None is among them if the default is correct."""
     return frozenset([*texts, None] if own == usual_trivia(name) else texts)
 
 

@@ -23,7 +23,7 @@ INDENT, MARGIN = "{indent}", "{margin}"
 _COLUMN = 40  # column of comments in LLVM: MCAsmInfo::CommentColumn
 _MARGIN = re.compile(r" +(?=//)")
 _GOES_ON = re.compile(r"[\w$]")
-_ASM = re.compile(r"(?:[\n\t]|// (?:begin|end) inline asm\n)*")  # trivia without context: asm marks
+_ASM = re.compile(r"(?:[\n\t]|// (?:begin|end) inline asm\n)*")  # trivia that repeats no context: asm marks
 
 
 @value
@@ -38,7 +38,7 @@ class Context(Value):
 
 @dataclass(frozen=True, slots=True)
 class _Placeholder:
-    """A piece of a comment that repeats context: its placeholder, the text before it, and its value."""
+    """Placeholder in a comment: its name, the text before it in the comment, and its value in a context."""
 
     name: str
     front: re.Pattern[str]
@@ -81,7 +81,7 @@ _WITHOUT_CALLER = tuple([place for place in _PLACES if place.name not in {"{loca
 
 
 def repeats(leading_trivia: str | None) -> bool:
-    """Return whether trivia has comments, each with a placeholder."""
+    """Return whether trivia has comments, all of which contain a placeholder."""
     if leading_trivia is None or "{" not in leading_trivia:
         return False
     comments = leading_trivia.split("//")[1:]
@@ -89,12 +89,12 @@ def repeats(leading_trivia: str | None) -> bool:
 
 
 def indented(rule: str, item: Item) -> str:
-    """Replace the indent placeholder by a tab for each brace around an item."""
+    """Replace the indent placeholder in trivia by one tab for each brace around an item."""
     return rule.replace(INDENT, "\t" * item.depth)
 
 
 def filled(rule: str, context: Context) -> str:
-    """Replace all placeholders."""
+    """Return trivia with each placeholder replaced by its value in this context."""
     text = indented(rule, context.item)
     if "{" not in text:
         return text
@@ -119,7 +119,7 @@ def indentable(leading_trivia: str, depth: int) -> tuple[str, ...]:
 
 
 def abstracted(leading_trivia: str, context: Context) -> Iterator[str]:
-    """Yield the trivia with placeholders that expand to this text here, the plain text first."""
+    """Yield the trivia with placeholders whose values in this context give a text; the text itself first."""
     plain = indentable(leading_trivia, context.item.depth)
     yield from plain
     if not plain or "//" not in leading_trivia or _ASM.fullmatch(leading_trivia):
@@ -130,7 +130,7 @@ def abstracted(leading_trivia: str, context: Context) -> Iterator[str]:
         repeated.append(_repeated(before, context, _WITHOUT_CALLER))
     ways = list(dict.fromkeys(repeated))
     wide = _MARGIN.sub(MARGIN, before)
-    if wide != before and filled(wide + newline + indent, context) == leading_trivia:  # then MARGIN fits all
+    if wide != before and filled(wide + newline + indent, context) == leading_trivia:  # MARGIN is valid in every text
         ways += dict.fromkeys([_MARGIN.sub(MARGIN, each) for each in ways])
     for text in ways[1:]:
         yield text + newline + indent
@@ -139,7 +139,7 @@ def abstracted(leading_trivia: str, context: Context) -> Iterator[str]:
 
 
 def _repeated(text: str, context: Context, places: Iterable[_Placeholder]) -> str:
-    """Insert a placeholder wherever a comment repeats context."""
+    """Return trivia with a placeholder wherever a comment repeats its context."""
     for place in places:
         value = place.value(context)
         if value and value in text and place.front.search(text):

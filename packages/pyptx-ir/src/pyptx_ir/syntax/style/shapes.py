@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.style.items import Item
 
     _Between: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...]]"
-    """Texts between the words of a source text, and of its canonical text."""
+    """Separators between consecutive tokens, in a source text and in its canonical text."""
 
 # Classes whose words the tree stores verbatim, so source texts of one shape have canonical texts of one shape.
 _VERBATIM = frozenset({Instruction, Label})
@@ -48,7 +48,7 @@ class Shape:
 
 
 class Shapes:
-    """Computes the shapes of the source texts of one module, each once."""
+    """Finder of the shapes of source texts in one module; each shape is computed once."""
 
     def __init__(self) -> None:
         self._by_marks: dict[str, _Between | None] = {}
@@ -56,13 +56,13 @@ class Shapes:
         self._made: dict[tuple[object, ...], Shape] = {}
 
     def of_row(self, row: Iterable[Item]) -> list[Shape | None]:
-        """Return the shape of each item; None for braces, and for text whose tokens differ from its canonical text."""
+        """Return the shape of each item; None for a brace, or if the tokens differ from those of the canonical text."""
         shapes: list[Shape | None] = []
         known = self._by_text
         for item in row:
             raw, kind = item.raw, item.node.__class__
             text: str | bytes | None = None
-            if kind is Instruction:  # the most frequent case
+            if kind is Instruction:  # first, because most items are instructions
                 if raw is not None and not (("+" in raw or "-" in raw) and _EXPONENT.search(raw)):
                     text = raw.encode(errors="surrogatepass").translate(None, _DIGITS)
             elif kind is SectionData:
@@ -85,7 +85,7 @@ class Shapes:
         return self._by_text[text]
 
     def _by_erased(self, item: Item, raw: str) -> Shape | None:
-        """Return the shape of an instruction, which its separators determine: its words have no kinds."""
+        """Return the shape of an instruction, which the separators alone determine: its words have no kinds."""
         marks = erased(raw)
         if marks not in self._by_marks:
             self._by_marks[marks] = _between(item, cut(raw))
@@ -107,17 +107,17 @@ class Shapes:
 
 
 def _between(item: Item, parts: Sequence[str]) -> _Between | None:
-    """Return the separators of a text that was cut, and those of its canonical text."""
+    """Return the separators of a text that `cut` split, and the separators of its canonical text."""
     canonical = cut(item.canonical())
     return (tuple(parts[::2]), tuple(canonical[::2])) if same_tokens(canonical, parts) else None
 
 
 def _key(kind: type, raw: str) -> str | bytes | None:
-    """Return a cache key for texts of one shape; None for a text that needs individual treatment."""
-    if kind is SectionData:  # most data lines occur several times
+    """Return a cache key that source texts of one shape share; None for a text that needs its own shape."""
+    if kind is SectionData:  # cached by text: most data lines occur several times
         return raw
     if kind in _VERBATIM:
-        is_usual = not ("+" in raw or "-" in raw) or _EXPONENT.search(raw) is None  # few texts have a sign
+        is_usual = not ("+" in raw or "-" in raw) or _EXPONENT.search(raw) is None  # quick test: few have a sign
     else:
         is_usual = kind in _COUNTED and _UNUSUAL.search(raw) is None
     if not is_usual:

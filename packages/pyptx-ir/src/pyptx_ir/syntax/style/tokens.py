@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-_SPACES = "const|global|local|param|shared"  # these begin a declaration, like `.reg`: `.reg.b32 x;`
-# Words with their components and modifiers; floats with a signed exponent and other numbers; strings.
+_SPACES = "const|global|local|param|shared"  # `.reg.b32 x;`, `.shared.b32 y;`
+# Words: names with their components and modifiers; numbers, including floats with a signed exponent; strings.
 _REST = r"(?:[\w$.]++|::(?=[\w.])|(?<=\.const)\[[0-9]++\])*+"
 _WORD = re.compile(
     rf'((?<=\A\.)(?:reg|{_SPACES})(?=\.)|[A-Za-z_$]{_REST}|[0-9]++(?:\.?[0-9]*+[eE][+-][0-9]++|{_REST})|"[^"\n]*")',
@@ -26,30 +26,30 @@ _WORD = re.compile(
 )
 _BLANKS = " \t\r\n\f\v"
 _NO_BLANKS = str.maketrans("", "", _BLANKS)
-# Names of tokens in the name of a pair; a mark is its own name.
+# Names of token kinds in the name of a pair of tokens; the name of a mark is the mark itself.
 OPCODE, WORD, NUMBER, STRING = "opcode", "w", "0", '"'
-_ARGUMENTS = ",()"  # a mark after a call's arguments, not after its results
-_GLUED = ("%", ".")  # marks that belong to the following word
+_ARGUMENTS = ",()"  # name of a mark after a call's arguments, but not after its results
+_GLUED = ("%", ".")  # ends of a separator that belong to the following word
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 
 
 def cut(text: str) -> list[str]:
-    """Split a text: separators at even indices, words at odd indices."""
+    """Split a text: separators at even indices of the result, words at odd indices."""
     return _WORD.split(text)
 
 
 def erased(text: str) -> str:
-    r"""Return a text with `\0` in place of each word: its separators in one string."""
+    r"""Return a text with `\0` in place of each word: its separators in one string, for comparison."""
     return _WORD.sub("\0", text)
 
 
 def same_tokens(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Return whether two texts that were cut differ only in whitespace. Comments do not count as whitespace."""
+    """Return whether two texts split by `cut` differ only in whitespace. Comments do not count as whitespace."""
     return one[1::2] == other[1::2] and bare("\0".join(one[::2])) == bare("\0".join(other[::2]))
 
 
 def bare(text: str) -> str:
-    """Remove the blanks of a separator."""
+    """Return a separator without its whitespace."""
     return text.translate(_NO_BLANKS)
 
 
@@ -107,13 +107,13 @@ def _pairs(between: tuple[str, ...], kinds: Sequence[str], opcode: int | None) -
 
 
 def _behind(last: str, mark: str, closed: str) -> str:
-    """Return a mark's name as the first token of a pair; commas after a call's arguments have another name."""
+    """Return a mark's name as the first token of a pair; commas after a call's arguments have a name of their own."""
     if closed == f"{_ARGUMENTS[:-1]}: ":
         return _ARGUMENTS
     return last + mark if last == _ARGUMENTS else mark
 
 
 def word_kind(word: str) -> str:
-    """Return the name of a word in pair names, outside instructions."""
+    """Return a word's name in names of pairs, outside instructions: by number, string or other word."""
     first = word[0]
     return NUMBER if first.isdecimal() else STRING if first == STRING else WORD

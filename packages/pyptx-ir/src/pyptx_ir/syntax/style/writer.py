@@ -1,4 +1,4 @@
-"""Apply a style: leading trivia and text of each item."""
+"""Apply a style to a tree: leading trivia and text of each item."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.style.shapes import Shape
     from pyptx_ir.syntax.style.style import Style
 
-_LONG = 4_000  # characters; the separators of longer texts are not cached
+_LONG = 4_000  # maximum length in characters of texts whose separators are cached
 
-# Statements without an end mark, which need whitespace after them.
+# Kinds of statements without a final `;` or brace, which need whitespace after them.
 _UNENDED = frozenset({"Version", "Target", "AddressSize", "File", "Loc", "SectionData", EXPLAINED, "Directive"})
 
 
 def write(tree: Module | Statement, style: Style) -> str:
-    """Emit a tree: with its own trivia and source text where present, else those of the style."""
+    """Emit a tree: with each item's own trivia and source text if present, else with those of the style."""
     out: list[str] = []
     with collector_paused():
         for item, leading_trivia, text in Writer(style).written(list(items(tree))):
@@ -36,7 +36,7 @@ def write(tree: Module | Statement, style: Style) -> str:
 
 
 class Writer:
-    """Applies a style, and caches its result for each form of statement."""
+    """Writer in one style, which caches its result for each form of statement."""
 
     def __init__(self, style: Style) -> None:
         self._style = style
@@ -46,12 +46,12 @@ class Writer:
         self._regions = Matcher(style.asm)
 
     def written(self, row: Sequence[Item]) -> Iterator[tuple[Item, str, str]]:
-        """Yield each item with the style's leading trivia and text, regardless of its own."""
+        """Yield each item with the style's leading trivia and text, ignoring the item's own."""
         for item, leading_trivia, form in self.laid(row):
             yield item, leading_trivia, self._text(item, form)
 
     def laid(self, row: Sequence[Item]) -> Iterator[tuple[Item, str, str | None]]:
-        """Yield each item with the style's leading trivia, and with its form in a region's template, if any."""
+        """Yield each item with the style's leading trivia, and with its form in an asm template, if any."""
         explain(row)
         files = file_names(row)
         parts = laid(row, self._regions.matches(Signatures(row)))
@@ -75,7 +75,7 @@ class Writer:
             before, trivia_before, before_form = item, own, form
 
     def gives(self, item: Item, form: str | None, shape: Shape | None) -> bool:
-        """Return whether the style reproduces an item's source text, given its shape."""
+        """Return whether the style reproduces the source text of an item, given the text's shape."""
         if shape is None:
             return item.raw == self._text(item, form)
         if form is not None:
@@ -90,7 +90,7 @@ class Writer:
         return self._text(item, form) if item.raw is None else item.raw
 
     def leading_trivia(self, before: Item, item: Item, part: ItemInContext | None) -> str:
-        """Return the leading trivia of an item, with its indent; `filled` replaces the other placeholders."""
+        """Return an item's leading trivia with its indent; `filled` replaces the placeholders other than the indent."""
         leading_trivia = self._leading_trivia(before, item) if part is None else self._region_trivia(part)
         return indented(leading_trivia, item) if "{" in leading_trivia else leading_trivia
 
@@ -146,7 +146,7 @@ class Writer:
 
 
 def trivia_keys(before_name: str, before_kind: str, name: str, kind: str) -> tuple[str, ...]:
-    """Return the keys of the trivia between two items in a style, most specific first."""
+    """Return the style's lookup keys for the trivia between two items, most specific first."""
     return (
         f"{before_name} {name}",
         f"{before_name} {kind}",

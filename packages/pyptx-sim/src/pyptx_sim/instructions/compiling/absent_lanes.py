@@ -78,4 +78,4 @@ def _why(wave: Wave, warp: int, lane: int, *, named: bool) -> str:
         return "was never launched"
     if not named:
         return "is not in the membermask"
-    return "does not execute it" if wave.live[warp, lane] else "exited without executing it"
+    return "does not execute the instruction" if wave.live[warp, lane] else "exited without executing the instruction"

@@ -1,4 +1,4 @@
-"""Registers that asynchronous operations use after issue, and the checkers of accesses to them."""
+"""Registers that asynchronous operations use after issue, and the checkers of accesses to these registers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ J = TypeVar("J", bound="RegisterChecker")
 
 @dataclass(frozen=True, slots=True)
 class _CheckedRegisters:
-    """Registers of asynchronous operations for one kind of checker, its factory, and the completing function."""
+    """Registers checked by one kind of checker, the checker's factory, and the function that completes operations."""
 
     registers: Mapping[int, str]
     make: CheckerOf

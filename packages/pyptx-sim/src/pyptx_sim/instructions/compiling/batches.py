@@ -1,7 +1,7 @@
 """Consecutive instructions that are computed together, if their semantics support it: `Operation.batch`.
 
-The last instruction of such a run computes and writes the results of all. None reads a result of an earlier one, so the
-delay is not observable.
+The last instruction of such a run computes and writes the results of all. No instruction of the run reads a result of
+an earlier one, so the delay is not observable.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Member:
         return [given.read(*pair) for pair in zip(self.sources, self.operation.sources, strict=True)]
 
     def carrying(self, step: Action) -> Action:
-        """Return a step that writes the destinations, with undefined bits from the sources or from missing lanes."""
+        """Return a step that also makes destinations undefined, because of undefined sources or of missing lanes."""
         if not self.operands.checked:
             return step
         read, written = shadows(self.operands, self.operation)
@@ -89,7 +89,7 @@ def _runs(block: Sequence[tuple[Operands, object]]) -> Iterator[list[Member]]:
 
 
 def _member(operands: Operands, operation: object) -> Member | None:
-    """Return an instruction as a member of a run; None if it cannot be one."""
+    """Return an instruction as a `Member` of a batch; None if the instruction cannot be in a batch."""
     if not isinstance(operation, Operation) or operation.batch is None:
         return None
     if operands.exact or operands.instruction.guard is not None:
@@ -102,7 +102,7 @@ def _nothing(wave: Wave, lanes: Lanes) -> None:
 
 
 def _together(run: Sequence[Member]) -> Action:
-    """Return the step of the last instruction, which computes all results; each source is read once."""
+    """Return the step of a run's last instruction: it reads each source once and computes the results of all."""
     distinct: dict[tuple[Operand, str], Reader] = {}
     for member in run:
         keys = zip(member.sources, member.operation.sources, strict=True)

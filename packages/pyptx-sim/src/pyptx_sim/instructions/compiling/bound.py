@@ -21,7 +21,7 @@ _T = TypeVar("_T")
 
 
 class BoundInstruction:
-    """One instruction with its position and its binding to a table row."""
+    """One instruction with its pc and its binding to a row of the instruction table."""
 
     __slots__ = ("checked", "exact", "instruction", "pc", "polls", "program", "scope", "site")
 
@@ -48,11 +48,11 @@ class BoundInstruction:
 
     @property
     def operands(self) -> tuple[Operand, ...]:
-        """Operands as written."""
+        """Operands as written in the PTX text."""
         return self.instruction.operands
 
     def form(self) -> Bound:
-        """Return the binding to the table row; raise UnknownForm if the instruction matches no row."""
+        """Return the binding to a row of the instruction table; raise UnknownForm if no row matches."""
         form = self.program.forms[self.pc]
         if form is None:
             raise UnknownForm(f"unknown form of {'.'.join(self.opcode)}")
@@ -60,11 +60,11 @@ class BoundInstruction:
 
     @property
     def words(self) -> Mapping[str, str]:
-        """Modifiers of the opcode in order, by slot of the row; a literal modifier is its own slot."""
+        """Modifiers of the opcode in order, by slot of the instruction table; a literal modifier is its own slot."""
         return self.form().words
 
     def word(self, slot: str) -> str:
-        """Return the modifier in a slot of the row, or an empty string.
+        """Return the modifier in a slot of the instruction table's row, or an empty string.
 
         A literal modifier of the row is its own slot.
         """
@@ -77,30 +77,30 @@ class BoundInstruction:
         return spaces[0].partition("::")[0] if spaces else "generic"
 
     def given(self, name: str) -> Operand | None:
-        """Return the operand with this name in the row; None if the instruction lacks it."""
+        """Return the operand with this name in the instruction table; None if the instruction lacks this operand."""
         return self.form().operands.get(name)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the operands in the row, in order, without absent optional operands."""
+        """Names of the operands in the instruction table, in order, without absent optional operands."""
         return tuple(self.form().operands)
 
     def named(self, name: str) -> Operand:
-        """Return the operand with this name in the row; fail if the instruction lacks it."""
+        """Return the operand with this name in the instruction table; fail if the instruction lacks this operand."""
         operand = self.given(name)
         if operand is None:
             self.fail(f"missing operand {name}")
         return operand
 
     def types(self, name: str) -> tuple[str, ...]:
-        """Return the row's types of the registers in an operand, one per vector element."""
+        """Return the types of an operand's registers in the instruction table, one per vector element."""
         types = self.form().types[name]
         if types is None:
             self.fail(f"operand {name} has no type in the instruction table")
         return types
 
     def behind(self, slot: str) -> tuple[str, ...]:
-        """Return the modifiers of the opcode after that in a slot of the row."""
+        """Return the modifiers of the opcode that follow the modifier in `slot`."""
         return self.opcode[self.opcode.index(self.words[slot]) + 1 :]
 
     def fail(self, message: str) -> NoReturn:

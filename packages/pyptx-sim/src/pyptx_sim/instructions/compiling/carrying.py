@@ -32,14 +32,14 @@ _NONE = np.zeros((1, 1), np.bool_)
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """The undefined bits of a register that the instruction at `pc` reads or writes as `ptx_type`."""
+    """Access to the undefined bits of a register that the instruction at `pc` reads or writes as `ptx_type`."""
 
     register: RegisterBinding
     ptx_type: str
     pc: int
 
     def read(self, wave: Wave, lanes: Lanes) -> Array | None:
-        """Return the undefined bits in active lanes, `[rows, 32]` of the type's width; None if there are none."""
+        """Return the register's undefined bits in active lanes, `[rows, 32]` of the type's width; None without any."""
         bits = wave.undefined.bits(self.register.slot, lanes)
         if bits is None or bits.dtype == np.bool_:
             return bits
@@ -47,7 +47,7 @@ class Carried:
         return bits if bits.any() else None
 
     def leave(self, wave: Wave, lanes: Lanes, bits: Array, origin: Origin) -> None:
-        """Set the undefined bits of the value that active lanes have just written."""
+        """Set the undefined bits of the value that active lanes have just written to the register."""
         width = self.register.width
         if width and self._size < width:
             bits = extension(self._size, min(width, 8), signed=is_signed(self.ptx_type))(bits)
@@ -61,18 +61,18 @@ class Carried:
         wave.undefined.leave(slot, lanes, bits if known is None else bits | known, origin)
 
     def all_bits(self, where: Mask) -> Array:
-        """Return all bits of the type's width where a condition holds, and none elsewhere."""
+        """Return a mask of all bits of the type's width where `where` is true, and of no bits elsewhere."""
         kind = shadow_dtype(self._size)
         bits: Array = np.where(where, ~np.zeros(1, kind), np.zeros(1, kind))
         return bits
 
     def used(self, wave: Wave, lanes: Lanes) -> None:
-        """Report the undefined bits, because the value is used."""
+        """Report a use of the register's value in the active lanes where it is undefined."""
         low = 8 * self._size if self._size < self.register.width else 0
         wave.undefined.used(self.register.slot, self.register.name, lanes, low)
 
     def origin(self, wave: Wave) -> Origin:
-        """Return the origin of the undefined bits."""
+        """Return the origin of the register's undefined bits."""
         return wave.undefined.origin(self.register.slot, self.register.name, self.pc)
 
     @property
@@ -92,7 +92,7 @@ def carrying(
     results: Sequence[Carried | None],
     spread: Spread,
 ) -> Action:
-    """Return a step that propagates undefined bits of its sources to its results; None stands for a non-register."""
+    """Return a step that also propagates undefined bits from sources to results; None: not a register."""
     slots = frozenset(each.register.slot for each in sources if each is not None)
 
     def run(wave: Wave, lanes: Lanes) -> None:
@@ -150,7 +150,7 @@ def unspecified(
 
 
 def guarding(guarded: Action, guard: Carried, results: Iterable[Carried]) -> Action:
-    """Return a predicated step without effects besides its results; an undefined predicate makes them undefined."""
+    """Return a predicated step without effects besides its results; an undefined predicate makes these undefined."""
     written = tuple(results)
 
     def run(wave: Wave, lanes: Lanes) -> None:

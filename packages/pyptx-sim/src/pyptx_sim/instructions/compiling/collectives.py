@@ -1,6 +1,6 @@
 """Checks of instructions that lanes of a warp execute together, and results that are undefined if lanes are missing.
 
-An instruction with a membermask waits until all lanes of it that have not exited execute it with the same membermask.
+An instruction with a membermask waits until all lanes in it that have not exited execute it with the same membermask.
 Its behavior is undefined for a lane that its own membermask does not include. Manual: "vote.sync", "match.sync",
 "redux.sync", "elect.sync", "shfl.sync". All 32 lanes must execute an `.aligned` instruction. Manual: "mma".
 """
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["collective", "undefined_fragments"]
 
 _RULE = "membermask-mismatch"
-_WHOLE = "execute it with all 32 lanes: not predicated off, not exited, CTA size a multiple of 32"
+_WHOLE = "execute the instruction with all 32 lanes: not predicated off, not exited, CTA size a multiple of 32"
 
 
 def collective(operands: Operands, step: Action, *, reports: bool = True) -> Action:
@@ -91,7 +91,7 @@ def _origin(operands: Operands) -> Callable[[Wave, Lanes, Mask], Origin]:
     """Return a function that returns the origin of the undefined bits in the lanes `undefined`, bool `[rows, 32]`."""
     aligned = bool(operands.word("aligned"))
     what = f"{'.'.join(operands.opcode)}, executed without all lanes of its {'warp' if aligned else 'membermask'}"
-    help = _WHOLE if aligned else "execute it with all lanes named in the membermask"
+    help = _WHOLE if aligned else "execute the instruction with all lanes named in the membermask"
 
     def origin(wave: Wave, lanes: Lanes, undefined: Mask) -> Origin:
         warp = int(lanes.row_numbers()[undefined.any(axis=1).argmax()])
@@ -109,7 +109,7 @@ def _computes(operands: Operands) -> bool:
 
 
 def _report(operands: Operands, wave: Wave, lanes: Lanes, at_fault: Mask, *, aligned: bool) -> None:
-    """Report the lanes at fault of the first warp that has any."""
+    """Report the lanes `at_fault` of the first warp with such lanes."""
     row = int(at_fault.any(axis=1).argmax())
     warp, which = int(lanes.row_numbers()[row]), lane_names(at_fault[row])
     name, count = wave.geometry.warp_name(warp), int(np.count_nonzero(at_fault))

@@ -67,7 +67,7 @@ def compile_operation(operands: Operands, operation: Operation) -> Action:
 
 
 def shadows(operands: Operands, operation: Operation) -> tuple[list[Carried | None], list[Carried | None]]:
-    """Return the undefined bits of the sources and of the destinations of an operation."""
+    """Return access (`Carried`) to the undefined bits of an operation's source and destination registers."""
     destinations, sources = parts(operands, operation)
     read = [operands.carried(*pair) for pair in zip(sources, operation.sources, strict=True)]
     written = [operands.carried(*pair) for pair in zip(destinations, operation.results, strict=False)]
@@ -98,7 +98,7 @@ def _read_carry(wave: Wave, lanes: Lanes) -> Array:
 
 
 def _single(readers: tuple[Reader, ...], write: Writer, of_any: Compute) -> Action:
-    """Return a step with one result; usual numbers of sources are unrolled, as this is the most frequent step."""
+    """Return a step with one result; one to three sources are unrolled, because such steps are the most frequent."""
     compute = cast("Callable[..., Array]", of_any)
     match readers:
         case (a,):

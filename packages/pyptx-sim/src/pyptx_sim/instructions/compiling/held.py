@@ -1,4 +1,4 @@
-"""Reject instructions that no row of the instruction table matches: unread modifiers would have no effect."""
+"""Reject instructions that no row of the instruction table matches: the simulator would ignore their modifiers."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def hold(operands: Operands) -> None:
-    """Raise UnknownForm for an instruction that matches no row, for any target and version.
+    """Raise UnknownForm for an instruction that matches no row of the instruction table, for any target and version.
 
-    Numbers out of range are checked when they are read.
+    Immediates out of range are reported when they are read.
     """
     node, program = operands.instruction, operands.program
     if program.forms[operands.pc] is not None:

@@ -22,7 +22,8 @@ MOST: Final = 60_000
 class KeptPrograms(Generic[P]):
     """A compiling function with a cache of its latest results, keyed by program and keywords.
 
-    It holds at most `most` instructions; a larger program is kept alone until the next one. `anew` bypasses the cache.
+    The cache holds at most `most` instructions; a larger program is cached alone until the next compilation. `anew`
+    bypasses the cache.
     """
 
     def __init__(self, compiles: Callable[Concatenate[Program, P], Code], most: int = MOST) -> None:
@@ -38,7 +39,7 @@ class KeptPrograms(Generic[P]):
         with self._lock:
             known = self._kept.pop(key, None)
             if known is not None:
-                self._kept[key] = known  # most recently used
+                self._kept[key] = known  # the most recently used program is last
                 return known
         made = self.anew(program, *args, **how)
         with self._lock:
@@ -57,6 +58,6 @@ class KeptPrograms(Generic[P]):
         return sum(len(program.sites) for program, _ in self._kept)
 
     def clear(self) -> None:
-        """Remove all entries."""
+        """Remove all programs from the cache."""
         with self._lock:
             self._kept.clear()

@@ -2,8 +2,8 @@
 
 A weak or relaxed load may be delayed. It is performed at the latest when one of these happens:
 
-- an instruction uses a register that the load writes, or writes one that it reads;
-- its thread orders memory, or may access the same location;
+- an instruction uses a register that the load writes, or writes a register that the load reads;
+- the load's thread orders memory, or may access the same location;
 - the lanes exit.
 
 The load returns the value at that time. Manual: "Memory Consistency Model": nothing else orders a read before later
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _WAITS: Final = 0.5
 _HAPPENS: Final = 0.2
 _MOST: Final = 64  # maximum number of lanes of a delayed load
-_LINE: Final = 32  # bytes; no access crosses such a line
+_LINE: Final = 32  # bytes of an aligned line; no access crosses lines
 _PRIVATE: Final = frozenset({"const", "local", "param"})
 
 
@@ -52,9 +52,9 @@ _PRIVATE: Final = frozenset({"const", "local", "param"})
 class _DelayedUse:
     """Properties of an instruction that matter for delayed loads.
 
-    `touched` are the slots of all its registers, `written` the slots of its destinations. `moves`: it transfers data of
-    `space`, to or from the lines that `find` returns (None: unknown). `orders`: earlier loads are performed before it.
-    `guard` reads the guard predicate.
+    `touched` are the slots of all its registers, `written` the slots of its destinations. `moves`: the instruction
+    transfers data of `space`, to or from the lines that `find` returns (None: unknown). `orders`: earlier loads are
+    performed before it. `guard` reads the guard predicate.
     """
 
     touched: frozenset[int]
@@ -66,13 +66,13 @@ class _DelayedUse:
     guard: Reader | None = None
 
     def lanes(self, wave: Wave, lanes: Lanes) -> Lanes | None:
-        """Return the lanes whose guard is true, None if there are none; a load never writes a guard."""
+        """Return the lanes whose guard is true, or None; delayed loads write no predicates, so the guard is valid."""
         return lanes if self.guard is None else lanes.narrowed(self.guard(wave, lanes))
 
 
 @dataclass(frozen=True, slots=True)
 class _DelayedLoad:
-    """A delayed load of the lanes `masks` of `warps`, and the lines that it reads."""
+    """A delayed load of the lanes `masks` of `warps`, and the 32-byte lines that the load reads."""
 
     pc: int
     use: _DelayedUse
@@ -94,12 +94,12 @@ class LateLoads:
         self._waiting: list[_DelayedLoad] = []
 
     def add(self, pc: int, use: _DelayedUse, load: Action, lanes: Lanes) -> None:
-        """Add a load of `lanes`, to be performed later by `load`."""
+        """Add a delayed load of `lanes`; the action `load` performs it later."""
         lines = None if use.find is None else use.find(self._wave, lanes)
         self._waiting.append(_DelayedLoad(pc, use, load, lanes, *lanes.by_warp(), lines))
 
     def settle(self, use: _DelayedUse, lanes: Lanes) -> None:
-        """Perform the loads that must precede the lanes' next instruction, and at random others of these lanes."""
+        """Perform delayed loads that must precede the next instruction of `lanes`, and, at random, some others."""
         if not self._waiting:
             return
         some = use.lanes(self._wave, lanes)
@@ -117,7 +117,7 @@ class LateLoads:
                 self._load(each)
 
     def finish(self) -> None:
-        """Perform all loads."""
+        """Perform all delayed loads."""
         for each in tuple(self._waiting):
             self._load(each)
 
@@ -130,7 +130,7 @@ class LateLoads:
 
 
 def _comes_first(waiting: _DelayedLoad, use: _DelayedUse, lines: Lines | None) -> bool:
-    """Return whether a load must precede an instruction of its thread that accesses `lines`."""
+    """Return whether a delayed load must precede an instruction of its thread that accesses `lines`."""
     load = waiting.use
     if use.orders or not load.written.isdisjoint(use.touched) or not load.touched.isdisjoint(use.written):
         return True
@@ -195,7 +195,7 @@ def _settling_end(end: Terminator, use: _DelayedUse) -> Terminator:
 
 @dataclass(frozen=True, slots=True)
 class _SettlingGate:
-    """A gate whose membermask depends on no delayed load."""
+    """Gate that performs all delayed loads before it reads the membermasks."""
 
     gate: Gate
 
@@ -240,7 +240,7 @@ def _use(program: Program, site: Site) -> _DelayedUse:
 
 
 def _finder(operands: Operands) -> Find | None:
-    """Return a function that finds the lines of a load or store; None if its address is not a register."""
+    """Return a function that finds the lines that a load or store accesses; None if the address is not a register."""
     address = operands.address(operands.named("a"))
     register = operands.register(address.base)
     if register is None:
@@ -258,7 +258,7 @@ def _finder(operands: Operands) -> Find | None:
 
 
 def slots_in(operands: Operands, nodes: Iterable[Operand]) -> frozenset[int]:
-    """Return the slots of the registers in operands."""
+    """Return the slots of the registers in the operands `nodes`."""
     found: set[int] = set()
     for name in (name for node in nodes for name in names_of(node)):
         match operands.scope.find(name) or operands.scope.find(name.rpartition(".")[0]):

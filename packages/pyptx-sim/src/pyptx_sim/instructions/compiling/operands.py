@@ -1,4 +1,4 @@
-"""Operands of one instruction as readers and writers."""
+"""Operands of one instruction, compiled to reader and writer functions."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 
 J = TypeVar("J", bound="RegisterChecker")
 
-# Bytes and halves of a register in video instructions; their semantics read the suffix and the whole register.
+# Suffix for a byte or half of a register in video instructions; their semantics read the suffix and the register.
 _SELECTOR = re.compile(r"\.[bh]\d+$")
 
 
@@ -76,7 +76,7 @@ class Operands(BoundInstruction):
     __slots__ = ()
 
     def source(self, name: str, ptx_type: str) -> Reader:
-        """Return the reader of an operand as `ptx_type`, for `ExecutionContext.read`; of an address, the number."""
+        """Return the reader of an operand as `ptx_type`, for `ExecutionContext.read`; an address reads as a number."""
         operand = self.named(name)
         if not isinstance(operand, Address):
             return self.read(operand, ptx_type)
@@ -91,7 +91,7 @@ class Operands(BoundInstruction):
         return self.write(self.named(name), ptx_type)
 
     def place(self, operand: str | Operand, space: str = "") -> Target:
-        """Return the target of an address operand, or of the operand with a name, for `ExecutionContext.by_memory`.
+        """Return a `Target` for an address operand, or for the operand with a name, for `ExecutionContext.by_memory`.
 
         The address is in `space`, by default the opcode's (`"generic"` if it has none). An address in
         `"shared::cluster"` may be in any CTA, whatever the opcode specifies.
@@ -100,17 +100,17 @@ class Operands(BoundInstruction):
         return target(self, found, space or self.space)
 
     def barrier(self, name: str) -> Target:
-        """Return the target of the mbarrier at an address operand, for `ExecutionContext.arrive_on_completion`."""
+        """Return a `Target` for the mbarrier at an address operand, for `ExecutionContext.arrive_on_completion`."""
         return self.shared_place(name)
 
     def shared_place(self, name: str) -> Target:
-        """Return the target of an operand that is in shared memory, even if the opcode does not specify a space."""
+        """Return a `Target` for an operand that is in shared memory, even if the opcode does not specify a space."""
         return shared_target(self, self.named(name))
 
     def update(self, operation: str, element: str, space: str = "shared") -> Update:
         """Return the update function of an atomic operation on a type, for `Arena.update`; fail if there is none.
 
-        It may depend on the memory: `add.f32` flushes subnormal numbers in `"global"` memory.
+        The function may depend on the memory: `add.f32` flushes subnormal numbers in `"global"` memory.
         """
         found = update_of(operation, element, space)
         return self.fail(f"unknown atomic operation {operation}.{element}") if found is None else found
@@ -123,7 +123,7 @@ class Operands(BoundInstruction):
                 yield type(self)(self.program, site, checked=False)
 
     def alike(self, opcode: str) -> Action:
-        """Return the action of `opcode` with these operands and modifiers; both table rows must use the same names."""
+        """Return the action of `opcode` with these operands and modifiers; the table must give both the same names."""
         step = step_of(tuple(opcode.split(".")))
         if step is None or step.compile is None:
             return self.fail(f"no plugin provides semantics of {opcode}")
@@ -140,22 +140,22 @@ class Operands(BoundInstruction):
     def end(self, run: Callable[[ExecutionContext], Stall | None], following: int) -> Terminator:
         """Return a terminator that calls `run`, for `InstructionSemantics.end`.
 
-        It is called for the lanes of one warp at a time (`ExecutionContext.threads`). If it returns a `Stall`, it is
-        called again once the wait is over; it must not have had an effect before. The instruction is alone in its
-        block: its step has `blocks`.
+        `run` is called for the lanes of one warp at a time (`ExecutionContext.threads`). If `run` returns a `Stall`, it
+        is called again once the wait is over; the first call must not have had an effect. The instruction is alone in
+        its block: its step has `blocks`.
         """
         return ending(run, following, together=meets(self.opcode))
 
     def end_once(self, run: Callable[[ExecutionContext], None], following: int) -> Terminator:
         """Return a terminator that calls `run`, for `InstructionSemantics.end`; `run` itself decides which lanes wait.
 
-        It is called once for all converged lanes. Lanes passed to `ExecutionContext.stall` continue after the
+        `run` is called once for all converged lanes. Lanes passed to `ExecutionContext.stall` continue after the
         instruction once another thread has resumed them.
         """
         return ending_once(run, following, together=meets(self.opcode))
 
     def number(self, name: str) -> int:
-        """Return the operand with this name in the row, a constant integer."""
+        """Return the value of the operand with this name in the instruction table, a constant integer."""
         return self.integer(self.named(name))
 
     @property
@@ -216,7 +216,7 @@ class Operands(BoundInstruction):
         return parts if all(blank) else tuple(Sink() if b else part for part, b in zip(parts, blank, strict=True))
 
     def address_of(self, name: str, form: Form = "relative") -> int:
-        """Return the address of a variable or function, relative to its space; frame variables are not constants."""
+        """Return the address of a variable or function, relative to its space, or to the frame if it is local."""
         binding = self.find(name)
         if isinstance(binding, Placement) and binding.offset == DYNAMIC_OFFSET:
             binding = self.dynamic(binding)
@@ -258,7 +258,7 @@ class Operands(BoundInstruction):
         if isinstance(operand, Negated):
             return _inverted(self.read(operand.operand, "pred"))
         if isinstance(operand, Unary) and operand.op == "-" and self.register(operand.operand) is not None:
-            operand = operand.operand  # the semantics of video instructions handle a source's sign
+            operand = operand.operand  # the semantics of video instructions apply the minus sign
         register = self.register(operand)
         if register is not None:
             return read_register(register, ptx_type, checked=self.checked)
@@ -293,7 +293,7 @@ class Operands(BoundInstruction):
         return _inverted(read) if guard.negated else read
 
     def carried(self, operand: Operand, ptx_type: str) -> Carried | None:
-        """Return the undefined bits of a register that is read or written as `ptx_type`; None for anything else."""
+        """Return access to the undefined bits of a register operand of type `ptx_type`; None for another operand."""
         if isinstance(operand, Negated):
             return self.carried(operand.operand, ptx_type)
         if isinstance(operand, Unary) and operand.op == "-":
@@ -302,7 +302,7 @@ class Operands(BoundInstruction):
         return None if register is None else Carried(register, ptx_type, self.pc)
 
     def carried_in(self, name: str, ptx_type: str) -> tuple[Carried | None, ...]:
-        """Return the undefined bits of an operand's registers, for `ExecutionContext.undefined_in`."""
+        """Return access to the undefined bits of an operand's registers, for `ExecutionContext.undefined_in`."""
         return tuple(self.carried(element, ptx_type) for element in self.elements(self.named(name)))
 
     def fragments(self, *registers: Carried | None) -> UndefinedFragments:
@@ -310,7 +310,7 @@ class Operands(BoundInstruction):
         return undefined_fragments(self, registers)
 
     def results(self) -> tuple[Carried, ...]:
-        """Return the undefined bits of the registers that the instruction writes."""
+        """Return access to the undefined bits of the registers that the instruction writes."""
         form = self.form()
         registers = (self.register(part) for name in form.written for part in self.elements(form.operands[name]))
         return tuple(Carried(each, each.type, self.pc) for each in registers if each is not None)
@@ -331,7 +331,7 @@ class Operands(BoundInstruction):
         return write_register(register, ptx_type, checked=self.checked)
 
     def address(self, operand: Operand) -> Address:
-        """Return an operand that must be an address; a bare symbol or register stands for `[it]`."""
+        """Return an operand as an address; a bare symbol or register `x` stands for `[x]`."""
         if isinstance(operand, Unified):
             return self.address(operand.address)
         return operand if isinstance(operand, Address) else Address(operand)

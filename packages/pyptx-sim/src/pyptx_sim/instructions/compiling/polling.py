@@ -36,7 +36,7 @@ _Registers: TypeAlias = dict[int, RegisterBinding]
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """Registers that an instruction reads and writes, by slot; `surely`: it writes them in every lane."""
+    """Registers that an instruction reads and writes, by slot; `surely`: every lane that executes it writes."""
 
     reads: _Registers
     writes: _Registers
@@ -44,10 +44,10 @@ class _Use:
 
 
 def polling_loops(program: Program) -> dict[int, PollingLoop]:
-    """Return the polling loops by each of their blocks.
+    """Return the polling loop of each block that is in one.
 
     A polling loop reads memory and, except for atomics, writes only registers. A loop in which every iteration writes a
-    register that the next one reads (for example a counter) is not a polling loop.
+    register that the next iteration reads (for example a counter) is not a polling loop.
     """
     found: dict[int, PollingLoop] = {}
     for layout in program.functions.values():
@@ -147,7 +147,7 @@ def _repeats(operands: Operands) -> bool:
 
 
 def _registers(operands: Operands, nodes: Iterable[Operand]) -> _Registers | None:
-    """Return the registers in operands, by slot; None if one is a changing special register or unknown."""
+    """Return the registers in operands, by slot; None if any is unknown, or a special register that changes."""
     found: _Registers = {}
     for name in (name for node in nodes for name in names_of(node)):
         binding = operands.scope.find(name)

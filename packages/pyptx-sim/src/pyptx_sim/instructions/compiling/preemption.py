@@ -1,7 +1,7 @@
 """Code for random schedules: basic blocks are split into parts, between which other warps may run.
 
-A part ends before an instruction with an effect visible to other threads, if the part already has one. Instructions
-that only compute commute with all operations of other threads and need no part of their own.
+A part ends before an instruction with an effect visible to other threads, if the part already has such an effect.
+Instructions that only compute commute with all operations of other threads and need no part of their own.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PRIVATE: Final = frozenset({"const", "local", "param"})
 
 
 def in_parts(program: Program, code: Code, *, lanes_apart: bool = False) -> Code:
-    """Return the code of a program with its blocks in parts; the first part of a block has its index.
+    """Return the code of a program with its blocks in parts; the first part of a block has the block's index.
 
     `lanes_apart`: some lanes of a warp may execute a part before other lanes, except in polling loops. MMAs of
     warpgroups stay in one part with the preceding instructions, since the warps of a warpgroup must stay together.

@@ -106,7 +106,7 @@ def _require_kind(register: RegisterBinding, ptx_type: str) -> None:
 
 
 def write_slot(slot: int, *, checked: bool) -> Writer:
-    """Return a writer of arrays that already have the slot's width."""
+    """Return a writer of arrays that already have the register's width."""
 
     def write(wave: Wave, lanes: Lanes, value: Array) -> None:
         if lanes.whole:

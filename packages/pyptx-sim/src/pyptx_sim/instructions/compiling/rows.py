@@ -1,4 +1,4 @@
-"""Steps of ordinary PTX: memory, control flow, barriers and copies. All other instructions have rows of semantics."""
+"""Steps of the memory, control flow, barrier and copy instructions of PTX; `Semantics` rows define arithmetic."""
 
 from __future__ import annotations
 

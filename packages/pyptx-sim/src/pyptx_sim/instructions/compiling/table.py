@@ -1,4 +1,4 @@
-"""Compilation of a program: the step or the semantics of each instruction."""
+"""Compilation of a program to blocks of steps, from the semantics of each instruction."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def compile_program(program: Program, *, checked: bool, exact: bool = False, sch
 
 
 def scheduled(program: Program, code: Code, schedule: Schedule) -> Code:
-    """Return the code of a fixed schedule, changed for another schedule."""
+    """Return the code of a fixed schedule, adapted to `schedule`."""
     if schedule == "fixed":
         return code
     if schedule == "random":
@@ -121,7 +121,7 @@ def _guarding(operands: Operands, guarded: Action) -> Action:
 
 
 def _meaning(operands: Operands) -> _Meaning:
-    """Return the step of an instruction, or the operation of its semantics."""
+    """Return the `InstructionSemantics` of an instruction, or the `Operation` that its `Semantics` row defines."""
     found = meaning_of(operands.opcode)
     if found is None:
         raise _missing(operands.opcode)

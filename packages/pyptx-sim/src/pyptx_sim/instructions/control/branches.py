@@ -28,7 +28,7 @@ def label_block(operands: Operands, name: str) -> int:
 
 
 def destinations(operands: Operands) -> tuple[int, ...]:
-    """Return the blocks that `bra` or `brx.idx` branches to, in the order of its list."""
+    """Return the blocks that `bra` or `brx.idx` branches to, in the order of the label list."""
     label = operands.given("target")
     if isinstance(label, Symbol | Register):
         return (label_block(operands, label.name),)
@@ -68,7 +68,7 @@ def compile_bra(operands: Operands, following: int) -> Terminator:
 
 
 def part(wave: Wave, group: Group, goes: Mask, stays: Mask, blocks: tuple[int, int]) -> None:
-    """Continue the lanes `goes` of each split at the first of `blocks`, and the lanes `stays` at the second."""
+    """Continue the lanes `goes` of each warp split at the first of `blocks`, and the lanes `stays` at the second."""
     splits, ids = wave.splits, group.ids
     if group.lanes.rows is None and len(ids) != group.lanes.height:
         rows = splits.warp[ids]
@@ -82,7 +82,7 @@ def part(wave: Wave, group: Group, goes: Mask, stays: Mask, blocks: tuple[int, i
 
 
 def compile_brx(operands: Operands, following: int) -> Terminator:
-    """Branch to one of a list of labels by an index."""
+    """Branch to the label at an index of a `.branchtargets` list."""
     del following
     blocks = np.array(destinations(operands), np.int64)
     read = operands.read(operands.named("index"), "u32")
@@ -96,7 +96,7 @@ def compile_brx(operands: Operands, following: int) -> Terminator:
 
 
 def disperse(wave: Wave, group: Group, blocks: IntArray) -> int | None:
-    """Continue every lane at its block in `blocks`, `[rows|1, 32|1]`; if all have the same block, only return it."""
+    """Continue every lane at its block in `blocks`, `[rows|1, 32|1]`; if all have one block, only return this block."""
     lanes = group.lanes
     targets = np.unique(pick(blocks, *lanes.active)).tolist()
     if len(targets) == 1:
@@ -117,7 +117,7 @@ def disperse(wave: Wave, group: Group, blocks: IntArray) -> int | None:
 
 
 def compile_exit(operands: Operands, following: int) -> Terminator:
-    """Exit the threads."""
+    """Exit the threads that execute the instruction."""
     del operands, following
 
     def end(wave: Wave, group: Group) -> int | None:

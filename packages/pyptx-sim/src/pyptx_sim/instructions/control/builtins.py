@@ -35,7 +35,7 @@ _LONGEST_STRING = 1 << 16
 
 
 class _Thread:
-    """View of memory through generic addresses, from one thread."""
+    """Memory that one thread reads through generic addresses."""
 
     def __init__(self, wave: Wave, warp: int, lane: int) -> None:
         self._wave = wave
@@ -43,7 +43,7 @@ class _Thread:
         self._lane = np.array([lane])
 
     def bytes_at(self, address: int, size: int) -> bytes:
-        """Return `size` bytes at a generic address; a fault is an error."""
+        """Return `size` bytes at a generic address; raise SimulationError if any byte is invalid."""
         space = space_of(address)
         memory = self._wave.memories.get(space or "")
         relative = np.array([address - WINDOWS[space]]) if space else np.array([-1])
@@ -136,7 +136,7 @@ def _assert_fail(
 
 
 def _malloc(wave: Wave, lanes: Lanes, size: Array) -> Array:
-    """Allocate memory from the heap for each lane; a null pointer if it is exhausted."""
+    """Allocate memory from the heap for each lane; a null pointer if the heap is exhausted."""
     positions, columns = lanes.active
     sizes = pick(size, positions, columns)
     starts = [wave.machine.heap.allocate(int(count)) for count in sizes.tolist()]
@@ -145,7 +145,7 @@ def _malloc(wave: Wave, lanes: Lanes, size: Array) -> Array:
 
 
 def _free(wave: Wave, lanes: Lanes, pointer: Array) -> Array:
-    """Free memory on the heap."""
+    """Free the heap memory at each lane's pointer, unless the pointer is null."""
     positions, columns = lanes.active
     for address in pick(pointer, positions, columns).tolist():
         if address and not wave.machine.heap.release(int(address) - GLOBAL_WINDOW):

@@ -98,7 +98,7 @@ class CallSite:
 
     @staticmethod
     def _set(wave: Wave, lanes: Lanes, slot: int, value: Array) -> None:
-        """Write `value`, an array of all warps of the wave or a uniform one, to the active lanes of a register."""
+        """Write `value`, an array of all warps of the wave or a uniform value, to the active lanes of a register."""
         old = wave.registers[slot]
         wave.registers[slot] = value if lanes.whole else merged(old, lanes.select(value), lanes, wave.height)
 
@@ -127,7 +127,7 @@ def _saved(wave: Wave, slot: int) -> Saved:
 
 
 def _restore_marks(wave: Wave, lanes: Lanes, slot: int, saved: Saved) -> None:
-    """Restore the undefined bits of a register, whatever the callee wrote."""
+    """Restore the undefined bits of a caller's register, and discard the bits that the callee left undefined."""
     if slot in wave.undefined:
         wave.undefined.define(slot, lanes)
     if saved.undefined is not None:
@@ -225,7 +225,7 @@ def _missing(name: str) -> Terminator:
         raise ProgramError(
             f"undefined function {name}",
             where=wave.machine.where(wave.pc),
-            help="link the module that defines it",
+            help="link the module that defines the function",
         )
 
     return call
@@ -261,7 +261,7 @@ def _indirect(operands: Operands, callee: Operand, following: int) -> Terminator
 
 
 def _call_several(wave: Wave, group: Group, addresses: IntArray, sites: dict[int, CallSite]) -> None:
-    """Split the lanes by callee; each split makes its own call."""
+    """Split the lanes by callee; each warp split makes its own call."""
     splits, ids, lanes = wave.splits, group.ids, group.lanes
     everywhere = np.broadcast_to(addresses, (lanes.height, WARP))
     if lanes.rows is None and len(ids) != lanes.height:

@@ -24,7 +24,7 @@ def compile_wait(operands: Operands, following: int) -> Terminator:
 
 
 def compile_release(operands: Operands, following: int) -> Terminator:
-    """Record `griddepcontrol.launch_dependents` for the CTA; dependent grids may run next."""
+    """Record `griddepcontrol.launch_dependents` for the CTA; dependent grids may then start."""
     del operands
 
     def release(wave: Wave, group: Group) -> None:

@@ -1,4 +1,4 @@
-"""Parameters of calls: transfer from storage in one function to storage in another.
+"""Parameters of calls: transfer from a register or `.param` variable of one function to one of another function.
 
 A scalar parameter is in a register, every other parameter in the frame of its function. Manual: "Parameter State
 Space", "call".
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from pyptx_sim.program.scopes import Binding
 
 V = TypeVar("V")
-# A value in transfer: a register array, or the bytes of a variable, `[rows|1, 32|1, size]`.
+# Value of a passed parameter: a register array, or the bytes of a variable, `[rows|1, 32|1, size]`.
 _Fetch: TypeAlias = Callable[[Wave, Lanes, IntArray], Array]
 _Deliver: TypeAlias = Callable[[Wave, Lanes, IntArray, Array], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Transfer(Generic[V]):
-    """Transfer of one parameter: `fetch` reads it relative to one call frame, `deliver` writes it to another."""
+    """Transfer of one parameter: `fetch` reads its value in one call frame, `deliver` writes the value to another."""
 
     fetch: Callable[[Wave, Lanes, IntArray], V]
     deliver: Callable[[Wave, Lanes, IntArray, V], None]
@@ -45,7 +45,7 @@ class Transfer(Generic[V]):
 
 @dataclass(frozen=True, slots=True)
 class _Scalar:
-    """A register value in transfer, with its undefined bits and their origin."""
+    """A passed register value, with its undefined bits and their origin."""
 
     value: Array
     bits: Array | None = None
@@ -69,7 +69,7 @@ def _fetch_bytes(place: Placement) -> _Fetch:
         where = start[:, :, None] + np.arange(place.size)
         if memory.arena.defined is None:
             return np.asarray(memory.arena.data[where])
-        # The lower byte is data, the upper byte its defined bits.
+        # Each 16-bit element has a data byte in the low half, and the mask of its defined bits in the high half.
         marks = memory.arena.defined[where].astype(np.uint16) << 8
         return np.asarray(memory.arena.data[where].astype(np.uint16) | marks)
 

@@ -59,10 +59,10 @@ def unsized(operands: Operands, operand: Operand) -> RegisterBinding | None:
 
 
 def shared_target(operands: Operands, operand: Operand) -> Target:
-    """Return the target of an operand that is in shared memory, even if the opcode does not specify a space.
+    """Return a `Target` for an operand that is in shared memory, even if the opcode does not specify a space.
 
     Without a space the address is generic. ptxas 13.0 and 13.5 use its lower half, so an unconverted shared address
-    works as well; it is a note (`generic-address`).
+    works as well; it is reported as a note (`generic-address`).
     """
     register = operands.register(operands.address(operand).base)
     if operands.space != "generic" or register is None:
@@ -74,14 +74,14 @@ def shared_target(operands: Operands, operand: Operand) -> Target:
 def target(operands: Operands, operand: Operand, space: str) -> Target:
     """Return a function that finds the memory, lanes and relative addresses of an address operand.
 
-    In a checked run, it reports addresses outside the variable from which they are formed.
+    In a checked run, the function reports addresses outside the variable from which they are formed.
     """
     find, within = bare_target(operands, operand, space), within_of(operands, operand)
     return find if within is None else staying(within, find)
 
 
 def bare_target(operands: Operands, operand: Operand, space: str) -> Target:
-    """Return the target without the check of variable bounds, for steps whose `Access` checks `within_of` faster."""
+    """Return a `Target` without the check of variable bounds, for steps whose `Access` checks `within_of` faster."""
     if space == "shared::cluster":
         return _anywhere(operands, operand, "shared")
     find = _anywhere(operands, operand, space)
@@ -89,7 +89,7 @@ def bare_target(operands: Operands, operand: Operand, space: str) -> Target:
 
 
 def within_of(operands: Operands, operand: Operand) -> Within | None:
-    """Return the variable from which an address is formed, if it is known and the address may be outside."""
+    """Return the variable from which an address is formed, if the variable is known and the address may be outside."""
     if not operands.checked or operands.opcode[0] in _HELP:
         return None
     address = operands.address(operand)
@@ -103,17 +103,17 @@ def within_of(operands: Operands, operand: Operand) -> Within | None:
 
 
 def _names_own_block(operands: Operands) -> bool:
-    """Return whether shared addresses must be in the own CTA: `.shared` alone is `.shared::cta`."""
+    """Return whether shared addresses must be in the executing thread's CTA: `.shared` alone is `.shared::cta`."""
     spaces = operands.form().spaces
     return "shared::cluster" not in spaces and not {"shared", "shared::cta"}.isdisjoint(spaces)
 
 
 def _of_own_block(find: Target) -> Target:
-    """Return a target that faults for an address in another CTA of the cluster. Manual: "Shared State Space"."""
+    """Return a `Target` that faults for an address in another CTA of the cluster. Manual: "Shared State Space"."""
 
     def own(wave: Wave, lanes: Lanes) -> Iterator[tuple[SpaceMemory, Lanes, IntArray]]:
         found = find(wave, lanes)
-        return found if wave.rank_base.size == 1 else _checked(wave, found)  # one rank: no clusters
+        return found if wave.rank_base.size == 1 else _checked(wave, found)  # no clusters
 
     return own
 
@@ -141,7 +141,7 @@ def _report_foreign(wave: Wave, lanes: Lanes, addresses: IntArray) -> None:
 
 
 def _anywhere(operands: Operands, operand: Operand, space: str) -> Target:
-    """Return the target, for a shared address in any CTA of the cluster."""
+    """Return a `Target` that accepts a shared address in any CTA of the cluster."""
     base = operands.address(operand).base
     register = operands.register(base) or unsized(operands, base)
     if register is None:
@@ -235,7 +235,7 @@ def frame_base(wave: Wave, lanes: Lanes) -> IntArray:
 
 
 def placed(operands: Operands, operand: Operand) -> tuple[Placement | None, int]:
-    """Return the variable of an address expression and the offset in its space, or None and a constant."""
+    """Return the variable of an address expression and the address's offset in the space, or None and a number."""
     if not isinstance(operand, Symbol | Index):
         operands.check_expression(operand)
     match operand:
@@ -282,7 +282,7 @@ def read_address(operands: Operands, operand: Operand, ptx_type: str) -> Reader 
 def compile_cvta(operands: Operands) -> Action:
     """Convert between an address in a space and a generic one. Manual: "cvta"."""
     space, ptx_type = operands.space, operands.word("size")
-    # Global addresses are generic already; so are parameter addresses, except for their low 32 bits alone.
+    # Global addresses are generic already; so are parameter addresses, unless the register has only their low 32 bits.
     shift = 0 if space in {"param", "global", "generic"} else WINDOWS[space]
     source = operands.named("a")
     read = read_address(operands, source, ptx_type) or operands.read(source, ptx_type)
@@ -333,7 +333,7 @@ def compile_mapa(operands: Operands) -> Action:
     )
 
     def step(wave: Wave, lanes: Lanes) -> None:
-        ranks = (read_rank(wave, lanes) & np.uint32(_RANKS)).astype(dtype)  # ptxas inserts one byte (PRMT)
+        ranks = (read_rank(wave, lanes) & np.uint32(_RANKS)).astype(dtype)  # ptxas inserts the rank's low byte
         write(wave, lanes, (read(wave, lanes) & keep) | (ranks << shift))
 
     return step

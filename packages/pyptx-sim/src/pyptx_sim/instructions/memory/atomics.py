@@ -147,7 +147,7 @@ class _Atomic:
         return values, None if bits is None else (registers(bits, shadow_dtype(self._dtype.itemsize)), origin)
 
     def _origin(self, wave: Wave, lanes: Lanes, memory: SpaceMemory, places: LaneOffsets) -> Origin | None:
-        """Return the origin of undefined bits at the locations; None if there are none."""
+        """Return the origin of undefined bits at the accessed locations; None if there are none."""
         known = memory.arena.written(places.offsets, self._access.size)
         if known is None or known.all():
             return None
@@ -187,7 +187,7 @@ def _same(one: Array, other: Array) -> bool:
 
 
 def _one_by_one(wave: Wave, words: Array, index: Array, first: Array, second: Array, *, swaps: bool) -> Array:
-    """Exchange, or compare and swap, 128 bits in lane order: NumPy has no arithmetic for them."""
+    """Exchange, or compare and swap, 128 bits in lane order: NumPy has no arithmetic for 128 bits."""
     old = np.empty_like(first)
     for lane, at in enumerate(index.tolist()):
         old[lane] = words[at]

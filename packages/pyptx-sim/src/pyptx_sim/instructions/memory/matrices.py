@@ -52,14 +52,14 @@ def move_and_count(operands: Operands) -> tuple[MatrixMove, int]:
 
 
 def _naming(move: MatrixMove, count: int) -> Mask | None:
-    """Return the lanes that supply addresses, None for all of them."""
+    """Return the lanes that supply row addresses; None for all lanes."""
     named = np.zeros((1, WARP), np.bool_)
     named[:, : count * move.addresses] = True
     return None if named.all() else named
 
 
 def compile_ldmatrix(operands: Operands) -> Action:
-    """Load matrices, each into one or two registers."""
+    """Load matrices, each into one or two registers per lane."""
     move, count = move_and_count(operands)
     writers = [operands.write(element, "b32") for element in operands.elements(operands.named("d"))]
     held = move.fragment.registers
@@ -93,7 +93,7 @@ def compile_ldmatrix(operands: Operands) -> Action:
 
 
 def _put(rows: Array, places: LaneOffsets, values: Array) -> None:
-    """Store the rows read at `places` in `rows`, `[warps, 32]`."""
+    """Copy `values`, the 16-byte rows read at `places`, to `rows`, `[warps, 32]`."""
     if places.positions is None:
         rows[:] = values
     else:
@@ -126,7 +126,7 @@ def _elements(rows: Array, move: MatrixMove) -> Array:
 
 
 def compile_stmatrix(operands: Operands) -> Action:
-    """Store matrices, each from a register."""
+    """Store matrices, each from one register per lane."""
     move, count = move_and_count(operands)
     given = operands.unchecked()
     readers = [given.read(element, "b32") for element in operands.elements(operands.named("r"))]
@@ -194,7 +194,7 @@ def checking_metadata(operands: Operands, step: Action) -> Action:
                 f"invalid mma.sp metadata: the indices of a chunk must increase (row {row} of A)",
                 wave.pc,
                 label=f"mma.sp by {wave.geometry.warp_name(int(lanes.row_numbers()[position]))}",
-                help="list the lower index of each chunk first; ptx.mma.sp.metadata shows which lane and bits hold it",
+                help="list the lower index of each chunk first; ptx.mma.sp.metadata shows each index's lane and bits",
                 count=int(np.count_nonzero(bad)),
             )
         step(wave, lanes)

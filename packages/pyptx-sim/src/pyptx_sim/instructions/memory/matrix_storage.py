@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Layout of a matrix in memory: lines (rows or columns) at a distance of `stride` elements, and the lanes' pieces.
+    """Layout of a matrix in memory: lines (rows or columns) at a distance of `stride` elements, and each lane's pieces.
 
     Each lane transfers several pieces of `size` bytes. `lines` and `columns` are the line of each piece and its first
     element in that line, per lane; `per_register` pieces make up a register.
@@ -49,11 +49,11 @@ class Storage:
 
     @property
     def per_register(self) -> int:
-        """Number of pieces in a register."""
+        """Number of pieces (contiguous transfers of a lane) in a register."""
         return self.fragment.width // (8 * self.size)
 
     def piece(self, register: Array, number: int, height: int) -> Array:
-        """Return a piece of a register, `[height, 32]`."""
+        """Return the piece with this number of a register, `[height, 32]`."""
         word = np.ascontiguousarray(np.broadcast_to(register, (height, WARP)))
         pieces: Array = word.view(np.dtype(f"<u{self.size}")).reshape(height, WARP, -1)
         return pieces[..., number]
@@ -84,7 +84,7 @@ def _lie_together(fragment: Fragment, *, by_rows: bool) -> bool:
 
 
 def _strides(operands: Operands, storage: Storage) -> Reader:
-    """Return a reader of the distance between lines in elements."""
+    """Return a reader of the distance between lines (rows or columns) of the matrix, in elements."""
     given = operands.given("stride")
     if given is not None:
         return operands.read(given, "u32")
@@ -101,7 +101,7 @@ def _offsets(storage: Storage, stride: Array) -> Iterator[IntArray]:
 
 
 def compile_load(operands: Operands) -> Action:
-    """Load a matrix into fragments."""
+    """Load a matrix from memory into the lanes' registers."""
     storage = _storage(operands)
     kind = {32: "b32", 64: "b64"}[storage.fragment.width]
     writers = [operands.write(element, kind) for element in operands.elements(operands.named("r"))]
@@ -141,7 +141,7 @@ def compile_load(operands: Operands) -> Action:
 
 
 def compile_store(operands: Operands) -> Action:
-    """Store fragments to a matrix."""
+    """Store a matrix from the lanes' registers to memory."""
     storage = _storage(operands)
     kind = {32: "b32", 64: "b64"}[storage.fragment.width]
     given, carried = operands.unchecked(), operands.carried_in("r", kind)

@@ -61,7 +61,7 @@ def _touched(wave: Wave, lanes: Lanes, spots: IntArray, space: str, size: int) -
 
 
 def compile_discard(operands: Operands) -> Action:
-    """Make 128 bytes of global memory undefined."""
+    """Make the 128 bytes of global memory at each lane's address undefined."""
     find = target(operands, operands.named("a"), operands.space)
     access = Access("write", _LINE)
 

@@ -149,9 +149,9 @@ def _store(wave: Wave, memory: SpaceMemory, places: LaneOffsets, values: list[Ar
 
 
 def compile_hint(operands: Operands) -> Action:
-    """Return the action without an effect, for prefetches and fences between proxies.
+    """Return the action without an effect, for prefetches and proxy fences.
 
-    Prefetches change no value, and fences between proxies do not order generic accesses.
+    Prefetches change no value, and proxy fences do not order generic accesses.
     """
     del operands
     return _nothing

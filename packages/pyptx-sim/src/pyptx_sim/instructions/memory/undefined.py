@@ -70,7 +70,7 @@ def leave_stored(
 ) -> None:
     """Set the undefined bits of stored values in memory, or report them if the memory is host-visible.
 
-    The registers are contiguous at each location.
+    The values of `registers` are contiguous at each location.
     """
     found = undefined_in(wave, lanes, registers)
     if found is not None:

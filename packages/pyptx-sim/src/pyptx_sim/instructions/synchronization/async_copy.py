@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def compile_copy(operands: Operands) -> Action:
-    """Issue a copy of each thread."""
+    """Issue one copy for each thread."""
     _, _, extent, *_ = operands.operands  # the instruction table gives `cp-size` no name
     size = operands.integer(extent)
     if size not in {4, 8, 16}:
@@ -56,7 +56,7 @@ def _used(operands: Operands, size: int) -> Reader | None:
 
 
 class _Pieces:
-    """Copies of the threads of one `cp.async`."""
+    """Issue of the copies of one `cp.async`, `size` bytes per thread."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -132,7 +132,7 @@ class _Pieces:
 
 
 def arrive_on_completion(wave: Wave, kind: GroupKind, threads: Threads) -> None:
-    """Issue an arrival of each thread, at its mbarrier, after all its earlier operations of a kind."""
+    """Issue an arrival of each thread at its mbarrier, after all earlier operations of this kind by the thread."""
     groups = wave.groups_of(kind)
     arrivals = Arrivals(
         wave=wave,
@@ -161,7 +161,7 @@ def multicast(wave: Wave, lanes: Lanes, threads: Threads, peers: Reader) -> Thre
 
 
 def commit(kind: GroupKind) -> Action:
-    """Commit each thread's open group."""
+    """Return an action that commits each thread's open group of this kind."""
 
     def step(wave: Wave, lanes: Lanes) -> None:
         wave.groups_of(kind).commit(lanes.row_numbers(), lanes.full_mask)
@@ -208,7 +208,7 @@ def _wait_all(wave: Wave, lanes: Lanes) -> None:
 
 
 def compile_arrive(operands: Operands) -> Action:
-    """Issue an arrival of each thread at an mbarrier after its earlier copies."""
+    """Issue an arrival of each thread at an mbarrier, triggered by completion of the thread's earlier copies."""
     find, counted = barrier_target(operands), operands.word("noinc")
 
     def step(wave: Wave, lanes: Lanes) -> None:

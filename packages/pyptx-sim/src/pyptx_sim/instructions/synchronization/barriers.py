@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Array, Mask
 
 _FULL = np.full((1, 1), 0xFFFFFFFF, np.uint32)  # the membermask of a whole warp
-_LEVELS = {"cta": "cta", "gl": "gpu", "sys": "sys"}  # scopes of the levels of membar
+_LEVELS = {"cta": "cta", "gl": "gpu", "sys": "sys"}  # scope of each level of membar
 
 
 def compile_barrier(operands: Operands, following: int) -> Terminator:
@@ -44,7 +44,7 @@ def _numbers(operands: Operands) -> tuple[Reader, Reader | None]:
 
 
 def _lane_values(wave: Wave, group: Group, values: Array) -> IntArray:
-    """Return the values of the lanes of each split of the group, int64 `[splits, 32]`."""
+    """Return an operand's values in the lanes of each warp split of the group, int64 `[splits, 32]`."""
     rows = np.broadcast_to(values, (group.lanes.height, WARP)).astype(np.int64)
     return rows if group.lanes.rows is not None else rows[wave.splits.warp[group.ids]]
 
@@ -52,7 +52,7 @@ def _lane_values(wave: Wave, group: Group, values: Array) -> IntArray:
 def _named(
     wave: Wave, group: Group, names: Reader, counts: Reader | None
 ) -> tuple[IntArray, IntArray, IntArray | None]:
-    """Return splits with their barrier numbers and thread counts.
+    """Return the warp splits of the group, with the barrier number and the thread count of each.
 
     A split whose lanes specify different barriers or counts is divided.
     """
@@ -77,7 +77,7 @@ def _named(
 
 
 def _divided(wave: Wave, group: Group, values: list[IntArray]) -> tuple[IntArray, list[IntArray]]:
-    """Divide splits whose lanes have different `values`, `[splits, 32]` each; return the splits and their values."""
+    """Divide warp splits whose lanes have different `values`, `[splits, 32]` each; return splits and their values."""
     splits, ids = wave.splits, group.ids
     while True:
         masks = splits.mask[ids]
@@ -128,7 +128,7 @@ def _arriving(names: Reader, counts: Reader | None, following: int) -> Terminato
 
 @dataclass(frozen=True, slots=True)
 class _Reduction:
-    """Destination of `barrier.red`, written when its barrier completes."""
+    """Destination of `barrier.red`, written when the barrier completes."""
 
     kind: str
     write: Writer
@@ -179,7 +179,7 @@ class MaskGate:
         return _FULL if self.mask is None else self.mask(wave, lanes)
 
     def convergences(self, wave: Wave, lanes: Lanes) -> Iterator[tuple[IntArray, Mask]]:
-        """Yield warps and the lanes of each that synchronize here, one group of lanes per membermask."""
+        """Yield warps and the lanes of each that synchronize at the gate, one group of lanes per membermask."""
         left: Lanes | None = lanes
         values = self.masks(wave, lanes)
         if values.shape[1] == 1:
@@ -232,7 +232,7 @@ def compile_warp_sync(operands: Operands) -> Action:
 
 
 def compile_fence(operands: Operands) -> Action:
-    """Notify the observers of a fence; memory accesses are executed in order anyway."""
+    """Notify the observers of a fence; the simulator executes memory accesses in order anyway."""
     level = operands.word("level")
     scope = _LEVELS[level] if level else operands.word("scope")
     in_order = bool(level) or operands.word("sem") == "sc"  # membar is fence.sc. Manual: "membar"

@@ -32,7 +32,7 @@ _PHASE_TYPES = ("phase_type::primary", "phase_type::conditional")
 
 
 def barrier_target(operands: Operands) -> Target:
-    """Return the target of an instruction's mbarrier."""
+    """Return a `Target` for the mbarrier operand of an instruction."""
     return shared_target(operands, operands.named("addr"))
 
 
@@ -114,7 +114,7 @@ def _refuse_multicast(operands: Operands) -> None:
 
 
 def compile_transactions(operands: Operands) -> Action:
-    """Increase (expect-tx) or decrease (complete-tx) the tx-count."""
+    """Increase (expect-tx) or decrease (complete-tx) the tx-count of an mbarrier."""
     _refuse_multicast(operands)
     find, read = barrier_target(operands), operands.read(operands.named("tx_count"), "u32")
     completes = operands.word("complete_tx")
@@ -130,7 +130,7 @@ def compile_transactions(operands: Operands) -> Action:
 
 
 def compile_pending_count(operands: Operands) -> Action:
-    """Extract the pending count from a state."""
+    """Extract the pending count from an mbarrier state."""
     write, read = operands.write(operands.named("count"), "u32"), operands.read(operands.named("state"), "u64")
     return lambda wave, lanes: write(wave, lanes, pending_of(read(wave, lanes)).astype(np.uint32))
 
@@ -146,7 +146,7 @@ def compile_check_layout(operands: Operands) -> Action:
 
 
 def compile_wait(operands: Operands, following: int) -> Terminator:
-    """Test for a phase's completion. A split whose phase is incomplete first parks, as `try_wait` may."""
+    """Test for a phase's completion. A warp split whose phase is incomplete first parks, as `try_wait` may."""
     _refuse_newer(operands)
     parity = operands.given("parity")
     phase = operands.named("state") if parity is None else parity
@@ -236,7 +236,7 @@ class _Waiting:
             values = everywhere if len(everywhere) == 1 else distinct(phases[index]).tolist()
             for value in values:
                 same = index if len(values) == 1 else index[phases[index] == value]
-                phase = value & 1 if self._parity else phase_of(value)  # ptxas shifts all other bits out
+                phase = value & 1 if self._parity else phase_of(value)  # ptxas drops the other bits
                 if not mbarriers.test(offset, phase, wave.pc, parity=self._parity):
                     continue
                 answers[same] = True

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Threads:
-    """Threads of a step: thread i is lane `columns[i]` of the step's row `positions[i]`, of warp `warps[i]`.
+    """Threads of a step: thread i is lane `columns[i]` of warp `warps[i]`, which is row `positions[i]` of the step.
 
-    `offsets[i]` is the arena offset of its address.
+    `offsets[i]` is the arena offset of the thread's address.
     """
 
     positions: IntArray
@@ -48,13 +48,13 @@ class Threads:
         return pick(reader(wave, lanes), self.positions, self.columns).astype(np.int64)
 
     def spread(self, values: Array, height: int) -> Array:
-        """Return the threads' values in lane order, with zeros elsewhere."""
+        """Return the threads' values in lane order, with zeros for other lanes."""
         full = np.zeros((height, WARP), values.dtype)
         full[self.positions, self.columns] = values
         return full
 
     def chosen(self, which: Mask | IntArray) -> Threads:
-        """Return the selected threads, by a mask or by indices."""
+        """Return the threads that a mask or an array of indices selects."""
         return Threads(self.positions[which], self.columns[which], self.warps[which], self.offsets[which])
 
 
@@ -95,7 +95,7 @@ def wrong_space(space: str, where: str, needed: str) -> tuple[str, str]:
 
 
 def by_offset(threads: Threads) -> Iterator[tuple[int, IntArray]]:
-    """Yield each distinct offset, in ascending order, with the indices of its threads."""
+    """Yield each distinct offset, in ascending order, with the indices of the threads at that offset."""
     offsets = threads.offsets
     if len(offsets) == 1 or (offsets == offsets[0]).all():
         yield int(offsets[0]), np.arange(len(offsets))
@@ -108,7 +108,7 @@ def by_offset(threads: Threads) -> Iterator[tuple[int, IntArray]]:
 
 
 def users_by_offset(threads: Threads) -> dict[int, tuple[IntArray, Mask]]:
-    """Return, per distinct offset, the distinct warps of its threads in order, with their lane masks."""
+    """Return, per distinct offset, the distinct warps of the threads there, in ascending order, with lane masks."""
     order = np.lexsort((threads.warps, threads.offsets))
     offsets, warps = threads.offsets[order], threads.warps[order]
     elsewhere = offsets[1:] != offsets[:-1]
@@ -126,12 +126,12 @@ def users_by_offset(threads: Threads) -> dict[int, tuple[IntArray, Mask]]:
 
 
 def _starts(changes: Mask) -> IntArray:
-    """Return the starts of runs: index 0 and the index after each change."""
+    """Return the starts of runs of equal entries: index 0 and the index after each change."""
     return np.concatenate([[0], np.flatnonzero(changes) + 1])
 
 
 def locate(wave: Wave, lanes: Lanes, find: Target, access: Access, space: str) -> IntArray:
-    """Return the arena offset of every lane's address in `space`, `[height, 32]`; -1 if it is not valid."""
+    """Return the arena offset of every lane's address in `space`, `[height, 32]`; -1 for an invalid address."""
     spots = np.full((lanes.height, WARP), -1, np.int64)
     for memory, part, addresses in find(wave, lanes):
         if memory.space != space:

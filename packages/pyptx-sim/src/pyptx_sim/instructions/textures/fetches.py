@@ -47,7 +47,7 @@ class _Asked:
     gradients: tuple[Sequence[Array], Sequence[Array]] | None
 
     def chosen(self, which: NDArray[np.bool_]) -> _Asked:
-        """Return the parameters of the selected threads."""
+        """Return the parameters of the threads that `which` selects."""
         gradients = self.gradients
         return _Asked(
             [each[which] for each in self.coordinates],
@@ -64,7 +64,7 @@ _How: TypeAlias = Callable[[TextureThreads, Texels, Sampler, _Asked], "list[Arra
 
 
 class _Coordinates:
-    """Reader of the texture coordinates of an instruction, of one geometry."""
+    """Reader of an instruction's texture coordinates, for the geometry in the opcode."""
 
     def __init__(self, operands: Operands) -> None:
         self._geometry = GEOMETRIES.get(operands.word("geom"))
@@ -152,7 +152,7 @@ class _Fetch:
     def _sampled_by(
         self, threads: TextureThreads, texels: Texels
     ) -> list[tuple[NDArray[np.bool_], TextureThreads, Sampler]]:
-        """Return the threads per sampler; coordinates are normalized if texture and sampler both specify it."""
+        """Return the threads per sampler; coordinates are normalized if texture and sampler both specify that."""
         own = texels.sampler or Sampler()
         if texels.shape.faces > 1:
             own = replace(own, normalized=True)
@@ -189,7 +189,7 @@ def _as_type(results: Sequence[Array], asked: str) -> list[Array]:
 
 
 def _sampled(threads: TextureThreads, texels: Texels, sampler: Sampler, asked: _Asked) -> list[Array]:
-    """Return the filtered texels of one level of detail, or interpolated between two."""
+    """Return the filtered texels of one level of detail, or interpolated between two levels."""
     total = [np.zeros(len(threads), np.float64) for _ in range(_CHANNELS)]
     for numbers_, weights in levels(_detail(threads, texels, asked), len(texels.levels), sampler.mip_filter):
         for number, level in enumerate(texels.levels):
@@ -213,7 +213,7 @@ def _detail(threads: TextureThreads, texels: Texels, asked: _Asked) -> Array:
 
 
 def _filtered(threads: TextureThreads, texels: Texels, level: Level, sampler: Sampler, asked: _Asked) -> list[Array]:
-    """Return the weighted texels of one level."""
+    """Return, per thread, the weighted sum of the texels that the sampler's filter reads in one level of detail."""
     along = [
         _taps(texels, values, extent, sampler, axis, asked.offsets)
         for axis, (values, extent) in enumerate(zip(asked.coordinates, level.extents, strict=True))
@@ -232,7 +232,7 @@ def _taps(
 ) -> tuple[Tap, ...]:
     moved = offsets[axis].astype(np.int64) if axis < len(offsets) else 0
     if texels.geometry == "1d" and values.dtype.kind != "f":
-        sampler = replace(sampler, address="border", border=(0, 0, 0, 0))  # linear memory has zeros outside
+        sampler = replace(sampler, address="border", border=(0, 0, 0, 0))  # reads outside linear memory return 0
     return taps(values, extent, sampler, axis, moved)
 
 
@@ -285,7 +285,7 @@ def _number(texels: Texels, values: Array) -> Array:
 
 
 def _gathered(threads: TextureThreads, texels: Texels, sampler: Sampler, asked: _Asked, component: int) -> list[Array]:
-    """Return one component of the four texels around each point."""
+    """Return one component of the four texels around each thread's coordinates."""
     level, linear = texels.levels[0], replace(sampler, filter="linear")
     along = [
         _taps(texels, values, extent, linear, axis, asked.offsets)

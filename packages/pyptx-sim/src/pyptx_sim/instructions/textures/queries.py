@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.wave import Wave
 
 _EXTENTS: Final = ("width", "height", "depth")
-# Manual: "Texture Sampler and Surface Types", in the order of its table of values.
+# Numbers of address modes, in the order of the table of values in the manual: "Texture Sampler and Surface Types".
 _ADDRESS_MODES: Final = {"wrap": 0, "mirror": 1, "clamp": 3, "border": 4}
-# OpenCL: CL_SNORM_INT8 and so on; CL_R, CL_RG, CL_RGBA.
+# OpenCL's numbers of channel types (CL_SNORM_INT8 and so on) and channel orders (CL_R, CL_RG, CL_RGBA).
 _FORMATS: Final[Mapping[str, int]] = {
     "i1n": 0x10D0,
     "i2n": 0x10D1,

@@ -61,7 +61,7 @@ class _Places:
                 yield at, few, texels, offsets[inside]
 
     def _offsets(self, threads: TextureThreads, texels: Texels) -> tuple[NDArray[np.bool_], IntArray]:
-        """Return a mask of the threads with an access, and the arena offsets of their locations."""
+        """Return a mask of the threads that access the surface, and the arena offset of each thread's location."""
         values = [threads.read(reader).astype(np.int64) for reader in self._coordinates]
         level, shape = texels.levels[0], texels.shape
         step = 1 if self._size else texels.texel_bytes
@@ -166,5 +166,5 @@ def compile_reduction(operands: Operands) -> Action:
 
 
 def _element(texels: Texels, ptx_type: str) -> str:
-    """Return the element type of a reduction of texels: the texels' own."""
+    """Return the element type of a reduction of texels: signed if the texels are signed."""
     return f"{'s' if texels.dtype.kind == 'i' else 'u'}{ptx_type[1:]}"

@@ -40,7 +40,7 @@ class TextureThreads:
     __slots__ = ("_columns", "_lanes", "_positions", "wave")
 
     def __init__(self, wave: Wave, lanes: Lanes) -> None:
-        """Select the active lanes."""
+        """Select the threads of the active lanes."""
         self.wave, self._lanes = wave, lanes
         self._positions, self._columns = lanes.active
 
@@ -69,7 +69,7 @@ class TextureThreads:
         return None if part is None else TextureThreads(self.wave, part)
 
     def load(self, access: Access, offsets: IntArray, dtype: DType, count: int) -> list[Array]:
-        """Return `count` elements at offsets of the global arena; zeros for an invalid access."""
+        """Return `count` elements at each thread's offset in the global arena; zeros for an invalid access."""
         memory, everywhere = self.wave.memories["global"], self.spread(offsets)
         places = access.places(self.wave, self._lanes, memory, everywhere)
         if places is None:
@@ -80,7 +80,7 @@ class TextureThreads:
         return [pick(places.spread(each, self._lanes.height), self._positions, self._columns) for each in found]
 
     def store(self, access: Access, offsets: IntArray, values: Sequence[Array]) -> None:
-        """Store contiguous elements at offsets of the global arena."""
+        """Store contiguous elements at each thread's offset in the global arena."""
         memory, everywhere = self.wave.memories["global"], self.spread(offsets)
         places = access.places(self.wave, self._lanes, memory, everywhere)
         if places is None:
@@ -95,7 +95,7 @@ class TextureThreads:
         self.wave.version += 1
 
     def update(self, access: Access, offsets: IntArray, how: Update, values: Array) -> None:
-        """Combine elements at offsets of the global arena with values, in thread order."""
+        """Combine the element at each thread's offset in the global arena with the thread's value, in thread order."""
         memory, everywhere = self.wave.memories["global"], self.spread(offsets)
         places = access.places(self.wave, self._lanes, memory, everywhere)
         if places is None:
@@ -155,7 +155,7 @@ def handle(operands: Operands, operand: Operand) -> Reader:
 
 
 def numbers(operands: Operands, operand: Operand, types: Sequence[str]) -> list[Reader]:
-    """Return readers of the elements of a vector, as many as there are types."""
+    """Return readers of the elements of a vector, one for each of `types`."""
     elements = operands.elements(operand)
     return [operands.read(*pair) for pair in zip(elements, types, strict=False)]
 
@@ -173,5 +173,5 @@ def check_geometry(threads: TextureThreads, texels: Texels, geometry: str) -> No
     raise SimulationError(
         f"expected geometry .{geometry}, got {texels.name} of geometry .{texels.geometry}",
         where=threads.wave.machine.where(threads.wave.pc),
-        help=f'create it with geometry="{geometry}"',
+        help=f'create the texture or surface with geometry="{geometry}"',
     )

@@ -18,12 +18,12 @@ __all__ = ["acting", "ending", "ending_once"]
 
 
 def acting(run: Callable[[ExecutionContext], None]) -> Action:
-    """Return an action that calls `run`."""
+    """Return an action that calls `run` with an `ExecutionContext`."""
     return lambda wave, lanes: run(ExecutionContext(wave, lanes))
 
 
 def ending(run: Callable[[ExecutionContext], Stall | None], following: int, *, together: bool) -> Terminator:
-    """Return a terminator that calls `run`, warp by warp; if it returns a stall, it is called again later.
+    """Return a terminator that calls `run`, warp by warp; if `run` returns a stall, it is called again later.
 
     `together`: the lanes of a warp synchronize there, once they need not wait.
     """
@@ -44,7 +44,7 @@ def ending(run: Callable[[ExecutionContext], Stall | None], following: int, *, t
 
 
 def ending_once(run: Callable[[ExecutionContext], None], following: int, *, together: bool) -> Terminator:
-    """Return a terminator that calls `run` once for all converged lanes; stalled lanes continue after it.
+    """Return a terminator that calls `run` once for all converged lanes; stalled lanes continue after the instruction.
 
     `together`: the lanes of a warp synchronize there.
     """

@@ -37,7 +37,7 @@ class ActiveLanes:
     __slots__ = ("_lanes", "_splits", "wave")
 
     def __init__(self, wave: Wave, lanes: Lanes, splits: Integers | None = None) -> None:
-        """View a wave through the lanes of one step."""
+        """Refer to the lanes of one step of `wave`."""
         self.wave = wave
         self._lanes = lanes
         self._splits = splits
@@ -61,13 +61,13 @@ class ActiveLanes:
 
     @property
     def threads(self) -> tuple[Integers, Integers]:
-        """Active lanes in order: warp indices in the wave, and lanes."""
+        """Warp index in the wave and lane number of each active lane, in order."""
         positions, lanes = self._lanes.active
         return self._lanes.warps(positions), lanes
 
     @property
     def places(self) -> tuple[Integers, Integers]:
-        """Active lanes in order: row indices, and lanes."""
+        """Row index and lane number of each active lane, in order."""
         return self._lanes.active
 
     @property
@@ -113,7 +113,7 @@ class ActiveLanes:
 
     @property
     def ctas(self) -> Integers:
-        """CTA of each row, as its index in the wave."""
+        """CTA of each row's warp, as the CTA's index in the wave."""
         found: Integers = self.wave.geometry.cta[self.rows]
         return found
 
@@ -133,7 +133,7 @@ class ActiveLanes:
         return values
 
     def will_write(self, registers: Mapping[int, str]) -> None:
-        """Record, for checks, that operations issued here write these registers (names by slot)."""
+        """Record, for checks, that operations issued by this instruction write these registers (names by slot)."""
         self.wave.note_deferred(registers, self._lanes)
 
     @property

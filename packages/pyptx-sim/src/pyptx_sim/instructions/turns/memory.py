@@ -38,7 +38,7 @@ class MemoryAccesses(ActiveLanes):
     """Lanes that access memory.
 
     A space is a PTX name (`"global"`, `"shared"`) or an extension's `Space`. Its bytes are in an arena. If each CTA or
-    thread has its own memory of that space, it is a part of the arena. Offsets are arena offsets.
+    thread has its own memory of that space, that memory is a part of the arena. Offsets are arena offsets.
     """
 
     __slots__ = ()
@@ -50,7 +50,7 @@ class MemoryAccesses(ActiveLanes):
     # --- addresses ------------------------------------------------------------------------------
 
     def by_memory(self, place: Target) -> Iterator[tuple[Self, str, Integers]]:
-        """Yield, per memory, the threads with addresses in it, its name, and relative addresses, `[rows, 32]`.
+        """Yield, per memory: the threads with addresses in the memory, its name, and relative addresses, `[rows, 32]`.
 
         `place` is the target of an address operand (`Operands.place`). Addresses outside every memory are reported.
         """
@@ -135,7 +135,7 @@ class MemoryAccesses(ActiveLanes):
         return self.wave.peers(place, mask)
 
     def global_offset(self, address: Addressed) -> Addressed:
-        """Return the offset in the global arena of a generic address, or of each of several."""
+        """Return the offset in the global arena of a generic address, or of each of several addresses."""
         return address - GLOBAL_WINDOW
 
     # --- accesses -------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ class MemoryAccesses(ActiveLanes):
             Access(kind, size).before(self.wave, self._lanes, self.memory(space), places)
 
     def freed(self, rule: str, space: Space | str, offsets: Integers, size: int) -> None:
-        """Notify observers that a thread frees `size` bytes at each offset; operations on them must be complete.
+        """Notify observers that a thread frees `size` bytes at each offset; no operation on them may be outstanding.
 
         The thread is the first active one. Outstanding operations that were not awaited break `rule`, which the
         extension must define.
@@ -186,8 +186,8 @@ class MemoryAccesses(ActiveLanes):
     def origin(self, space: Space | str, offset: int, message: str, *, label: str | None = None) -> Origin:
         """Return the origin of the undefined bits at an offset; `message` names the location, as in "16 bytes at s+0".
 
-        `label` states what the instruction does with it: "read by an MMA" (default: its opcode).
-        Use it for operations that propagate undefined bits, which may or may not be used later: `carry_undefined`,
+        `label` states what the instruction does at the location: "read by an MMA" (default: its opcode).
+        Use the origin for operations that propagate undefined bits, which may be used later or not: `carry_undefined`,
         `Arena.leave_elements`.
         """
         known = self.memory(space).arena.origin(offset)
@@ -214,7 +214,7 @@ class MemoryAccesses(ActiveLanes):
     def carry_undefined(
         self, registers: Sequence[Carried | None], bits: Sequence[NDArray[Any]], origin: Origin
     ) -> None:
-        """Set the undefined bits of registers, `[rows, 32]` each, that operations issued here write."""
+        """Set the undefined bits of registers, `[rows, 32]` each, that operations issued by this instruction write."""
         for register, each in zip(registers, bits, strict=True):
             if register is not None and each.any():
                 register.leave(self.wave, self._lanes, each, origin)
@@ -224,13 +224,13 @@ class MemoryAccesses(ActiveLanes):
     def undefined_in(self, registers: Sequence[Carried | None]) -> tuple[list[NDArray[Any] | None], Origin] | None:
         """Return the undefined bits of registers in active lanes, and the first origin; None if there are none.
 
-        With the reader of an operand that does not report them (`Operands.unchecked`) and `Arena.leave`, a store
-        propagates them to memory.
+        A store propagates undefined bits to memory with `Arena.leave`, and reads the registers with readers that do not
+        report undefined bits (`Operands.unchecked`).
         """
         return undefined_in(self.wave, self._lanes, registers) if self.wave.undefined else None
 
     def undefined_fragments(self, fragments: UndefinedFragments) -> tuple[list[NDArray[Any] | None], Origin] | None:
-        """Return the undefined bits of registers like `undefined_in`: in a partial warp, all bits of all of them.
+        """Return the undefined bits of registers like `undefined_in`: in a partial warp, all bits of all registers.
 
         `fragments` are from `Operands.fragments`, of an instruction that all 32 lanes must execute.
         """

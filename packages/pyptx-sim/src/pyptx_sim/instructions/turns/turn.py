@@ -31,7 +31,7 @@ __all__ = ["ExecutionContext"]
 class ExecutionContext(MemoryAccesses):
     """Execution context: lanes that execute an instruction together, with all available operations.
 
-    See `ActiveLanes` for the lanes and their registers, and `Accesses` for memory. This class adds asynchronous
+    See `ActiveLanes` for the lanes and their registers, and `MemoryAccesses` for memory. This class adds asynchronous
     operations and synchronization.
     """
 
@@ -40,7 +40,7 @@ class ExecutionContext(MemoryAccesses):
     # --- asynchronous operations -----------------------------------------------------------------
 
     def join(self, kind: GroupKind) -> Integers:
-        """Add an operation of each active thread to its open group of a kind; return the group indices.
+        """Add an operation of each active thread to the thread's open group of a kind; return the group indices.
 
         If warpgroups issue operations of the kind, there is one operation and one index per warpgroup.
         """
@@ -55,13 +55,13 @@ class ExecutionContext(MemoryAccesses):
         return groups.note(warps, lanes, self.pc)
 
     def issue(self, item: AsyncIssue, touches: Iterable[AsyncAccess] = (), *, proxy: Proxy | None = None) -> None:
-        """Issue an item; `touches` are its future reads and writes, through a proxy."""
+        """Issue an item of asynchronous operations; `touches` are its future reads and writes, through a proxy."""
         self.issue_all(((item, touches),), proxy=proxy)
 
     def issue_all(
         self, items: Iterable[tuple[AsyncIssue, Iterable[AsyncAccess]]], *, proxy: Proxy | None = None
     ) -> None:
-        """Issue items in order, each with its future accesses."""
+        """Issue items of asynchronous operations in order, each with its future accesses."""
         observers = self.wave.machine.observers
         works: list[AsyncOperations] = []
         for item, touches in items:
@@ -98,7 +98,7 @@ class ExecutionContext(MemoryAccesses):
         self.wave.engine.complete_some(completes)
 
     def arrive_on_completion(self, kind: GroupKind, barrier: Target, peers: Reader | None = None) -> None:
-        """Issue an arrival of each thread at an mbarrier after all its earlier operations of a kind.
+        """Issue an arrival of each thread at an mbarrier after all earlier operations of a kind by the thread.
 
         `barrier` is from `Operands.barrier`. `peers` reads a CTA mask by cluster rank: the arrival is at the same
         offset in each of these CTAs.
@@ -109,7 +109,7 @@ class ExecutionContext(MemoryAccesses):
             )
 
     def proxy_fence(self, proxy: Proxy, *spaces: Space | str) -> None:
-        """Execute a proxy fence: accesses to the spaces that happen before it become visible to the proxy."""
+        """Execute a proxy fence: accesses to the spaces that happen before the fence become visible to the proxy."""
         if self.observed:
             names = tuple(name_of(space) for space in spaces)
             self.wave.machine.observers.proxy_fence(proxy, *self._lanes.by_warp(), names)
@@ -177,7 +177,7 @@ class ExecutionContext(MemoryAccesses):
 
 
 def _signalled(item: AsyncIssue, touches: Iterable[AsyncAccess]) -> Iterator[tuple[int, Integers, Integers]]:
-    """Yield the mbarriers that writes signal, with the warps and lanes of the issuing threads."""
+    """Yield the mbarriers that asynchronous writes signal, with the warps and lanes of the issuing threads."""
     for touch in touches:
         if touch.writes and touch.barriers is not None:
             if len(touch.barriers) == 1:

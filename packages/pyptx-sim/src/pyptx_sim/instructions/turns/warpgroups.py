@@ -17,7 +17,7 @@ __all__ = ["Warpgroups"]
 
 
 class Warpgroups:
-    """Warpgroups among some lanes: `numbers` in the wave, the `warps` of each, `[len, 4]`, and its CTA."""
+    """Warpgroups among some lanes: `numbers` in the wave, the `warps` of each, `[warpgroups, 4]`, and its CTA."""
 
     __slots__ = ("_positions", "_rows", "ctas", "numbers", "warps")
 
@@ -40,11 +40,11 @@ class Warpgroups:
         return first
 
     def threads(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return the values of all threads of each warpgroup, `[len, 128]`."""
+        """Return the values of all threads of each warpgroup, `[warpgroups, 128]`."""
         return values[self._positions.reshape(-1)].reshape(len(self), -1)
 
     def spread(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return values of all threads of each warpgroup, `[len, 128]`, as `[rows, 32]`, with zeros elsewhere."""
+        """Return the values of warpgroups, `[warpgroups, 128]`, as `[rows, 32]`, with zeros in other lanes."""
         rows = np.zeros((self._rows, WARP), values.dtype)
         rows[self._positions.reshape(-1)] = values.reshape(-1, WARP)
         return rows

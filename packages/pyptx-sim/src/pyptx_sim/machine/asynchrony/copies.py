@@ -1,4 +1,4 @@
-"""cp.async: per-thread copies of 4, 8 or 16 bytes, and the mbarrier arrivals that follow them.
+"""cp.async: per-thread copies of 4, 8 or 16 bytes, and the mbarrier arrivals that their completion triggers.
 
 Manual: "cp.async", "cp.async.mbarrier.arrive".
 """
@@ -43,14 +43,14 @@ class Copies(AsyncIssue):
     def undefined(self) -> NDArray[np.uint8] | None:
         """Return the undefined bits of the copied bytes, `[threads, size]`; None if there are none."""
         arena, used = self.wave.memories["global"].arena, self.used
-        sources = self.sources if used is None else np.where(used > 0, self.sources, 0)  # used == 0: any valid address
+        sources = self.sources if used is None else np.where(used > 0, self.sources, 0)  # used == 0: no byte is read
         bits = arena.undefined_elements(sources // self.size, bits_dtype(self.size))
         if bits is None or used is None:
             return bits
         return np.where(np.arange(self.size) < used[:, None], bits, np.uint8(0))
 
     def move(self) -> None:
-        """Perform the copies."""
+        """Copy the bytes and their undefined bits from global to shared memory; write zeros past the `used` bytes."""
         memories = self.wave.memories
         shared, global_ = memories["shared"].arena, memories["global"].arena
         if self.used is None:
@@ -75,7 +75,7 @@ class Arrivals(AsyncIssue):
     barriers: IntArray
 
     def signals(self) -> Iterable[int]:
-        """Return the mbarriers."""
+        """Return the mbarriers at which the threads arrive, as offsets in shared memory."""
         return map(int, np.unique(self.barriers))
 
     def move(self) -> None:

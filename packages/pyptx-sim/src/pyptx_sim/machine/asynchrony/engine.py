@@ -4,7 +4,7 @@ An item (operations of one instruction) belongs to the issuing threads and to it
 threads, or an mbarrier. Data moves when an item completes, not when it is issued. The schedule determines that time:
 
 - ordered (default): before the scheduler chooses the next block, in the order of issue;
-- random (any seed but 0): some of the items at each choice;
+- random (any seed but 0): some of the items at each scheduling step;
 - late (`delay_async`): only when a thread waits for the item, or no warp can continue.
 
 Manual: "Asynchronous Operations", "Completion Mechanisms for Asynchronous Copy Operations".
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Timing: TypeAlias = Literal["ordered", "random", "late"]
 
-# Random schedule: probability that an item completes at a choice of the scheduler, and that it then completes wholly.
+# Random schedule: probability that an item completes at a scheduling step, and that all its operations then complete.
 _LANDS = 0.3
 _WHOLE = 0.7
 
@@ -42,7 +42,7 @@ class Item(Protocol):
     """Kind of the operations' groups; None if the operations signal mbarriers on completion."""
 
     def __len__(self) -> int:
-        """Return the number of outstanding operations."""
+        """Return the number of the item's outstanding operations."""
         ...
 
     def due(self, groups: Groups, *, reads: bool) -> Mask:
@@ -54,16 +54,16 @@ class Item(Protocol):
         ...
 
     def read(self) -> None:
-        """Read the sources now, unless they have been read."""
+        """Read the operations' source bytes now, unless they have been read."""
         ...
 
     def complete(self, which: Mask | None) -> None:
-        """Move data and signal for some operations, or for all; remove the completed operations from the item."""
+        """Move the data of some or all operations, signal their mbarriers, and remove the operations from the item."""
         ...
 
 
 def _goes_on(item: Item, following: Item | None) -> bool:
-    """Return whether the following item includes this one, so that both are performed together."""
+    """Return whether item `following` includes the operations of `item`, so that both complete together."""
     return isinstance(item, AsyncIssue) and isinstance(following, AsyncIssue) and item.goes_on_in(following)
 
 
@@ -73,7 +73,7 @@ class Engine:
     __slots__ = ("_hear", "_issued", "_items", "_random", "_timing", "_wave", "busy")
 
     def __init__(self, timing: Timing, random: np.random.Generator | None) -> None:
-        """Start without operations."""
+        """Start without outstanding operations."""
         self._timing = timing
         self._random = random
         self._items: list[Item] = []
@@ -83,7 +83,7 @@ class Engine:
         self._wave: Wave
 
     def attach(self, wave: Wave) -> None:
-        """Attach to `wave`."""
+        """Set the wave whose asynchronous operations this engine completes."""
         self._wave = wave
 
     @property
@@ -92,11 +92,11 @@ class Engine:
         return self._timing == "ordered"
 
     def when_completed(self, hear: Callable[[], None]) -> None:
-        """Call `hear` each time operations have completed, before anything else runs."""
+        """Call `hear` each time operations have completed, before any further instruction executes."""
         self._hear.append(hear)
 
     def issue(self, item: Item) -> int:
-        """Add an item; return its item_id."""
+        """Add an issued item and return the `item_id` assigned to it."""
         self._items.append(item)
         self.busy = True
         self._issued += 1
@@ -104,7 +104,7 @@ class Engine:
         return self._issued
 
     def turn(self) -> None:
-        """Complete the operations that the schedule completes now."""
+        """Complete the operations that the schedule selects at this scheduling step."""
         if self._timing == "late":
             return
         if self._random is None:
@@ -127,7 +127,7 @@ class Engine:
         return True
 
     def finish_groups(self, kind: GroupKind, groups: Groups, *, reads: bool) -> None:
-        """Complete operations of groups that threads have waited for; `reads`: only read their sources."""
+        """Complete operations of groups that threads have waited for; `reads`: only read the operations' sources."""
         touched = False
         for item in self._items:
             if item.group != kind:
@@ -177,7 +177,7 @@ class Engine:
         self._clean()
 
     def complete_awaited(self, barriers: set[int]) -> bool:
-        """Complete the items that signal any of `barriers`; return whether there is one."""
+        """Complete the items that signal any of `barriers`; return whether any item does."""
         awaited = [item for item in self._items if not barriers.isdisjoint(item.signals())]
         for item in awaited:
             self._complete(item, None)

@@ -1,4 +1,4 @@
-"""Groups of asynchronous operations; each thread has its own. Manual: "Async-group mechanism"."""
+"""Async-groups; each thread has its own groups. Manual: "Async-group mechanism"."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COPY: Final = GroupKind(
     wait="cp.async.wait_group, then bar.sync (__syncthreads) for the other readers",
 )
 
-_ENOUGH: Final = 64  # arrivals to collect before checking which of them were observed
+_ENOUGH: Final = 64  # recorded arrivals before the next check which of their phases a wait has observed
 
 
 class Arrival(NamedTuple):
@@ -41,7 +41,7 @@ class Arrival(NamedTuple):
 
 
 class Groups:
-    """Groups of one kind of every thread of a wave, `[warps, 32]`.
+    """Async-groups of one kind, for every thread of a wave, `[warps, 32]`.
 
     `open`: number of the thread's current group, which receives its operations. Groups below `done` have been waited
     for; groups below `read` have been waited for as far as reading their sources. All operations belong to groups below
@@ -53,7 +53,7 @@ class Groups:
     __slots__ = ("_arrivals", "_enough", "_seen", "count", "done", "issued", "issued_at", "noted", "open", "read")
 
     def __init__(self, height: int) -> None:
-        """Start with empty groups."""
+        """Start with empty groups for `height` warps."""
         self.open: IntArray = np.zeros((height, WARP), np.int64)
         self.done: IntArray = np.zeros((height, WARP), np.int64)
         self.read: IntArray = np.zeros((height, WARP), np.int64)
@@ -67,7 +67,7 @@ class Groups:
         self._enough = _ENOUGH
 
     def note(self, warps: IntArray, lanes: IntArray, pc: int) -> IntArray:
-        """Record an operation of each of some threads; return the numbers of their open groups."""
+        """Record one operation of each given thread; return the number of each thread's open group."""
         places = warps * WARP + lanes
         numbers: IntArray = self.open.take(places)
         self.count += 1
@@ -103,7 +103,7 @@ class Groups:
         self.open[warps] += masks
 
     def wait(self, warps: IntArray, masks: Mask, latest: int, *, reads: bool) -> None:
-        """Mark all groups of the threads, except the `latest` ones, as waited for."""
+        """Mark all groups of the threads, except the `latest` most recent ones, as waited for."""
         known = self.read if reads else self.done
         known[warps] = np.where(masks, np.maximum(known[warps], self.open[warps] - latest), known[warps])
         if not reads:

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Mask
 
-# Named barriers of one CTA.
+# Number of named barriers of each CTA.
 PER_CTA = 16
-# Events for observers name the barrier with key k by place -(_NAMED + k), below the places of cluster barriers.
+# In observer events, the barrier with key k has the place -(_NAMED + k), below the places of cluster barriers.
 _NAMED = 1 << 30
 
 
@@ -44,18 +44,18 @@ class Barriers:
 
     def __init__(self, ctas: int) -> None:
         """Start without arrivals at any barrier."""
-        self._need = np.zeros(ctas * PER_CTA, np.int64)  # 0: every live warp of the CTA
-        self._need_at: dict[int, tuple[int, int]] = {}  # by barrier: the specified thread count, and its pc
+        self._need = np.zeros(ctas * PER_CTA, np.int64)  # thread count by barrier; 0: every live warp of the CTA
+        self._need_at: dict[int, tuple[int, int]] = {}  # by barrier: thread count of the phase's first arrival, its pc
         self._rounds = np.zeros(ctas * PER_CTA, np.int64)  # number of completed phases of each barrier
         self._came: dict[
             int, IntArray
-        ] = {}  # by barrier: arrivals of each lane of the CTA without a wait, `[warps, 32]`
+        ] = {}  # by barrier: arrivals of each lane of the CTA by bar.arrive, `[warps, 32]`
         self._came_apart = False  # whether a warp has ever arrived without some of its live lanes
         self.reductions: dict[int, Reduction] = {}  # by pc
         self._wave: Wave
 
     def attach(self, wave: Wave) -> None:
-        """Attach to `wave`."""
+        """Set the wave whose CTAs have these barriers."""
         self._wave = wave
 
     def idle(self) -> bool:
@@ -63,12 +63,12 @@ class Barriers:
         return not self._came and not (self._wave.splits.state == State.BARRIER).any()
 
     def keys(self, ids: IntArray, names: IntArray) -> IntArray:
-        """Return the keys of the barriers with numbers `names`, for splits `ids`."""
+        """Return the keys, unique in the wave, of barriers `names` of the CTAs of warp splits `ids`."""
         keys: IntArray = self._wave.geometry.cta[self._wave.splits.warp[ids]] * PER_CTA + names
         return keys
 
     def _weights(self, ids: IntArray, keys: IntArray) -> IntArray:
-        """Return the number of arrivals that each split adds to its barrier, if they arrive in this order."""
+        """Return the number of arrivals that each warp split adds to its barrier if the splits arrive in this order."""
         splits, live = self._wave.splits, self._wave.live
         warps, masks = splits.warp[ids], splits.mask[ids]
         weights = np.full(len(ids), WARP, np.int64)
@@ -90,7 +90,7 @@ class Barriers:
         return slice(first, first + count)
 
     def _arrived(self) -> IntArray:
-        """Return the number of arrivals without a wait at each barrier."""
+        """Return the number of arrivals by bar.arrive at each barrier."""
         arrived = np.zeros(len(self._need), np.int64)
         for key, came in self._came.items():
             live = self._wave.live[self._warps_of(key)]
@@ -98,7 +98,7 @@ class Barriers:
         return arrived
 
     def arrive(self, ids: IntArray, names: IntArray, counts: IntArray | None) -> None:
-        """Count splits `ids` as arrived; they continue without waiting."""
+        """Count warp splits `ids` as arrived; they continue without waiting."""
         keys = self.keys(ids, names)
         self._expect(keys, counts)
         self._note_arrived(ids, keys)
@@ -112,7 +112,7 @@ class Barriers:
         self.recheck()
 
     def wait(self, ids: IntArray, names: IntArray, counts: IntArray | None, values: Mask | None) -> None:
-        """Stall splits `ids`; a split that completes a barrier releases all waiting splits."""
+        """Stall warp splits `ids`; a split that completes a barrier releases all waiting splits."""
         splits, keys = self._wave.splits, self.keys(ids, names)
         splits.state[ids] = State.BARRIER
         splits.key[ids] = keys
@@ -123,7 +123,7 @@ class Barriers:
         self.recheck()
 
     def _note_arrived(self, ids: IntArray, keys: IntArray) -> None:
-        """Record arrivals without a wait; report warps that arrive twice in one phase."""
+        """Record arrivals by bar.arrive; report warps that arrive twice in one phase."""
         wave, warps, masks = self._wave, self._wave.splits.warp[ids], self._wave.splits.mask[ids]
         self._came_apart |= not np.array_equal(masks, wave.live[warps])
         for key in np.unique(keys).tolist():
@@ -162,7 +162,7 @@ class Barriers:
                 )
 
     def recheck(self) -> None:
-        """Release the splits of every complete barrier, in order of arrival, up to the barrier's thread count."""
+        """Release the warp splits of every complete barrier, in order of arrival, up to the barrier's thread count."""
         splits = self._wave.splits
         self._complete_unawaited()
         while True:
@@ -179,7 +179,7 @@ class Barriers:
             self._release(waiting[first], keys[first], left=keys[~first])
 
     def _complete_unawaited(self) -> None:
-        """Complete the barriers whose count `bar.arrive` alone reaches; later waits are for the next phase."""
+        """Complete the barriers whose thread count `bar.arrive` alone reaches; later waits are for the next phase."""
         if not self._came:
             return
         full = np.flatnonzero((self._need > 0) & (self._arrived() >= self._need))
@@ -200,7 +200,7 @@ class Barriers:
             self._came.pop(key, None)
 
     def _first(self, waiting: IntArray, keys: IntArray, need: IntArray) -> Mask:
-        """Return which splits that wait at complete barriers belong to the completing phase."""
+        """Return which warp splits that wait at complete barriers belong to the completing phase."""
         order = np.lexsort((waiting, self._wave.splits.last_run[waiting], keys))
         sorted_keys = keys[order]
         weights = self._weights(waiting[order], sorted_keys)
@@ -213,7 +213,7 @@ class Barriers:
         return first
 
     def _present(self, waiting: IntArray, keys: IntArray) -> IntArray:
-        """Return the number of arrivals at each barrier, waiting splits included."""
+        """Return the number of arrivals at each barrier, waiting warp splits included."""
         weights = np.bincount(keys, weights=self._weights(waiting, keys), minlength=len(self._need))
         present: IntArray = weights.astype(np.int64)
         return present + self._arrived() if self._came else present
@@ -225,7 +225,7 @@ class Barriers:
         return np.where(self._need > 0, self._need, everybody)
 
     def _release(self, ids: IntArray, keys: IntArray, *, left: IntArray) -> None:
-        """Resume splits at complete barriers; `left` are the keys of splits that wait for the next phase."""
+        """Resume warp splits at complete barriers; `left` are the keys of splits that wait for the next phase."""
         wave = self._wave
         splits = wave.splits
         sites = splits.site[ids]
@@ -243,7 +243,7 @@ class Barriers:
         wave.progress += 1
 
     def _tell_observers(self, ids: IntArray, keys: IntArray, pc: int) -> None:
-        """Notify observers of each barrier; waiting threads acquire from the threads that only arrived."""
+        """Notify observers of each completed barrier; waiting threads acquire from threads that executed bar.arrive."""
         observers, splits = self._wave.machine.observers, self._wave.splits
         if not observers.active:
             return
@@ -253,7 +253,7 @@ class Barriers:
         observers.barriers(splits.warp[ids], splits.mask[ids], keys, pc)
 
     def _reduce(self, reduction: Reduction, ids: IntArray, keys: IntArray, here: Mask) -> None:
-        """Write the result of a reduction to the lanes of splits `ids[here]`; several may belong to one warp."""
+        """Write the result of a reduction to the lanes of warp splits `ids[here]`; a warp may have several splits."""
         splits = self._wave.splits
         held = np.bincount(keys, weights=np.count_nonzero(splits.value[ids] & splits.mask[ids], axis=1))
         present = np.bincount(keys, weights=np.count_nonzero(splits.mask[ids], axis=1))
@@ -266,7 +266,7 @@ class Barriers:
         reduction.finish(self._wave, Lanes(warps, masks, len(warps), whole=False), counts, totals)
 
     def _check_divergence(self, ids: IntArray, keys: IntArray, sites: IntArray) -> None:
-        """Report barriers at which a warp arrives at two instructions, or that exited threads never reach."""
+        """Report barriers at which one warp arrives with two instructions, or which threads exited without reaching."""
         wave = self._wave
         if not wave.machine.checked:
             return
@@ -306,7 +306,7 @@ class Barriers:
                 )
 
     def describe(self, split: int) -> str:
-        """Return the barrier that a split waits for, with its current and its required number of arrivals."""
+        """Return the barrier that a warp split waits for, with its current and its required number of arrivals."""
         splits = self._wave.splits
         key = int(splits.key[split])
         waiting = np.flatnonzero(splits.state == State.BARRIER)

@@ -33,7 +33,7 @@ GIVES_UP = -3
 
 @dataclass(frozen=True, slots=True)
 class Arriving:
-    """Threads of arrivals, lane `lanes[i]` of `warps[i]`; `signals` collects events if there are observers."""
+    """Arriving threads, lane `lanes[i]` of `warps[i]`; `signals` collects events for observers, if there are any."""
 
     warps: IntArray
     lanes: IntArray
@@ -54,24 +54,24 @@ class Mbarriers:
     """All mbarriers of a wave.
 
     `parked`: number of waiting splits. `waits`: last unsuccessful wait of each warp. `in_vain`: number of times, since
-    the last progress, that all runnable splits waited and their waits returned false.
+    the last progress, that all runnable warp splits waited and their waits returned false.
     """
 
     __slots__ = ("_asked", "_objects", "_wave", "executed", "fresh", "in_vain", "parked", "waits")
 
     def __init__(self) -> None:
-        """Start without objects."""
+        """Start without initialized mbarriers."""
         self._objects: dict[int, Mbarrier] = {}
         self.parked = 0
         self.waits: dict[int, Wait] = {}
-        self.fresh: dict[int, tuple[int, int] | None] = {}  # by warp: its last wait, if no phase had completed
-        self.executed: set[int] = set()  # pcs that have signaled any object
+        self.fresh: dict[int, tuple[int, int] | None] = {}  # by warp: last wait, if no phase had completed
+        self.executed: set[int] = set()  # pcs that have signaled any mbarrier
         self.in_vain = 0
-        self._asked: set[tuple[int, int, int]] = set()  # (warp, object, phase) of waits so far
+        self._asked: set[tuple[int, int, int]] = set()  # (warp, mbarrier, phase) of all tests so far
         self._wave: Wave
 
     def attach(self, wave: Wave) -> None:
-        """Attach to `wave`."""
+        """Set the wave whose CTAs have these mbarriers."""
         self._wave = wave
 
     def misuse(
@@ -86,7 +86,7 @@ class Mbarriers:
         other_label: str | None = None,
         notes: tuple[str, ...] = (),
     ) -> None:
-        """Report an operation without defined behavior; raise BarrierFault in a run without checks."""
+        """Report an mbarrier operation with undefined behavior; raise BarrierFault in a run without checks."""
         machine = self._wave.machine
         if not machine.checked:
             raise BarrierFault(fault_text(rule, message, label, notes), where=machine.where(pc), help=help)
@@ -95,7 +95,7 @@ class Mbarriers:
         )
 
     def name(self, offset: int) -> str:
-        """Return the object's symbolic name."""
+        """Return the symbolic name of the mbarrier at `offset`."""
         return f"mbarrier {self._place(offset)}"
 
     def _place(self, offset: int) -> str:
@@ -104,7 +104,7 @@ class Mbarriers:
     # --- initialization and invalidation --------------------------------------------------------
 
     def init(self, offset: int, count: int, thread: tuple[int, int], pc: int) -> None:
-        """Initialize an object to phase 0 with `count` expected arrivals per phase; `thread` is (warp, lane)."""
+        """Initialize an mbarrier to phase 0 with `count` expected arrivals per phase; `thread` is (warp, lane)."""
         observers = self._wave.machine.observers
         if observers.active:
             observers.barrier_made(offset, *thread, pc)
@@ -114,7 +114,7 @@ class Mbarriers:
                 "mbarrier-reinit",
                 f"mbarrier.init of a live mbarrier: {self._place(offset)} is in phase {known.phase}",
                 pc,
-                "initialize once, in one thread; mbarrier.inval before reuse",
+                "initialize each mbarrier once, in one thread; execute mbarrier.inval before reuse",
                 other_pc=known.initialised_at,
                 label=f"mbarrier.init by {self._wave.geometry.thread_name(*thread)}",
                 other_label="previous mbarrier.init",
@@ -131,7 +131,7 @@ class Mbarriers:
         self._wave.version += 1
 
     def invalidate(self, offset: int, thread: tuple[int, int], pc: int) -> None:
-        """Invalidate an object."""
+        """Invalidate the mbarrier at `offset`; report an error if a warp waits at it."""
         known = self.find(offset, pc)
         if known is None:
             return
@@ -152,7 +152,7 @@ class Mbarriers:
         self._wave.version += 1
 
     def find(self, offset: int, pc: int) -> Mbarrier | None:
-        """Return the object at `offset`; if it is not initialized, report that and return None."""
+        """Return the mbarrier at `offset`; if none is initialized there, report an error and return None."""
         known = self._objects.get(offset)
         if known is None:
             self.misuse(
@@ -176,9 +176,9 @@ class Mbarriers:
         stays: bool = False,
         item_id: int | None = None,
     ) -> list[int]:
-        """Arrive once for each of `counts`, in order; return the states before each.
+        """Arrive with each count of `counts`, in order; return the mbarrier's state before each arrival.
 
-        `arriving`: the threads, if any arrive; their signals are added to it. `drops`: also reduce the expected count
+        `arriving`: the arriving threads, if any; their signals are added to it. `drops`: also reduce the expected count
         of later phases. `stays`: the phase must not complete. `item_id`: the asynchronous operation that arrives on
         completion.
         """
@@ -249,7 +249,7 @@ class Mbarriers:
                 "mbarrier-tx-count",
                 f"tx-count overflow at {self.name(offset)}: {known.bytes} in phase {known.phase} (limit {LIMIT})",
                 pc,
-                "expect, in the same phase, exactly the bytes that complete",
+                "expect exactly the bytes that complete in the same phase (mbarrier.expect_tx)",
             )
             known.bytes = max(min(known.bytes, LIMIT), -LIMIT)
 
@@ -306,10 +306,10 @@ class Mbarriers:
     # --- waiting --------------------------------------------------------------------------------
 
     def test(self, offset: int, phase: int, pc: int, *, parity: bool) -> bool:
-        """Return whether a phase is complete; it is given by its parity, or by its number (from a state)."""
+        """Return whether the phase with this parity (`parity`), or with this number (from a state), is complete."""
         known = self.find(offset, pc)
         if known is None:
-            return True  # an invalid object can never complete a phase
+            return True  # no phase of an invalid mbarrier completes: do not wait
         if parity:
             done = known.phase & 1 != phase
         else:
@@ -319,38 +319,38 @@ class Mbarriers:
                     "mbarrier-phase",
                     f"wait with a stale state: phase {phase} of {self.name(offset)}, now in phase {known.phase}",
                     pc,
-                    "wait on a state before the next arrive",
+                    "pass the wait the state of the latest mbarrier.arrive",
                 )
         if done:
             known.seen = max(known.seen, known.phase - 1)
         return done
 
     def first_asked(self, warp: int, offset: int) -> bool:
-        """Return whether a warp tests the current phase of an object for the first time."""
+        """Return whether a warp tests the current phase of an mbarrier for the first time."""
         question = (warp, offset, self.phase(offset))
         first = question not in self._asked
         self._asked.add(question)
         return first
 
     def note_seen(self, offset: int, warps: list[int], pc: int) -> None:
-        """Record warps that continue after a wait at an object; reports mention the wait if no phase had completed."""
+        """Record warps that continue after a wait at an mbarrier; reports name the wait if no phase had completed."""
         known = self._objects.get(offset)
         if known is not None:
             self.fresh.update(dict.fromkeys(warps, (offset, pc) if known.phase == 0 else None))
 
     def acquire(self, offset: int, warps: IntArray, masks: Mask, pc: int, scope: str, *, acquires: bool) -> None:
-        """Notify observers that lanes of warps observed completion of the last phase of an object."""
+        """Notify observers that lanes of warps observed completion of the last phase of an mbarrier."""
         known, observers = self._objects.get(offset), self._wave.machine.observers
         if known is not None:
             observers.acquire(offset, known.phase - 1, warps, masks, pc, scope=scope, acquires=acquires)
 
     def phase(self, offset: int) -> int:
-        """Return the current phase of the object at `offset`; 0 if no object is initialized there."""
+        """Return the current phase of the mbarrier at `offset`; 0 if none is initialized there."""
         known = self._objects.get(offset)
         return known.phase if known is not None else 0
 
     def park(self, ids: IntArray, offsets: IntArray) -> None:
-        """Park splits until the phase of their mbarrier completes or the time limit expires."""
+        """Park warp splits until the phase of their mbarrier completes or the time limit expires."""
         splits = self._wave.splits
         splits.state[ids] = State.MBARRIER
         splits.key[ids] = offsets
@@ -364,32 +364,32 @@ class Mbarriers:
         self.parked -= len(ids)
 
     def waiting(self) -> IntArray:
-        """Return the splits that are parked."""
+        """Return the warp splits that are parked."""
         return np.flatnonzero(self._wave.splits.state == State.MBARRIER)
 
     def awaited(self) -> set[int]:
-        """Return the mbarriers that parked splits wait for."""
+        """Return the mbarriers that parked warp splits wait for."""
         return set(self._wave.splits.key[self.waiting()].tolist()) if self.parked else set()
 
     def let_go(self, ids: IntArray) -> bool:
-        """Resume parked splits; their waits may return false. Return whether there are any."""
+        """Resume parked warp splits; their waits may return false. Return whether there are any."""
         self._wake(ids)
         self._wave.splits.key[ids] = GIVES_UP
         return bool(len(ids))
 
     def let_overdue_go(self) -> None:
-        """Resume splits that have waited longer than the time limit while others ran."""
+        """Resume warp splits that have waited longer than the time limit while other splits ran."""
         waiting = self.waiting()
         overdue = self._wave.steps - self._wave.splits.last_run[waiting] > _TIME_LIMIT
         self.let_go(waiting[overdue])
 
     def objects(self) -> Iterable[tuple[int, Mbarrier]]:
-        """Return the valid objects with their offsets."""
+        """Return the valid mbarriers with their offsets."""
         return self._objects.items()
 
 
 def _note(arriving: Arriving | None, offset: int, phase: int, first: int, behind: int) -> None:
-    """Record that threads `first` to `behind - 1` arrive in a phase."""
+    """Record that threads `first` to `behind - 1` of `arriving` arrive in a phase."""
     if arriving is not None and arriving.signals is not None and first < behind:
         warps, masks = by_warp(arriving.warps[first:behind], arriving.lanes[first:behind])
         arriving.signals.append(Signal(offset, phase, warps, masks))

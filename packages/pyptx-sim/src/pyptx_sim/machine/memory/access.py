@@ -44,13 +44,13 @@ class LaneOffsets:
     columns: IntArray | None = None
 
     def pick(self, values: Array) -> Array:
-        """Return the values for these offsets from a `[rows|1, 32|1]` array."""
+        """Return the entries of a `[rows|1, 32|1]` array for the lanes of these offsets."""
         if self.positions is None or self.columns is None:
             return values
         return pick(values, self.positions, self.columns)
 
     def of_threads(self, lanes: Lanes) -> tuple[IntArray, IntArray, IntArray]:
-        """Return one offset per active lane of the step, with the warps and lanes that they belong to."""
+        """Return one offset per active lane of the step, with the warp and the lane of each offset."""
         if self.positions is None or self.columns is None:
             (positions, columns), offsets, shape = lanes.active, self.offsets, (lanes.height, WARP)
             if offsets.shape != shape:
@@ -158,7 +158,7 @@ class Access:
     def before(
         self, wave: Wave, lanes: Lanes, memory: SpaceMemory, places: LaneOffsets, values: Sequence[Array] | None = None
     ) -> None:
-        """Check bytes to be read and notify observers, before the access, of a read or of a write of `values`."""
+        """Check that read bytes are defined; notify observers of a read, or a write of `values`, before the access."""
         if self.kind != "write":
             self.check_initialised(wave, lanes, memory, places)
         self.tell(wave, lanes, memory, places, values)
@@ -197,12 +197,12 @@ class Access:
             self.tell(wave, lanes, memory, places)
         if not before:
             return memory.arena.gather(places.offsets, dtype, count)
-        wave.version += 1  # polling threads will read newer values later
+        wave.version += 1  # polling threads must read again to get the newer values
         with memory.arena.holding(before):
             return memory.arena.gather(places.offsets, dtype, count)
 
     def hidden(self, wave: Wave, lanes: Lanes, memory: SpaceMemory, places: LaneOffsets) -> Mask | None:
-        """Return which of the next stores (in the order of `of_threads`) weak memory makes invisible; None if none."""
+        """Return which of the next stores (in the order of `of_threads`) weak memory hides; None if all are visible."""
         past = wave.machine.past
         if past is None or not memory.observed:
             return None

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Array
     from pyptx_sim.types import DType
 
-# Accesses move in units of a power of two up to this size; no instruction accesses more than two of them.
+# Accesses read or write units of a power of two bytes up to this size; no instruction accesses more than two units.
 _UNIT = 16
-_CLEARED = 1 << 22  # up to this size, zeroing bytes is faster than allocating zero pages
+_CLEARED = 1 << 22  # bytes; up to this size, zeroing is faster than allocating zero pages
 
 
 class Arena:
@@ -41,7 +41,7 @@ class Arena:
         self._shadow = Arena(size, track=False) if track else None
         self._views: dict[int, Array] = {}
         self._origins: list[Origin] = []
-        self._origin_of: NDArray[np.int32] | None = None  # per four bytes: index + 1 in `_origins`
+        self._origin_of: NDArray[np.int32] | None = None  # per four bytes: 1 + index in `_origins`, 0 for none
 
     def clear(self) -> None:
         """Clear all contents. Large memory gets fresh zero pages, which cost nothing until they are accessed."""
@@ -164,7 +164,7 @@ class Arena:
         return ~known.view(np.uint8).reshape(-1, dtype.itemsize)
 
     def leave_elements(self, index: IntArray, bits: NDArray[np.uint8], origin: Origin) -> None:
-        """Mark further bits of elements just written as undefined, and record their origin.
+        """Mark `bits` of elements just written as undefined, and record their origin.
 
         `bits` has the format of `undefined_elements`.
         """
@@ -198,12 +198,12 @@ class Arena:
                 self.data[start : start + len(values)] = np.frombuffer(values, np.uint8)
 
     def copy(self, targets: IntArray, source: Arena, sources: IntArray, size: int) -> None:
-        """Copy `size` bytes (a power of two up to 16), aligned to it, from each of `sources` to one of `targets`."""
+        """Copy `size` bytes (a power of two up to 16, also the alignment) from each `sources[i]` to `targets[i]`."""
         shift = size.bit_length() - 1
         self.units(size)[targets >> shift] = source.units(size).take(sources >> shift)
 
     def copy_part(self, targets: IntArray, source: Arena, sources: IntArray, size: int, used: IntArray) -> None:
-        """Copy the first `used` of `size` bytes each, and set the rest to zero."""
+        """Copy `used[i]` bytes from `sources[i]` to `targets[i]`, and set the rest of `size` bytes there to zero."""
         step = np.arange(size)
         inside = step < used[:, None]
         values = source.data[np.where(inside, sources[:, None] + step, 0)]

@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 # Function from the old values, the operands and the second operands to the new values; all arrays have one dtype.
 Combine: TypeAlias = Callable[[Array, Array, Array], Array]
 
-# Up to this many lanes at one address are combined in rounds; above, a loop over addresses is faster.
+# Up to this many lanes at one address are combined in rounds of distinct addresses; above, a loop over addresses is
+# faster.
 _ROUNDS = 64
 
 
 def all_defined(kind: DType) -> Array:
-    """Return one element with all bits set."""
+    """Return one element of dtype `kind` with all bits set."""
     return np.frombuffer(b"\xff" * kind.itemsize, kind)
 
 
@@ -47,7 +48,7 @@ def _keeps_below(defined: Array, _: Array, __: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """Atomic operation: `combine` for lanes at distinct addresses; `ufunc`, if any, accumulates a whole series.
+    """Atomic operation: `combine` for lanes at distinct addresses; `ufunc`, if any, accumulates updates of one address.
 
     `finish` converts results of `ufunc` to those of `combine`. `keeps` returns the defined bits of the result, from the
     defined bits of the old value and the operands, all as unsigned integers.
@@ -75,7 +76,7 @@ def _decrement(old: Array, bound: Array, _: Array) -> Array:
 
 
 def _in_half(half: Half, core: Callable[..., Array]) -> Update:
-    """Return the update that computes with widened values and rounds once."""
+    """Return the update of 16-bit floats that computes with widened values and rounds once."""
 
     def combine(old: Array, value: Array, _: Array) -> Array:
         return half.narrow(core(half.widen(old), half.widen(value)))
@@ -110,7 +111,7 @@ _OF_HALVES: dict[str, Callable[..., Array]] = {
     "min": Extreme(largest=False),
     "max": Extreme(largest=True),
 }
-# Operations of floats that differ from integers, by type; NaN results are canonical.
+# Atomic operations on floats that differ from those on integers, by type; NaN results are canonical.
 FLOAT_UPDATES: dict[str, dict[str, Update]] = {
     "f32": {"add": Update(_add_f32, np.add, canonical)},
     **{name: {op: _in_half(half, core) for op, core in _OF_HALVES.items()} for name, half in HALVES.items()},

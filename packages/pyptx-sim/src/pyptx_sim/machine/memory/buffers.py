@@ -38,7 +38,7 @@ class Buffer:
         return f"{first.name}+{offset - first.start}{more}"
 
     def whole(self) -> str:
-        """Return the name and size of the buffer; if it has several arrays, those of the last one."""
+        """Return the name and size of the buffer; if it has several arrays, the name and size of the last array."""
         last = max(self.parts, key=lambda part: part.end, default=self)
         return f"{last.name} ({counted(last.end - last.start, 'byte')})"
 

@@ -1,4 +1,4 @@
-"""Call frames: return addresses of splits, and registers that a recursive call must restore."""
+"""Call frames: return addresses of warp splits, and registers that a recursive call must restore."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Call(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """Register of a caller, and its undefined bits."""
+    """Saved value of a caller's register, and its undefined bits."""
 
     value: Array | None
     undefined: Undefined | None
@@ -66,7 +66,7 @@ class Frames:
         self._next = ROOT + 1
 
     def push(self, call: Call, callee: str, parent: int, lanes: int, saved: dict[int, Saved]) -> int:
-        """Return the number of a frame; calls that save no registers share one, so that their splits can merge."""
+        """Return the number of a call's frame; calls without saved registers share one, to let warp splits merge."""
         key = (call.pc, callee, parent)
         known = self._interned.get(key)
         if known is not None and not saved:
@@ -84,7 +84,7 @@ class Frames:
         return self._frames[number]
 
     def leave(self, number: int, lanes: int) -> None:
-        """Record that lanes have left a frame; the last one frees it."""
+        """Record that lanes have left a frame; the last lane frees the frame."""
         frame = self._frames[number]
         frame.remaining -= lanes
         if frame.remaining > 0:
@@ -93,7 +93,7 @@ class Frames:
         self._interned.pop((frame.call.pc, frame.callee, frame.parent), None)
 
     def unwind(self, splits: WarpSplits, ids: IntArray) -> None:
-        """Record that splits `ids` exit inside their frames."""
+        """Record that warp splits `ids` exit inside their frames."""
         for split in ids[splits.frame[ids] != ROOT].tolist():
             lanes = int(np.count_nonzero(splits.mask[split]))
             number = int(splits.frame[split])

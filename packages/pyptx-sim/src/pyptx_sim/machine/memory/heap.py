@@ -16,12 +16,12 @@ _ALIGNMENT = 16
 
 
 class Heap:
-    """Allocator of bytes `[start, end)` of the global arena; freed bytes are not reused, so that later use is found."""
+    """Allocator of bytes `[start, end)` of the global arena; freed bytes are not reused, to find use after free."""
 
     __slots__ = ("_blocks", "_buffers", "_end", "_next")
 
     def __init__(self, start: int, end: int, buffers: Buffers) -> None:
-        """Register every block with `buffers`, which check the bounds of accesses."""
+        """Start empty; register every block with `buffers`, which check the bounds of accesses."""
         self._next = start
         self._end = end
         self._buffers = buffers

@@ -27,7 +27,7 @@ _OFFSET_MASK = (1 << RANK_SHIFT) - 1
 
 
 class SpaceMemory(Protocol):
-    """State space as the warps of a wave see it. Addresses are relative to the start of the space."""
+    """State space that the warps of a wave access. Addresses are relative to the start of the space."""
 
     space: str
     arena: Arena
@@ -164,11 +164,11 @@ class SharedMemory:
         return (rank < 0) | (rank >= self._cluster_size) | (offset < self.start) | (offset + size > self.end)
 
     def flat(self, addresses: IntArray, lanes: Lanes) -> IntArray:
-        """Return the offsets in the arena of all CTAs."""
+        """Return the offsets of `addresses` in the arena, which contains the memory of all CTAs."""
         return self._flat(addresses, lanes.select(self._first))
 
     def flat_at(self, addresses: IntArray, warps: IntArray, lanes: IntArray) -> IntArray:  # noqa: ARG002 - per CTA
-        """Return the offsets in the arena of all CTAs."""
+        """Return the offsets of `addresses` in the arena, which contains the memory of all CTAs."""
         return self._flat(addresses, self._first[warps, 0])
 
     def _flat(self, addresses: IntArray, first: IntArray) -> IntArray:
@@ -181,7 +181,7 @@ class SharedMemory:
         """Return the variable at an address, or the distance past the end."""
         offset, rank = address & _OFFSET_MASK, address >> RANK_SHIFT
         if address >= SHARED_WINDOW:
-            return f"{address:#x}, a generic address? convert it with cvta.to.shared"
+            return f"{address:#x}, a generic address? convert the address with cvta.to.shared"
         if rank >= self._cluster_size:
             return f"{address:#x}, in CTA {rank} of a cluster of {counted(self._cluster_size, 'CTA')}"
         if address < 0 or offset < self.start:
@@ -234,11 +234,11 @@ class BlockMemory:
         return (addresses < 0) | (addresses + size > self.size)
 
     def flat(self, addresses: IntArray, lanes: Lanes) -> IntArray:
-        """Return the offsets in the arena of all CTAs."""
+        """Return the offsets of `addresses` in the arena, which contains the memory of all CTAs."""
         return addresses + lanes.select(self._first)
 
     def flat_at(self, addresses: IntArray, warps: IntArray, lanes: IntArray) -> IntArray:  # noqa: ARG002 - per CTA
-        """Return the offsets in the arena of all CTAs."""
+        """Return the offsets of `addresses` in the arena, which contains the memory of all CTAs."""
         offsets: IntArray = addresses + self._first[warps, 0]
         return offsets
 
@@ -275,11 +275,11 @@ class LocalMemory:
         return (addresses < FIRST_OFFSET) | (addresses + size > self.stride)
 
     def flat(self, addresses: IntArray, lanes: Lanes) -> IntArray:
-        """Return the offsets in the arena of all threads."""
+        """Return the offsets of `addresses` in the arena, which contains the stacks of all threads."""
         return addresses + lanes.select(self._first)
 
     def flat_at(self, addresses: IntArray, warps: IntArray, lanes: IntArray) -> IntArray:
-        """Return the offsets in the arena of all threads."""
+        """Return the offsets of `addresses` in the arena, which contains the stacks of all threads."""
         return addresses + self._first[warps, lanes]
 
     def describe(self, address: int) -> str:

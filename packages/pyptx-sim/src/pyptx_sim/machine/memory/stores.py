@@ -41,7 +41,7 @@ class PendingStores:
         return same
 
     def bytes_of(self, some: IntArray) -> NDArray[np.uint8]:
-        """Return the bytes of some writes, `[writes, bytes]`."""
+        """Return the bytes that the writes `some` store, `[writes, bytes]`."""
         shape = (len(self.offsets),) if self.height is None else (self.height, WARP)
         parts = (np.broadcast_to(value, shape).reshape(-1)[some] for value in self.values)
         return np.concatenate([np.ascontiguousarray(part).reshape(-1, 1).view(np.uint8) for part in parts], axis=1)

@@ -79,7 +79,7 @@ class Texels:
         return self.dtype.itemsize * self.channels
 
     def rows(self, level: Level, slice_: Indices | int, outer: tuple[Indices, ...]) -> Indices:
-        """Return the arena offsets of rows along x, at these y (and z) of a slice."""
+        """Return the arena offsets of rows of texels along x, at coordinates `outer` (y, or y and z) of a slice."""
         row: Indices = np.asarray(slice_, np.int64)
         for extent, index in zip(level.extents[:0:-1], outer[::-1], strict=True):
             row = row * extent + index

@@ -35,7 +35,7 @@ class Within:
 
     @classmethod
     def of(cls, variable: Variable) -> Within:
-        """Return the bounds of a variable."""
+        """Return the variable with its bounds; `extent` is None without a size."""
         place = variable.placement
         return cls(variable, Buffer(place.offset, place.offset + place.size, place.name) if place.size else None)
 
@@ -83,7 +83,7 @@ class Within:
 
 
 def staying(within: Within, find: Target) -> Target:
-    """Return a target that also reports addresses outside of the variable that they are formed from."""
+    """Return a function like `find` that also reports addresses outside of the variable that they are formed from."""
 
     def stay(wave: Wave, lanes: Lanes) -> Iterator[tuple[SpaceMemory, Lanes, IntArray]]:
         for memory, some, addresses in find(wave, lanes):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _NAMED = 12  # maximum number of kinds of waits listed in one report
 _LIKE = 4  # maximum number of CTAs listed per kind of wait
-_ENDLESS = "change a register of the loop's condition in the loop body: no instruction there writes one"
+_ENDLESS = "change a register of the loop's condition in the loop body, which repeats the same register values"
 _OTHERWISE = {State.GATE: "waiting for other lanes of the warp"}
 
 
@@ -54,7 +54,7 @@ def _headline(wave: Wave, alive: list[int], ready: list[int]) -> str:
 
 
 def _waits(wave: Wave, split: int) -> bool:
-    """Return whether a split retries a wait at an mbarrier."""
+    """Return whether a warp split retries a wait at an mbarrier."""
     return int(wave.splits.warp[split]) in wave.mbarriers.waits
 
 
@@ -96,7 +96,7 @@ def _help(wave: Wave, split: int, *, spinning: bool) -> str:
         )
     if wave.splits.state[split] == State.READY and not _waits(wave, split):
         return "make another thread write the memory that the loop polls"
-    return "make the missing threads arrive, or lower the count that the waiters expect"
+    return "make the missing threads arrive, or lower the barrier's expected arrival count"
 
 
 def _place(wave: Wave, code: Code, split: int) -> int:
@@ -107,7 +107,7 @@ def _place(wave: Wave, code: Code, split: int) -> int:
 
 
 def _describe(wave: Wave, code: Code, split: int) -> tuple[str, str]:
-    """Return the lanes and the instruction of a wait, and its reason."""
+    """Return two texts: a warp split's lanes and the instruction where it waits; why it waits."""
     splits, program = wave.splits, wave.machine.program
     lanes = "" if splits.mask[split].all() else f" ({lane_names(splits.mask[split])})"
     pc = _place(wave, code, split)
@@ -119,7 +119,7 @@ def _describe(wave: Wave, code: Code, split: int) -> tuple[str, str]:
 
 
 def reason(wave: Wave, split: int) -> str:
-    """Return why a split cannot continue: the object that it waits for, and its missing arrivals."""
+    """Return why a warp split cannot continue: the object that it waits for, and its missing arrivals."""
     reasons: dict[State, Callable[[int], str]] = {
         State.BARRIER: wave.barriers.describe,
         State.WARPGROUP: partial(describe_warpgroup, wave),

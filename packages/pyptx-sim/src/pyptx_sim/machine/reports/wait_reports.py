@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def describe_wait(wave: Wave, split: int) -> str | None:
-    """Return the mbarrier that a split waits for, and its missing arrivals; None if it does not wait at one."""
+    """Return the mbarrier that a warp split waits for, and its missing arrivals; None if it does not wait at one."""
     mbarriers = wave.mbarriers
     wait = mbarriers.waits.get(int(wave.splits.warp[split]))
     if wait is None:
@@ -45,7 +45,7 @@ def why_early(wave: Wave, warp: int) -> str | None:
 
 
 def root_cause_key(wave: Wave, split: int) -> tuple[int, int]:
-    """Return a sort key for the splits of a deadlock: likeliest root cause first.
+    """Return a sort key for the warp splits of a deadlock: likeliest root cause first.
 
     The order is:
 
@@ -84,7 +84,7 @@ def _arrivals(wave: Wave, known: Mbarrier) -> str:
 
 
 def describe_warpgroup(wave: Wave, split: int) -> str:
-    """Return a message with the warps of a split's warpgroup that have not arrived."""
+    """Return a message with the warps of a warp split's warpgroup that have not arrived."""
     splits, geometry = wave.splits, wave.geometry
     warp = int(splits.warp[split])
     group = int(geometry.warpgroups.of[warp])

@@ -19,9 +19,9 @@ Action: TypeAlias = Callable[[Wave, Lanes], None]
 
 @dataclass(slots=True)
 class Group:
-    """Splits that execute a block together: at most one per warp, in order of warps.
+    """Warp splits that execute a block together: at most one per warp, in order of warps.
 
-    `lanes`: lanes of these splits. `whole`: no other split of the wave is ready.
+    `lanes`: lanes of these splits. `whole`: no other warp split of the wave is ready.
     """
 
     ids: IntArray
@@ -29,7 +29,7 @@ class Group:
     whole: bool
 
 
-# Ends a block: returns the block at which the whole group continues, or None if it has moved the splits itself.
+# Function that ends a block: returns the next block of the whole group, or None if it has moved the splits itself.
 Terminator: TypeAlias = Callable[[Wave, Group], "int | None"]
 
 
@@ -55,8 +55,8 @@ class Gate(Protocol):
 class PollingLoop:
     """Loop with first block `entry` whose iterations are identical until memory or a `carried` register changes.
 
-    An iteration may read a carried register with the value written by an earlier one. `together`: lanes of a warp wait
-    for each other in the loop.
+    An iteration may read a carried register with the value written by an earlier iteration. `together`: lanes of a warp
+    wait for each other in the loop.
     """
 
     entry: int

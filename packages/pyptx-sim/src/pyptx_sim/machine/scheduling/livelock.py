@@ -58,7 +58,7 @@ class Watch:
         self._suspect = 0
 
     def stuck(self, wave: Wave, block: int) -> bool:
-        """Return whether the wave, about to execute `block`, repeats itself."""
+        """Return whether the wave, about to execute `block`, repeats an earlier state."""
         if wave.progress != self._progress:
             self._progress, self._progress_step = wave.progress, wave.steps
             self._registers = None
@@ -106,7 +106,7 @@ class Watch:
 
 
 def _able(wave: Wave) -> Mask:
-    """Return the splits that may run; a `try_wait` at an mbarrier returns false after its time limit."""
+    """Return the warp splits that may run; a `try_wait` at an mbarrier returns false after its time limit."""
     return np.isin(wave.splits.state, (State.READY, State.MBARRIER))
 
 

@@ -23,8 +23,8 @@ _BOOL = np.dtype(np.bool_)
 class Polling:
     """Per-lane state at the start of a polling loop iteration: the memory version and the carried registers.
 
-    These two determine the whole iteration. A lane is in one loop at a time, so one record per lane is enough, and it
-    stays valid when splits divide and merge. If no other split is ready, parking saves nothing and nothing is recorded.
+    These two determine the whole iteration. A lane is in one loop at a time, so one record per lane is enough. Records
+    stay valid when splits divide and merge. If no other split is ready, parking saves nothing and nothing is recorded.
     """
 
     __slots__ = ("_began", "_registers", "_wave")
@@ -36,7 +36,7 @@ class Polling:
         self._registers: dict[int, Array] = {}
 
     def begin(self, loop: PollingLoop, group: Group) -> None:
-        """Record that the splits of a group start an iteration."""
+        """Record that the warp splits of a group start an iteration."""
         wave, splits, ids = self._wave, self._wave.splits, group.ids
         splits.parked[ids] = UNNOTED if group.whole else AWAKE
         if group.whole:
@@ -51,7 +51,7 @@ class Polling:
             known[warps] = np.where(masks, value, known[warps])
 
     def end(self, loop: PollingLoop, group: Group) -> None:
-        """Park the splits of a group that are back at the entry after an iteration without a change."""
+        """Park the warp splits of a group that are back at the entry after an iteration without a change."""
         if group.whole:
             return
         wave, splits, ids = self._wave, self._wave.splits, group.ids

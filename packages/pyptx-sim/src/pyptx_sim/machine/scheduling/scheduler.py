@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array, Mask
 
-# A split that has waited this many steps precedes the other splits of its warp, at any position.
+# A split that has waited this many steps runs before the other splits of its warp, even if their blocks are lower.
 _STARVED = 64
 # Interval, in steps, of the search for splits that have waited too long at an mbarrier; and, in a random schedule, the
 # probability that the wait of a split returns false before its time limit.
@@ -39,7 +39,7 @@ _COMING = (State.READY, State.MBARRIER, State.BARRIER, State.STALLED, State.WARP
 
 
 class Scheduler:
-    """Scheduler of the splits of one wave.
+    """Scheduler of the warp splits of one wave.
 
     Among a warp's splits, the one at the lowest block runs first, so that they reconverge after a branch. Among all
     blocks, the one with the highest score runs first: its number of warps plus the square of the longest wait of its
@@ -53,7 +53,7 @@ class Scheduler:
     )
 
     def __init__(self, wave: Wave, code: Code, random: np.random.Generator | None) -> None:
-        """Schedule the splits of `wave` on `code`."""
+        """Schedule the warp splits of `wave` on `code`."""
         self._wave = wave
         self._code = code
         self._next_look = 0
@@ -66,7 +66,7 @@ class Scheduler:
         self._named = np.zeros((wave.height, WARP), np.uint32)  # the membermask of each lane at its gate
 
     def pick(self) -> tuple[int, Group] | None:
-        """Return a block and the splits that execute it now, or None if no split can run."""
+        """Return a block and the warp splits that execute it now, or None if no split can run."""
         splits = self._wave.splits
         while True:
             self._advance_others()
@@ -91,7 +91,7 @@ class Scheduler:
             return block, Group(ids, self._wave.lanes_of(ids), whole=len(ids) == len(ready))
 
     def interrupts(self, group: Group, block: Block) -> bool:
-        """Return whether other splits may have to run before a group that has executed one block executes the next."""
+        """Return whether other warp splits may have to run before a group that has executed a block continues."""
         gate = block.gate
         if block.converges or (gate and (self._wave.splits.diverged or self._name_others(gate, group.lanes))):
             return True  # `pick` handles the wait at the gate
@@ -109,7 +109,7 @@ class Scheduler:
         return float(0.5 ** (self._preempted / _EAGER))
 
     def _advance_others(self) -> None:
-        """Complete asynchronous operations according to the schedule; resume splits that waited long at an mbarrier."""
+        """Complete asynchronous operations as the schedule selects; resume warp splits waiting long at an mbarrier."""
         wave = self._wave
         if wave.engine.busy:
             wave.engine.turn()
@@ -123,7 +123,7 @@ class Scheduler:
             wave.mbarriers.let_go(waiting[self._random.random(len(waiting)) < self._random.random()])
 
     def _unblock(self) -> bool:
-        """Make progress possible when no split is ready; return False if nothing can continue."""
+        """Make progress possible when no warp split is ready; return False if nothing can continue."""
         mbarriers = self._wave.mbarriers
         engine = self._wave.engine
         if self._force_gates(_COMING) or engine.complete_awaited(mbarriers.awaited()):
@@ -136,7 +136,7 @@ class Scheduler:
         return not self._wave.machine.grids.pending and self.force_gates()
 
     def _awake(self, ready: IntArray) -> IntArray:
-        """Return the splits that are not parked, or all if every split is parked. Parked splits count as having run."""
+        """Return the warp splits that are not parked; all if all are parked. Parked splits count as having run."""
         splits = self._wave.splits
         parked = splits.parked[ready] == self._wave.version
         if not parked.any() or parked.all():
@@ -163,7 +163,7 @@ class Scheduler:
         return ids[blocks == block], block
 
     def _choose_randomly(self, ids: IntArray, blocks: IntArray, random: np.random.Generator) -> tuple[IntArray, int]:
-        """Return the block of one split, drawn by the paces of the warps, and some of the splits at that block."""
+        """Return the block of one warp split, drawn by the paces of the warps, and some of the splits at that block."""
         self._draw_paces(random)
         paces = self._paces[self._wave.splits.warp[ids]].cumsum()
         first = min(int(paces.searchsorted(random.random() * paces[-1])), len(ids) - 1)
@@ -177,14 +177,14 @@ class Scheduler:
         return chosen, block
 
     def _draw_paces(self, random: np.random.Generator) -> None:
-        """Draw new paces of warps and new ranks of splits (by their first lanes) after a random number of steps."""
+        """Draw new paces of warps and ranks of warp splits (by their first lanes) after a random number of steps."""
         if self._wave.steps >= self._next_paces:
             self._next_paces = self._wave.steps + int(random.integers(1, _PACED))
             self._paces = random.random(self._wave.height) ** random.integers(_POWERS)
             self._leads = random.random((self._wave.height, WARP))
 
     def _diverge(self, ids: IntArray, block: int, random: np.random.Generator) -> None:
-        """Divide splits `ids` at random; the lanes that do not run form new splits at the same block."""
+        """Divide warp splits `ids` at random; the lanes that do not run form new splits at the same block."""
         splits = self._wave.splits
         stays = splits.mask[ids] & (random.random((len(ids), WARP)) < random.random())
         both = stays.any(axis=1) & (splits.mask[ids] & ~stays).any(axis=1)
@@ -246,7 +246,7 @@ class Scheduler:
         return passing
 
     def _with_warpgroups(self, ids: IntArray, block: int) -> IntArray:
-        """Stall splits before `block` until their warpgroup has arrived; return all splits of complete warpgroups."""
+        """Stall warp splits before `block` until their warpgroup has arrived; return all splits of full warpgroups."""
         splits, groups = self._wave.splits, self._wave.geometry.warpgroups
         splits.state[ids] = State.WARPGROUP
         splits.site[ids] = self._code[block].first
@@ -309,11 +309,11 @@ class Scheduler:
                 observers.warp_sync(np.array([warp], np.int64), group[None], pc)
 
     def force_gates(self) -> bool:
-        """Resume splits at gates whose missing lanes can never arrive; return False if there are none."""
+        """Resume warp splits at gates whose missing lanes can never arrive; return False without such splits."""
         return self._force_gates((State.READY, State.MBARRIER))
 
     def _force_gates(self, coming: tuple[State, ...]) -> bool:
-        """Resume and report splits at gates whose missing lanes cannot arrive: their warp has no split in `coming`."""
+        """Resume and report warp splits at gates whose missing lanes cannot arrive: no split is in a `coming` state."""
         splits = self._wave.splits
         waiting = np.flatnonzero(splits.state == State.GATE)
         if not len(waiting):
@@ -334,7 +334,7 @@ class Scheduler:
                 f"membermask names {lane_names(missing)} of {self._wave.geometry.warp_name(warp)}, which "
                 f"{'does' if np.count_nonzero(missing) == 1 else 'do'} not reach this instruction",
                 site,
-                help="execute it with all lanes named in the membermask",
+                help="execute the instruction with all lanes named in the membermask",
                 count=int(np.count_nonzero(missing)),
                 cause=(self._wave.forced.setdefault(warp, site), "membermask-mismatch"),
             )

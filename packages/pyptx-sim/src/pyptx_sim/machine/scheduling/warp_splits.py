@@ -79,7 +79,7 @@ class WarpSplits:
         return united(self.warp[ids], self.mask[ids])
 
     def taken_out(self, ids: IntArray, masks: Mask) -> IntArray:
-        """Return splits of the lanes `masks` of splits `ids`; a split without other lanes is returned itself."""
+        """Return splits that contain exactly the lanes `masks` of splits `ids`; splits with other lanes are divided."""
         parts = (self.mask[ids] & ~masks).any(axis=1)
         whole: IntArray = ids[~parts]
         if not parts.any():
@@ -130,7 +130,7 @@ class WarpSplits:
     def _keep(self, ids: IntArray) -> None:
         """Keep splits `ids`, which are in order of their warps."""
         if len(ids) == len(self.warp) and bool((ids[1:] > ids[:-1]).all()):
-            return  # all of them, unchanged
+            return  # all splits are kept, in the same order
         for name in _FIELDS:
             setattr(self, name, getattr(self, name)[ids])
         self.diverged = bool((self.warp[1:] == self.warp[:-1]).any())

@@ -68,7 +68,7 @@ class Products(AsyncIssue):
     columns: bool
 
     def move(self) -> None:
-        """Multiply the outstanding matrices, and write the results to the vaults."""
+        """Execute the outstanding multiplications, and write the results to the vaults."""
         arena = self.wave.memory(VAULT).arena
         left, right = (np.stack(arena.gather(at, WORD, 16), axis=1).reshape(-1, 4, 4) for at in (self.a, self.b))
         product = left @ right
@@ -115,7 +115,7 @@ def lines_at(turn: ExecutionContext, lines: list[Reader]) -> list[NDArray[np.int
     for line in lines:
         located = turn.located(VAULT, turn.read(line), LINE)
         if located is None or len(located[1]) < len(turn.threads[0]):
-            return None  # the invalid access is reported
+            return None  # the read has reported the invalid access
         found.append(located[1])
     for at in found[1:]:
         turn.need(VAULT, at, LINE)

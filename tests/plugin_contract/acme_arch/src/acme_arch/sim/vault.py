@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pyptx_sim.extension import Action, ExecutionContext, Operands, Stall, Terminator, Wave
 
 WORD = np.dtype(np.uint32)
-LINE, LINES = 64, 64  # bytes, and lines of a vault
+LINE, LINES = 64, 64  # bytes of a line, and lines of a vault
 VAULT = Space(name="vault", size=LINE * LINES, describe=lambda address: f"line {address // LINE} +{address % LINE}")
 
 RULES = (
@@ -45,7 +45,7 @@ class Lines:
         wave.endings.append(self._report_leaks)
 
     def take(self, cta: int, pc: int) -> int | None:
-        """Allocate a line; return its address, or None if all are allocated."""
+        """Allocate a line of a CTA's vault; return its address, or None if all lines are allocated."""
         free = np.flatnonzero(self._taken_at[cta] < 0)
         if not len(free):
             return None
@@ -53,7 +53,7 @@ class Lines:
         return int(free[0]) * LINE
 
     def give_back(self, cta: int, address: int) -> bool:
-        """Free a line, and resume the warps that wait for one; return whether it was allocated."""
+        """Free a line, and resume the warps that wait for a line; return whether the line was allocated."""
         line = address // LINE
         if not 0 <= line < LINES or self._taken_at[cta, line] < 0:
             return False
