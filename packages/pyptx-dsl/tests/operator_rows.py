@@ -32,8 +32,8 @@ class Section:
 SECTIONS = (
     Section(
         "Integers: 32 bits",
-        "The result has the type of the left operand; untyped bits (b32) count as unsigned. Python and NumPy "
-        "integers are literals and must fit the type.",
+        "An integer result has the type of the left operand; untyped bits (b32) count as unsigned. Python and "
+        "NumPy integers are literals and must fit the register's type.",
         (
             Row("u + v", "add.u32 %r0, %u, %v"),
             Row("u + 5", "add.u32 %r0, %u, 5"),
@@ -104,19 +104,21 @@ SECTIONS = (
     Section(
         "Offsets",
         "An *offset* is the result of `*` or `<<` on a register of 16 or 32 bits, or of `+`, `-` or unary `-` on "
-        "an offset. Its exact value is also available in wider forms. So no product in an address wraps at 2^32, "
-        "however many are chained, while shared memory addresses stay 32 bits.\n\n"
-        "- **Width**: the trace emits the instruction at the operator. It emits the narrow form if the register "
-        "is used as a narrow value, and the 64-bit form if it is used with a 64-bit register. A 16-bit offset "
-        "also has a 32-bit form.\n"
-        "- **Two widths**: an index that is used in two widths is computed in the wider one only, exactly, and "
+        "an offset. The exact value of an offset is also available in a wider register. No product in an address "
+        "therefore wraps at 2^32, however many are chained, while shared memory addresses stay 32 bits.\n"
+        "\n"
+        "- **Width**: the trace emits the instruction at the operator: the narrow form if the offset is used as a "
+        "narrow value, and the 64-bit form if it is used with a 64-bit register. A 16-bit offset also has a "
+        "32-bit form.\n"
+        "- **Two widths**: an offset that is used in two widths is computed in the wider width only, exactly, and "
         "one `cvt` takes its low bits. A product of plain values, which is one instruction in either width, is "
-        "emitted in both.\n"
-        "- **Plain registers**: a sum of plain registers is not an offset: it has 32 bits and wraps. So do the "
-        "results of all other operators (`// % >> & | ^`), which read the narrow form.\n"
+        "emitted in both widths.\n"
+        "- **Plain registers**: a sum of plain registers is not an offset: it has 32 bits and wraps. Results of "
+        "all other operators (`// % >> & | ^`), which read an offset's narrow form, have 32 bits, too.\n"
         "- **Writes**: an offset that is written to is a plain register afterwards: one `cvt` widens it for a "
-        "later sum with a pointer. If a loop may execute an earlier sum again, an in-place operator also "
-        "refreshes the 64-bit form, by one more `cvt`; a write by an instruction is a RewrittenOffsetError.",
+        "later sum with a pointer. If a loop may execute an earlier sum again, an in-place operator on an offset "
+        "also refreshes its 64-bit form, by one more `cvt`; a write to the offset by another instruction raises a "
+        "RewrittenOffsetError.",
         (
             Row("P + u * 4096", "mul.wide.u32 %rd0, %u, 4096; add.s64 %rd1, %P, %rd0"),
             Row("P + s * -4", "mul.wide.s32 %rd0, %s, -4; add.s64 %rd1, %P, %rd0"),
@@ -201,7 +203,7 @@ SECTIONS = (
     ),
     Section(
         "Comparisons",
-        "Each returns a new predicate. A comparison of signed and unsigned values is an error if the order "
+        "Each comparison returns a new predicate. Comparing signed with unsigned values is an error if the order "
         "depends on the sign.",
         (
             Row("u < v", "setp.lt.u32 %p0, %u, %v"),
@@ -225,8 +227,8 @@ SECTIONS = (
     ),
     Section(
         "Floating point",
-        "The rounding modifier is emitted (`.rn`), so ptxas does not fuse the operations. Both operands have one "
-        "type; literals are exact.",
+        "Floating-point operators emit the rounding modifier (`.rn`), so ptxas does not fuse them. Both operands "
+        "of a floating-point operator have one type; literals are rounded to it and emitted as bits.",
         (
             Row("x + y", "add.rn.f32 %f0, %x, %y"),
             Row("x + 1", "add.rn.f32 %f0, %x, 0f3F800000"),
@@ -250,7 +252,7 @@ SECTIONS = (
     ),
     Section(
         "Predicates",
-        "`~p` is the negation `!p` and emits nothing; as an operand of `& | ^` it takes one `not`. A pair of "
+        "`~p` is the negation `!p` and emits nothing; as an operand of `& | ^`, `~p` takes one `not`. A pair of "
         "destinations `p|q` is `reg.PipeRef(p, q)`.",
         (
             Row("p & q", "and.pred %p0, %p, %q"),
@@ -262,10 +264,10 @@ SECTIONS = (
     ),
     Section(
         "In place",
-        "An augmented assignment writes the register itself. `u = u + v` does not: it binds the name to a new "
-        "register. In the body of a traced loop or of `ptx.if_`, it raises a ControlFlowError at its line if "
-        "the name is read after the block or in the next iteration. Other iterations and threads would read an "
-        "uninitialized register.",
+        "An augmented assignment writes to the left register itself. `u = u + v` binds the Python name to a new "
+        "register instead. In a traced loop or `ptx.if_`, `u = u + v` raises a ControlFlowError if the name is "
+        "read after the block or in the next iteration: other iterations and threads would read an uninitialized "
+        "register.",
         (
             Row("u += v", "add.u32 %u, %u, %v"),
             Row("u -= 1", "sub.u32 %u, %u, 1"),
@@ -286,7 +288,7 @@ SECTIONS = (
     ),
     Section(
         "Special registers",
-        "ptxas accepts special registers in `mov` and `cvt` only, so an operator copies one first.",
+        "ptxas accepts special registers in `mov` and `cvt` only, so an operator first copies a special register.",
         (
             Row("tid & 31", "mov.u32 %r0, %tid.x; and.b32 %r1, %r0, 31"),
             Row("tid == 0", "mov.u32 %r0, %tid.x; setp.eq.u32 %p0, %r0, 0"),
@@ -296,9 +298,9 @@ SECTIONS = (
     Section(
         "Shared memory",
         "A shared array with an index for each dimension is an element, which can be read and written: `line[i]`, "
-        "`tile[row, column]`. With fewer indices, it is the address of the selected part: `tile[stage]`. "
-        "`line.address(i)` is the address of an element; `[i]` of an array of mbarriers is always one of the mbarriers."
-        " Here `line` has 32 elements of f32, `tile` 4 x 64.",
+        "`tile[row, column]`. With fewer indices, a shared array is the address of the selected part: "
+        "`tile[stage]`. `line.address(i)` is the address of an element; `[i]` of an array of mbarriers is always "
+        "one of the mbarriers. In the table, `line` has 32 elements of f32, `tile` 4 x 64.",
         (
             Row("x + line[3]", "ld.shared.f32 %f0, [line+12]; add.rn.f32 %f1, %x, %f0"),
             Row("line[-1] = x", "st.shared.f32 [line+124], %x"),

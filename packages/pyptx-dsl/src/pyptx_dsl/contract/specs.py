@@ -253,12 +253,12 @@ class Tile(Value):
 
     @classmethod
     def wgmma_a(cls, m: Dim, k: Dim, dtype: PtxType, *, tile_m: Dim | None = None, tile_k: Dim | None = None) -> Tile:
-        """Return the Tile of wgmma operand A, M x K, with box `tile_m` x `tile_k`; its row width sets the swizzle."""
+        """Return the Tile of warpgroup MMA operand A, M x K, box `tile_m` x `tile_k`; its width sets the swizzle."""
         return cls._operand((m, k), dtype, (tile_m, tile_k))
 
     @classmethod
     def wgmma_b(cls, k: Dim, n: Dim, dtype: PtxType, *, tile_k: Dim | None = None, tile_n: Dim | None = None) -> Tile:
-        """Return the Tile of wgmma operand B, K x N, with box `tile_k` x `tile_n`; its row width sets the swizzle."""
+        """Return the Tile of warpgroup MMA operand B, K x N, box `tile_k` x `tile_n`; its width sets the swizzle."""
         return cls._operand((k, n), dtype, (tile_k, tile_n))
 
     @classmethod

@@ -146,9 +146,8 @@ class Chain:
     """State shared by the blocks of one `if_ … elif_ … else_` chain.
 
     `index` is the position, in `scope`, of the target label of the last block's false condition. `length` is the number
-    of statements in the scope when that block ended. `end` is the label after the whole chain, if a block needs the
-    label; `named`: whether a call has named `end`; `defines_end`: whether the chain defines `end`. `complete`: an
-    `else_` has ended, so no block may follow.
+    of statements in the scope when that block ended. `end`: the label after the chain, if a block needs it; `named`:
+    whether a call has named `end`; `defines_end`: whether the chain defines it. `complete`: an `else_` has ended.
     """
 
     scope: Scope

@@ -70,9 +70,7 @@ class Trace:
         self.names = Names(name, self.checker.declared)
         self.globals: list[nodes.Statement] = []
         self.descriptors: dict[tuple[str, str], Reg] = {}  # (tensor name, kind of descriptor) -> register
-        self.parameter_types: Mapping[
-            str, PtxType | None
-        ] = {}  # name -> type in the function header; None for an array
+        self.parameter_types: Mapping[str, PtxType | None] = {}  # name -> type in the header; None for an array
         self.faults: list[TraceError] = []
         """Errors found where Python cannot raise, as in a closing generator; the first is raised at the end."""
         self.tma_slots = "value"
@@ -312,9 +310,7 @@ class Trace:
         """Emit the `{` of a scope; `fresh` registers are still declared at the start of the body."""
         comment, deviation = self._undress()
         if deviation.spelling is not None or deviation.unchecked:
-            raise ControlFlowError(
-                "only the leading trivia of a `{` can be set", help="format the statement after the `{`"
-            )
+            raise ControlFlowError("only the leading trivia of a `{` can be set", help="format the next statement")
         inner = Scope(len(self._scopes) + 1, self.leading_trivia)
         inner.leading_trivia = deviation.behind(comment, inner.leading_trivia)
         self._append(inner)
@@ -401,6 +397,4 @@ def tracing(trace: Trace) -> Generator[Trace]:
     finally:
         ACTIVE.reset(token)
         trace.close()
-        trace.recorder.root = (
-            outside  # reset, usually to None: the recorder would keep the frame and all its variables alive
-        )
+        trace.recorder.root = outside  # usually None: the recorder would keep the frame and its variables alive

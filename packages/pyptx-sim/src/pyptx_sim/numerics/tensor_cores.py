@@ -50,7 +50,7 @@ class Model:
 _CORES: Final = (Core(0, 23, 8), Core(75, 24, 16), Core(90, 25, 32))
 # Ada accumulates 8-bit floats with 14 bits of significand, including the implicit bit.
 _ADA, _ADA_FP8 = 89, Model(13, 16, 13)
-# Hopper's wgmma of 8-bit floats also has 14 bits of significand, and adds all of K = 32 at once.
+# Hopper's warpgroup MMA of 8-bit floats also has 14 bits of significand, and adds all of K = 32 at once.
 _WARPGROUP_FP8 = Model(13, 32, 13)
 _BYTES: Final = {"f16": 2, "bf16": 2, "tf32": 4, **dict.fromkeys(("e4m3", "e5m2", "e3m2", "e2m3", "e2m1"), 1)}
 _SCALED_LENGTH: Final = 128  # terms added at once: the maximum K of block-scaled MMAs

@@ -47,9 +47,7 @@ class Barriers:
         self._need = np.zeros(ctas * PER_CTA, np.int64)  # thread count by barrier; 0: every live warp of the CTA
         self._need_at: dict[int, tuple[int, int]] = {}  # by barrier: thread count of the phase's first arrival, its pc
         self._rounds = np.zeros(ctas * PER_CTA, np.int64)  # number of completed phases of each barrier
-        self._came: dict[
-            int, IntArray
-        ] = {}  # by barrier: arrivals of each lane of the CTA by bar.arrive, `[warps, 32]`
+        self._came: dict[int, IntArray] = {}  # by barrier: arrivals by bar.arrive of each lane, `[warps, 32]`
         self._came_apart = False  # whether a warp has ever arrived without some of its live lanes
         self.reductions: dict[int, Reduction] = {}  # by pc
         self._wave: Wave
