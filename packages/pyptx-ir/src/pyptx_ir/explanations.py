@@ -75,6 +75,6 @@ def _parser() -> argparse.ArgumentParser:
         description="Explain rules of the simulator and error codes of pyptx check: what they mean, an example with "
         "its output, and the example without the fault.",
     )
-    parser.add_argument("rules", nargs="*", metavar="RULE", help="such as shared-race, or undefined-register")
+    parser.add_argument("rules", nargs="*", metavar="RULE", help="rule or error code, such as shared-race")
     parser.add_argument("--list", action="store_true", help="list all rules and error codes")
     return parser
