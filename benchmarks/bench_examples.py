@@ -87,7 +87,7 @@ def called(name: str, *arguments: Any) -> Callable[[Any], Any]:  # noqa: ANN401 
 def product(
     file: str, m: int, n: int | None = None, k: int | None = None, *, name: str = "gemm", limit: float | None = None
 ) -> Case:
-    """Return the case of a bf16 GEMM; one number means square matrices."""
+    """Return the case of a bf16 GEMM; its matrices are square if only `m` is given."""
     n, k = n or m, k or m
     size = str(m) if m == n == k else f"{m} x {n} x {k}"
     return Case(file, size, called(name), of((m, k), (k, n)), limit=limit, traces=(n, k))

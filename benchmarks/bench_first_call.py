@@ -3,8 +3,8 @@
     python benchmarks/bench_first_call.py [--repeat N]
 
 Runs rms_norm (examples/hopper, 2048x8192) up to the machine code that a launch needs, in fresh processes: one with an
-empty cubin cache, then one that finds the cubin there. Prints medians of N pairs, in milliseconds, and the best of our
-share, which is compared with the limits:
+empty cubin cache, then one that finds the cubin there. Prints medians of N pairs, in milliseconds, and the best sum of
+trace and image, which is compared with the limits:
 
     imports     of pyptx, and of all that the call imports when it is first made
     trace       the kernel's text, checked instruction by instruction; with finding plugins and the instruction table

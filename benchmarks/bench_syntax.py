@@ -1,4 +1,4 @@
-"""Speed of parsing and emitting PTX, and memory of a tree; targets: 15 MB/s, 200 MB/s and 15 bytes per byte.
+"""Speed of parsing and emitting PTX, and memory of a tree; targets: 15 MB/s, 200 MB/s, 15 bytes per byte of text.
 
 "Styled" is the emission of a tree that stores only the formatting that its inferred style does not give: 3.6 MB/s.
 

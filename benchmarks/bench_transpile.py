@@ -29,7 +29,7 @@ from pyptx_transpile.transpiler import chosen
 
 CORPUS = Path(__file__).resolve().parents[1] / "corpus"
 PROMISED = {"plain, not verified": 1.5, "plain": 0.7, "sugar": 0.4}
-"""MB/s."""
+"""Least MB of PTX per second, by transpiler settings."""
 LONG = 5_000_000  # bytes of PTX in the long module
 MOST_MEMORY = 300.0  # MB
 
@@ -55,7 +55,7 @@ def long_module() -> str:
 
 
 def memory_is_kept() -> bool:
-    """Print the memory that a long function takes, plain and with sugar; return whether the target is met."""
+    """Print the memory to transpile a long function, without and with sugar; return whether the target is met."""
     kept = True
     for way in ("plain", "sugar"):
         command = [sys.executable, __file__, "--long", way]

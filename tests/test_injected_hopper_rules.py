@@ -1,4 +1,4 @@
-"""Each rule of Hopper, faulty at one site at a time: only that rewrite is rejected, and the bytes are right.
+"""Hopper's transpiler rules, each with one wrong rewrite at a time: only this is rejected, and the bytes are right.
 
 By default one module is tested for each rule, with `PYPTX_KERNELS=all` all of them.
 """
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.scaled
 
 GEMM = "nvcc-13.0/hopper_gemm.sm_90a.ptx"
-# By rule: modules with sites of the rule, and the number of sites. Rewrites in functions of the printed file have other
-# positions and are not counted.
+# Number of rewrites by rule and module. Rewrites in functions of the printed file have other positions and are not
+# counted.
 SITES = {
     ("ring", GEMM): 3,
     ("ring", "cutedsl-4.8/products.sm_90a.warpgroups.ptx"): 2,
@@ -56,7 +56,7 @@ NUMBER = re.compile(r"\d+(?=\D*\Z)", re.ASCII)  # the last number in a printed l
 
 
 def rules(key: Key) -> list[SugarRule]:
-    """Return all transpiler rules, with one of them faulty at a site."""
+    """Return all transpiler rules; one of them prints wrong text for the rewrite `key`."""
     return [
         replace(rule, find=_wrong_at(rule, key)) if rule.name == key[0] else rule for rule in manager().sugar_rules()
     ]
@@ -81,7 +81,7 @@ def _spoiled(rewrite: Rewrite) -> Callable[[BodyPrinter, tuple[Slot, ...]], None
 
 
 def sites(source: str, name: str) -> dict[Key, bool]:
-    """Return a rule's sites in the functions of a module, each with whether a printed Python loop covers it."""
+    """Return a rule's rewrites in the functions of a module, each with whether a printed Python loop covers it."""
     tree = parse(source)
     plans = ModulePlan(Row(stripped(tree, learn(tree))), manager().sugar_rules()).plans.values()
     return {

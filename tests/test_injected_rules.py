@@ -1,4 +1,4 @@
-"""Rules that are faulty at some sites: each is rejected there and nowhere else, and the bytes are right.
+"""Transpiler rules with some wrong rewrites: these and no others are rejected, and the emitted bytes are right.
 
 By default a share of the corpus is used, with `PYPTX_KERNELS=all` all of it: at least 300 wrong rewrites.
 """
@@ -46,7 +46,7 @@ Key = tuple[str, int, int]
 
 
 class Mutant:
-    """The transpiler's rules, faulty at chosen sites; `injected` are the sites at which wrong text was printed."""
+    """The transpiler's rules, wrong for some rewrites; `injected` are the rewrites for which wrong text was printed."""
 
     def __init__(self, sites: frozenset[Key], chance: random.Random) -> None:
         self.injected: set[Key] = set()

@@ -43,7 +43,7 @@ def told(*command: str) -> str:
 
 
 def of_tests(name: str) -> Any:  # noqa: ANN401 - a module
-    """Return a module of tests/gpu, typed as tests are."""
+    """Return the module `name` of tests/gpu, as `Any`."""
     return import_module(f"tests.gpu.{name}")
 
 

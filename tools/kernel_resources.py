@@ -203,7 +203,7 @@ def costs(row: Row) -> tuple[str, ...]:
 
 
 def line(cells: tuple[str, ...]) -> str:
-    """Return one line of a table."""
+    """Return a row of a Markdown table with these cells."""
     return f"| {' | '.join(cells)} |"
 
 

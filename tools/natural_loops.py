@@ -23,7 +23,7 @@ _LEAVES = frozenset({"bra", "brx", "exit", "ret", "trap"})
 
 
 def natural_loops(body: Body) -> dict[int, list[int]]:
-    """Return each natural loop's start index in the body, with the last items of the blocks that branch back to it."""
+    """Return each natural loop's start index in the body, with the last items of the blocks that lead back to it."""
     starts = _starts(body)
     ends = [*starts[1:], body.end]
     number = {start: at for at, start in enumerate(starts)}

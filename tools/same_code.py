@@ -43,7 +43,7 @@ _CODE: Final = re.compile(r"[;{]\s*$", re.MULTILINE)
 
 
 class Part(NamedTuple):
-    """A `variable`, `name` or `text` (of an f-string, with `_` for fields), or all names of `imports` or `__all__`."""
+    """Part that may change: a `variable`, `name` or `text` (f-string, fields as `_`), or the `imports` or `__all__`."""
 
     kind: str
     words: tuple[str, ...]
@@ -188,7 +188,7 @@ def _git(*arguments: str) -> str:
 
 
 def report(commit: str, paths: Sequence[Path]) -> tuple[list[str], dict[tuple[str, str], list[str]]]:
-    """Return a line per file that differs, or is listed and does not; and the lines of names that the table lacks."""
+    """Return a line per differing file or listed file without difference; and the lines of names not in the table."""
     rows = csv.DictReader(REASONS.read_text(encoding="utf-8").splitlines(), delimiter="\t")
     listed = {row["path"] for row in rows if row["reason"] and any(map((ROOT / row["path"]).is_relative_to, paths))}
     files = changed_files(commit, paths)

@@ -258,7 +258,7 @@ def _named(shown: ListedKernel) -> str:
 
 
 def page(ours: dict[str, tuple[str, ...]], others: Others) -> str:
-    """Return the page, with cells for each of our kernels by its name."""
+    """Return the page; `ours` has the table cells of each of our kernels, by name."""
     lines = [INTRODUCTION.format(date=others.date).rstrip()]
     for problem in PROBLEMS:
         lines += _tables(problem, ours, others)

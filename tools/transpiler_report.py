@@ -59,7 +59,7 @@ generated the PTX. `python -m tools.transpiler_report` updates this page.
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Counts over several modules, by name: see `columns`."""
+    """Counts over several modules, by name; `columns` turns them into table cells."""
 
     counts: Counter[str]
 
@@ -98,7 +98,7 @@ def measured(producer: str) -> Measured:
 
 
 def of_module(text: str, name: str) -> Counter[str]:
-    """Return the counts of one module, as in `Measured`."""
+    """Return the counts of one module, for `Measured.counts`."""
     transpiler = Transpiler(parse(text, name), manager().sugar_rules())
     printed, counts = transpiler.printed(), Counter({"modules": 1})
     shares = _shares(printed.parts)

@@ -1,10 +1,10 @@
-"""Measure the example kernels on the GPU, with their baselines and the copy, and write a table and a plot.
+"""Measure the example kernels on the GPU, with their baselines and a device copy, and write a table and a plot.
 
     python -m benchmarks.kernels [names...] [--out DIR] [--seconds S] [--no-plot] | --dry-run | --list
 
 Names are subjects (`ampere_gemm`), cases, or prefixes of cases; none means all. Results of earlier runs in DIR for
-other subjects stay in the table. A dry run needs no GPU and times nothing: it checks every row at its smallest on the
-CPU. Exits with 1 if a result is wrong, a kernel fails, or there is no GPU for the measurement.
+other subjects stay in the table. A dry run needs no GPU and times nothing: it checks every case with small inputs on
+the CPU. Exits with 1 if a result is wrong, a kernel fails, or there is no GPU for the measurement.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""One row of the benchmarks: a kernel, its inputs, its baselines and its reference.
+"""A case of the kernel benchmarks: a kernel, its inputs, its baselines and its reference.
 
-Modules of rows import neither torch nor the kernels: they name functions by `late`.
+Modules of cases import neither torch nor the kernels: they name functions by `late`.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ HOPPER, BLACKWELL = (9, 0), (10, 0)
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One row: a kernel at one size.
+    """Benchmark case: a kernel at one size.
 
     `make` draws the inputs on the generator's device. Kernel, baselines and reference are called with the inputs, and
     return a tensor or a tuple of tensors. They allocate their results and do not synchronize, so that a CUDA graph can

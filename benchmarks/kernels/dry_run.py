@@ -1,6 +1,6 @@
-"""Dry run of the benchmarks without a GPU: every row at its smallest, on the CPU, with our kernels on the simulator.
+"""Dry run of the benchmarks without a GPU: every case with small inputs, and our kernels on the simulator.
 
-It finds errors that a GPU would show only after minutes: a row that names a missing function, a baseline with other
+It finds errors that a GPU would show only after minutes: a case that names a missing function, a baseline with other
 arguments, a reference with another shape. Nothing is timed, and no result has a time.
 """
 
@@ -39,7 +39,7 @@ class DryRun:
         return TICK_US
 
     def capture(self, calls: Sequence[Callable[[], object]], held: int) -> Callable[[], object]:
-        """Return one of the calls: the runner has made each of them before, and a dry run does not replay them."""
+        """Return one call, not their replay: the runner has made each of them before, and a dry run times nothing."""
         return calls[-held]
 
 

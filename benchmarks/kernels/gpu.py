@@ -114,7 +114,7 @@ def copying(device: Device, size: int) -> tuple[Callable[[Tensor], Tensor], list
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """Captured calls over a rotation of inputs, as one run; it reads the inputs at the addresses of the capture."""
+    """Captured calls over a rotation of inputs, as one run, which reads the inputs at their captured addresses."""
 
     run: Callable[[], object]
     calls: int

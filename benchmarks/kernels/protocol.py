@@ -1,4 +1,4 @@
-"""Timing protocol of the kernel benchmarks, and its verdicts. It is independent of GPUs: callers pass a stopwatch.
+"""Timing protocol of the kernel benchmarks, and when a ratio counts as faster or slower. Callers pass a stopwatch.
 
 Contestants (the kernel, the copy, the baselines) run alternately in one process, once per round. The first one changes
 from round to round. Ratios compare times of one round, so that a drift of clock or temperature affects both sides.

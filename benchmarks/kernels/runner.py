@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from benchmarks.kernels.protocol import Output
 
 LEAST_SHARE = 0.3  # minimum share of a case's seconds for timing, whatever inputs, compilation and reference take
-PRIMED = 2.0  # runs per timed run: an untimed run precedes it
+PRIMED = 2.0  # runs per timing: an untimed run and a timed one
 
 
 def subjects(names: Sequence[str] = ()) -> dict[str, list[Case]]:

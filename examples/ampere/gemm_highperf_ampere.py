@@ -1,4 +1,4 @@
-"""GEMM, as fast as mma.sync goes: the last step of the ladder.
+"""GEMM, as fast as mma.sync goes: the last of this folder's three GEMMs.
 
     C[M, N] = A[M, K] B[K, N]      row-major, bf16 or f16, f32 accumulation
 

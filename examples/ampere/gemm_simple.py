@@ -1,4 +1,4 @@
-"""GEMM on the tensor cores of Ampere: the first step of the ladder.
+"""GEMM on the tensor cores of Ampere: the first of this folder's three GEMMs.
 
     C[M, N] = A[M, K] B[K, N]      row-major, bf16 or f16, f32 accumulation, any sizes; A and B aligned to 16 bytes
 
@@ -43,7 +43,7 @@ PADDING = 8  # unused elements (16 bytes) after each row of a tile in shared mem
 
 
 def load(thread: Reg, pointer: Reg, shape: tuple[int, int], origin: Origin, tile: SharedAlloc) -> None:
-    """Copy the part of a matrix that starts at `origin` to a tile in shared memory; elements outside the matrix are 0.
+    """Copy a matrix, from `origin` (row, column) on, to a tile in shared memory; elements outside the matrix are 0.
 
     A thread moves 16 bytes at a time, or fewer if the row length is not a multiple of 8 elements.
     """

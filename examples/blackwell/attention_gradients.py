@@ -51,7 +51,7 @@ class Memory:
         counts = (
             *((each, 1) for each in (self.owned, *self.loaded, *self.mma_done, self.gradients_done)),
             *((each, WORKERS) for each in self.operand_ready),
-            (self.empty, 1 + WORKERS),  # arrivals: MMAs have read a stage, each worker its LSE and delta
+            (self.empty, 1 + WORKERS),  # arrivals: when MMAs have read a stage, and each worker its LSE and delta
         )
         for barriers, count in counts:
             for barrier in barriers:

@@ -155,7 +155,7 @@ class ScaledBlock(Block):
         super().multiply(t)
 
     def descriptors(self) -> tuple[Reg, ...]:
-        """Return the descriptors of A, B and scale factors; those are contiguous blocks of 32 rows of 16 bytes."""
+        """Return the descriptors of A, B and, in contiguous blocks of 32 rows of 16 bytes, scale factors."""
         make = functools.partial(ptx.tcgen05.make_descriptor, leading_byte_offset=0, stride_byte_offset=128)
         return (*super().descriptors(), *map(make, self.shared_scales))
 

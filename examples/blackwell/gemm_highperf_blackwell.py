@@ -268,7 +268,7 @@ class Block:
             ptx.cp.async_.bulk.tensor_2d(dst=shared, src=self.b, coord=at, mbar=full, cta_group=2)
 
     def multiply(self, t) -> None:
-        """Issue the MMAs of stage after stage, into both accumulators alternately, each once its last tile was read."""
+        """Issue the MMAs of stage after stage; accumulators alternate, each after its previous tile has been loaded."""
         steps, columns = -(-self.a.shape[1] // self.plan.block_k), self.plan.block_n
         first, everyone = self.descriptors(), (1 << self.plan.cluster) - 1
         stages, accumulators = self.stages.emptying(), self.acc.filling()

@@ -104,7 +104,7 @@ class TakingBlock(Block):
         ptx.mbarrier.arrive_cluster(first_of_pair(empty), sem="release", scope="cluster", pred=self.elected)
 
     def ask(self) -> None:
-        """Request a further tile for each tile of the pair, until no tile is left."""
+        """Send a tile request for each tile that the pair computes, until no tile is left."""
         ring = self.responses.filling()
         for _ in self.tiles():
             place, phase = ring.advance()

@@ -117,7 +117,7 @@ def nvfp4_of(dtype: PtxType) -> Kernel[tuple[Tile, Tile, Tile]]:
 
 
 def quantise(x, dtype: PtxType = bf16):
-    """Return a matrix in e2m1 (two per byte), its blocks' scale factors in the layout of `scales`, and its own."""
+    """Return a matrix in e2m1 (two per byte), its blocks' scale factors (layout of `scales`) and the matrix's own."""
     M, K = x.shape
     R, C = scales.extent(M, K // BLOCK)
     return nvfp4_of(dtype)(x, largest(x, dtype), H=K // 2, R=R, C=C)

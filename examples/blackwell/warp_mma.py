@@ -193,7 +193,7 @@ def store(ring: Ring, c, block: Block, park: Callable[[], None]) -> None:
     ptx.bar.sync()
     with ptx.if_(block.warp < CONSUMERS):
         park()
-        ptx.fence.proxy_async_shared_cta()  # makes the parked tile visible to TMA
+        ptx.fence.proxy_async_shared_cta()  # makes the tile of C visible to TMA
     ptx.bar.sync()
     with ptx.if_((block.warp == 0) & (block.lane == 0)):
         for panel in range(BN // C.shape[1]):

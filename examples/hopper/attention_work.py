@@ -1,4 +1,4 @@
-"""Work of an attention CTA: its queries and keys, the producer that loads K and V, and the consumers' readers."""
+"""Work of an attention CTA: its queries and keys, the producer that loads K and V, and the consumers' stages."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Work:
     behind: Reg
 
     def if_any(self) -> AbstractContextManager[object]:
-        """Emit a branch that CTAs without steps skip; no branch without split keys, because all CTAs have steps."""
+        """Emit a branch around the body for CTAs without steps; none without split keys: then all CTAs have steps."""
         return nullcontext() if self.plan.splits == 1 else ptx.if_(self.first < self.behind)
 
 

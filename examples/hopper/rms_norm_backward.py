@@ -127,7 +127,7 @@ def hand_in(row: Row, places, sums, Shares) -> None:
 
 @functools.cache
 def rms_norm_gradients_for(N: int, dtype: PtxType = f32, plan: Plan | None = None) -> Kernel[tuple[Tile, Tile]]:
-    """Return the kernel `rms_norm_gradients(X, W, DY, *, P, eps=1e-6)` for rows of N elements: DX, and P shares of DW.
+    """Return the kernel `rms_norm_gradients(X, W, DY, *, P, eps=1e-6)` for rows of N elements: DX, P partial DW sums.
 
     N is a multiple of 4 (f32) or 8 (bf16), up to 65,536. P rows are processed at a time, by one CTA or cluster each.
     """

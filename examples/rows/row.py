@@ -228,8 +228,8 @@ class Row:
         """Combine f32 registers, one or two, over all threads of the row, in place; all threads get the same bits.
 
         `merge(width)` combines them, in place, over every group of `width` lanes. It is called for the lanes of a warp,
-        for the warps, which exchange values through shared memory, and for the CTAs of a cluster. A slot serves
-        one call. In a loop it serves every second call, between `meet` and `part`; `phase` is the parity of its uses.
+        for the warps, which exchange values through shared memory, and for the CTAs of a cluster. An exchange
+        slot serves one call, in a loop every second call, between `meet` and `part`; `phase` is the parity of its uses.
         """
         merge(min(self.plan.lanes, 32))
         if self.plan.warps > 1:

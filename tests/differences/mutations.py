@@ -90,7 +90,7 @@ def unguarded(node: n.Instruction, _: list[n.Instruction], __: Random) -> n.Inst
 def _at_one(
     node: n.Instruction, places: Sequence[int], made: Callable[[Any], o.Operand], chance: Random
 ) -> n.Instruction | None:
-    """Replace the operand at one of these indices by the result of a function."""
+    """Replace the operand at one of the indices `places` by the result of `made` for this operand."""
     if not places:
         return None
     i = chance.choice(places)

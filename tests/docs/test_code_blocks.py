@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def needs(page: Path) -> list[pytest.MarkDecorator]:
-    """Return the marks for the packages that a page's code requires."""
+    """Return the pytest marks for the packages that a page's code requires."""
     code = "".join(block.text for block in blocks(page.read_text(encoding="utf-8")) if block.language == "python")
     # torch's Inductor itself calls functions that torch deprecates: ignore these warnings.
     torch = [pytest.mark.torch, pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")]

@@ -198,7 +198,7 @@ def test_instructions_that_the_target_lacks() -> None:
 
 def test_edges_of_cube_textures() -> None:
     faces, out = np.ones((6, 4, 4), np.float32), np.zeros(1, np.float32)
-    faces[0] = 0  # toward +x; the direction (1, 0.999, 0) is at its edge to +y
+    faces[0] = 0  # face +x; the direction (1, 0.999, 0) is at its edge to face +y
     sample = (
         "ld.param.u64 %rd0, [x]; ld.param.u64 %rd1, [y];\n"
         "mov.f32 %f1, 0f3F800000; mov.f32 %f2, 0f3F7FBE77; mov.f32 %f3, 0f00000000;\n"

@@ -323,7 +323,7 @@ GROUPS = {
 
 
 def outcome(group: Group, case: BadLaunch, path: Path, names: dict[str, object]) -> dict[str, object]:
-    """Run a case, with the group's good calls before and after; return the case's error and its lines."""
+    """Run a case, with the group's good calls before and after it; return the error and the lines in its traceback."""
     source = group.header + group.good + case.source + "\n"
     path.write_text(source, encoding="utf-8")
     linecache.checkcache(str(path))

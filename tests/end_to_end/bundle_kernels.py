@@ -1,4 +1,4 @@
-"""Kernels that the bundle tests export: one with every launch option, and small ones."""
+"""Kernels that the bundle tests export: one with every launch option, and small kernels."""
 
 from __future__ import annotations
 

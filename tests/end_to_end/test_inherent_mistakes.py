@@ -1,4 +1,4 @@
-"""The undetectable mistakes are the ones listed in docs/findings.md."""
+"""The mistakes that no check can find are exactly those listed in docs/findings.md."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def inputs(m, n, k):
 
 
 def bound(a, b):
-    """Error bound for a chain of f32 additions: see `fast_float`."""
+    """Error bound for a sequence of f32 additions: see `fast_float`."""
     steps = a.shape[1] + 16
     return steps * 2.0**-23 * (np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64))
 

@@ -59,10 +59,10 @@ def constant(value: float) -> Results:
 
 @dataclass(frozen=True)
 class Example:
-    """A builder and its arguments; the rules found `in_order` and `late`, separated by blanks.
+    """A builder and its arguments; the rules found `in_order` and `late` (delayed completion), separated by blanks.
 
-    `want` computes the expected results; None if the results are never correct. In order they are correct, and with
-    `late` too unless `overtaken`: a stage is reused too early, or a wait does not wait.
+    `want` computes the expected results; None if the results are never correct. Results are correct in order and,
+    unless `overtaken`, with delayed completion. `overtaken`: a stage is reused too early, or a wait does not wait.
     """
 
     module: str
@@ -129,7 +129,7 @@ EXAMPLES = (
     Example("tcgen05_smoke", "build_ld_only", (), {}, "tmem-use-after-free", "tmem-use-after-free", constant(33)),
 )
 UNTRACED = {"tcgen05_suite": "runs the others on a device", "tcgen05_epilogue_partition_probe": "so does this"}
-WITHOUT_TCGEN05 = {"rms_norm", "layer_norm", "swiglu"}  # test_published_examples.py traces them
+WITHOUT_TCGEN05 = {"rms_norm", "layer_norm", "swiglu"}  # test_published_examples.py traces these kernels
 
 SOME = share(EXAMPLES, 3)
 

@@ -62,7 +62,7 @@ def knobs_of(block: nodes.Block) -> dict[str, object]:
 
 
 def location(node: nodes.Loc) -> tuple[object, ...]:
-    """Return the location of the wait whose second line is `node`, with the location that it was inlined at."""
+    """Return a wait's location, given the `.loc` of its second line, with the location that it was inlined at."""
     place, at = (node.file, node.line - 1, node.column), node.inlined_at
     return place if at is None else (*place, at.function_label, (at.file, at.line, at.column))
 

@@ -25,7 +25,7 @@ F32_ERROR, BF16_ERROR = 1e-6, 2**-8
 
 @dataclass(frozen=True)
 class Norm:
-    """Row kernel: for any row length, function that builds one for a `Plan`, reference, number of vector inputs."""
+    """Row kernel: the kernel for any row length, its builder for a `Plan`, its reference, number of vector inputs."""
 
     kernel: Any
     make: Callable[..., Any]

@@ -85,7 +85,7 @@ def test_a_product_equals_float64_and_is_clean_under_every_schedule(
     result = step.kernel(dtype=declared).simulate(a, b, **schedule)
     assert result.findings == ()
     exact = a.astype(np.float64) @ b.astype(np.float64)
-    # Bound: a chain of f32 additions may err by one ulp per addition (docs/fragments.md); the result is rounded.
+    # Bound: a sequence of f32 additions may err by one ulp per addition (docs/fragments.md); the result is rounded.
     bound = (k + 16) * 2.0**-23 * (np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64))
     error = np.abs(result.outputs[0].astype(np.float64) - exact)
     assert (error <= bound + rounding * (np.abs(exact) + bound) + 2.0**-25).all()

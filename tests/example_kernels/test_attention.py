@@ -114,7 +114,7 @@ def attended_by_torch(q: Any, k: Any, v: Any) -> tuple[Any, Any]:
 
 
 @pytest.mark.torch
-@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # raised in torch.compile
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # torch.compile warns
 @pytest.mark.parametrize("name", BACKWARDS)
 @pytest.mark.parametrize("compiled", full([False, True], default=[False]))
 def test_torch_differentiates_attention(name: str, compiled: bool) -> None:  # noqa: FBT001  a parameter of the test
@@ -246,7 +246,7 @@ def test_arrays_between_vectors_of_16_bytes_are_refused(which: int) -> None:
 
 
 @pytest.mark.torch
-@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # raised in torch.compile
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # torch.compile warns
 def test_torch_compiles_the_entry_that_chooses() -> None:
     import torch
 
@@ -302,7 +302,7 @@ def test_exponentials_overlap_with_products(sizes: Sizes, splits: int) -> None:
     assert found["HGMMA"] == sizes.head_dim // 16 + 128 // 16
     assert found["MUFU"] == 128 // 2 + 2  # EX2 of a thread's scores per step, and of two rows' rescaling
     assert found["F2FP"] == 128 // 4
-    assert found["SYNCS"] == 6  # two arrivals; two waits of two polls each
+    assert found["SYNCS"] == 6  # mbarriers: two arrivals; two waits of two polls each
     assert found["BAR"] == 2
     hiding = {"FSEL"} if sizes.causal else set()  # the first of two MMA loops masks keys
     assert found.keys() - COUNTING == {"HGMMA", "WARPGROUP", "SYNCS", "BAR", *SOFTMAX, *hiding}

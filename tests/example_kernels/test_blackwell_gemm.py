@@ -108,7 +108,7 @@ def test_a_plan_that_cannot_be_is_refused(plan: Mapping[str, Any]) -> None:
 
 @pytest.mark.parametrize("schedule", full(SCHEDULES, default=SCHEDULES[1:2]), ids=str)
 def test_a_tile_that_two_pairs_take_is_found(schedule: Mapping[str, Any]) -> None:
-    """If two pairs compute a tile, its values are still correct; only the race check detects it."""
+    """If two CTA pairs compute a tile, its values are still correct; only the race check detects it."""
     from examples.blackwell.gemm_persistent_blackwell import Taking, TakingBlock
 
     class Twins(Taking):

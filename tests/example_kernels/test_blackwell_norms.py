@@ -29,8 +29,8 @@ def plan(columns: int, dtype: PtxType, **sizes: Any) -> Plan:
     return Plan(columns, dtype, target=BLACKWELL, **sizes)
 
 
-# Row lengths per path: whole 32-byte vectors; if the path uses 32-byte vectors, also with other rows. Some rows do not
-# fill the last step.
+# Row lengths per path: multiples of 32 bytes; for two paths, also odd multiples of 16 bytes. Some rows do not fill the
+# last step.
 PATHS = {
     "lanes": lambda dtype: (Plan.of(80, dtype, BLACKWELL), 7),
     "lanes, 16 bytes": lambda dtype: (Plan.of(72 if dtype == bf16 else 76, dtype, BLACKWELL), 7),

@@ -222,7 +222,7 @@ def test_an_fp8_sum_keeps_what_is_small_beside_it() -> None:
     inputs = (*(each.astype(ml_dtypes.float8_e4m3fn) for each in (a, b)), *np.ones((2, 1), np.float32))
     result = kernel.simulate(*inputs, checks="none", numerics="exact").outputs[0].astype(np.float64)
     expected = import_module(f"examples.hopper.{FP8}").reference(*inputs)
-    lost = 128 * 0.0625  # the first 128 terms: 448 may absorb all small ones
+    lost = 128 * 0.0625  # 448 may absorb each 0.0625 of the first 128 terms
     assert (np.abs(result - expected) <= lost + 2.0**-8 * expected).all()
 
 

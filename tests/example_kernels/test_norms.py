@@ -1,4 +1,4 @@
-"""Norms, softmax and SwiGLU of examples/hopper: correct on every path of a row; properties of their plans and code.
+"""Norms, softmax and SwiGLU of examples/hopper: correct on every code path for rows; properties of plans and code.
 
 A share of the matrix of kernels, paths, types and schedules runs by default, and all of it with `PYPTX_KERNELS=all`.
 """

@@ -33,7 +33,7 @@ class Library:
 
     @property
     def name(self) -> str:
-        """Name of the table with the release, for example `liger-0.8`."""
+        """Name of the library's operator table with the release, for example `liger-0.8`."""
         return f"{self.table}-{'.'.join(self.version.split('.')[:2])}"
 
 

@@ -255,7 +255,7 @@ def test_translation_units_are_linked(writing: tuple[Any, Any], tmp_path: Path) 
 
 @pytest.mark.parametrize("wait", ["griddepcontrol.wait;\n", ""])
 def test_a_launch_behind_another_waits_for_it(writing: tuple[Any, Any], tmp_path: Path, wait: str) -> None:
-    """Both kernels double; the second one reads the output of the first one."""
+    """Both kernels double an array; the second kernel reads the output of the first one."""
     cases, modules = writing
     between, last = (cases.made(X.astype(np.float64) * times, "float32") for times in (2, 4))
     first = modules.Parameters()

@@ -56,7 +56,7 @@ def run(text: str) -> None:
     except SimulationError as error:
         stopped = error
     except PtxSyntaxError:
-        return  # this class always names a line
+        return  # an error of this class always names a line
     else:
         return
     assert isinstance(stopped, LaunchError) or LINE.search(str(stopped)), stopped

@@ -1,4 +1,4 @@
-"""Common mistakes with each knob: wrong place, repeated call, call too early, wrong argument.
+"""Common mistakes with each knob (function that emits exact PTX): wrong place, repeated or early call, wrong argument.
 
 A misuse is a program. The line that the error must name is marked with `# <-`. `told` is the class of the error;
 `words` must be in its message.

@@ -1,4 +1,4 @@
-"""Each knob has an example in an executed page, is typed, and its misuse raises an error at its line."""
+"""Each knob (function that emits exact PTX) is used on an executed page, is typed, and reports misuse at its line."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Table of injected faults: kernel, change, marked line that it changes, and finding that must name it.
 
-Lines are marks in the subject's text: the line of the finding and, if two instructions are involved, the other line.
+Marks in the subject's text name lines: the finding's line and, if two instructions are involved, the other's line.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pyptx_sim.extension import extensions
 from .injected_tensors import INJECTED as TENSORS
 from .rows import injected
 
-_LUCK = frozenset({"tmem-race"})  # needs concurrent operations; in sequence: missing wait
+_LUCK = frozenset({"tmem-race"})  # only if operations are concurrent; in sequence, the finding is a missing wait
 _OF_ARRAYS = frozenset({"element-type"})  # a note about the launch's arrays, which mutations keep
 # Rules that no mutation operator triggers on these subjects. `test_barrier_phases`, `test_inactive_lanes` and
 # `test_unconverted_addresses` of the packages test them.

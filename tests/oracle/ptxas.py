@@ -103,7 +103,7 @@ class Assembler:
 
     def _part(self, pending: list[str]) -> dict[str, str | None]:
         verdicts: dict[str, str | None] = {}
-        parsed: list[str] = []  # before a syntax error: parsed, not checked further
+        parsed: list[str] = []  # instructions before a syntax error: parsed, not checked further
         while pending:
             outcome = self._ask(pending)
             if outcome.signal:
@@ -140,7 +140,7 @@ class Assembler:
     def _errors(self, outcome: Outcome) -> tuple[dict[int, str], int | None]:
         """Return the first error of each line (counted from 0 after the header), and the line of a syntax error."""
         first = len(self._head()) + 1
-        # A few remarks have a line of the header; their instruction is then found by bisection.
+        # A few errors have a line of the header; the faulty instruction is then found by bisection.
         remarks = [remark for remark in parse_log(outcome.output) if remark.is_error and (remark.line or 0) >= first]
         said = [((remark.line or 0) - first, remark) for remark in remarks]
         fatal = [line for line, remark in said if remark.severity == "fatal"]

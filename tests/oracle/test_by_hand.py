@@ -44,7 +44,7 @@ def differences(form: HandWritten, turn: int) -> list[str]:
     targets = [target.name for target in targets_of(NEWEST)] if form.since else RICHEST
     places = [(target, NEWEST) for target in targets[turn % TARGETS_SHARE :: TARGETS_SHARE]]
     if form.since is not None:
-        # PTX versions around the form's first one, on a target that those versions know.
+        # PTX versions around the form's first one, on a target that those versions support.
         before = max((version for version in VERSIONS if version < form.since), default=form.since)
         old = [target for target in targets if find_target(target).since <= before and form.is_for(target, NEWEST)]
         places += [(target, version) for target in old[:1] for version in (before, form.since)]

@@ -48,7 +48,7 @@ def swap(X, Y):
 
 x = np.arange(32, dtype=np.uint32) * np.uint32(0x01020304)
 """
-# Forms with slots, several operand kinds, unusual operand positions; and their results for words a and b.
+# Forms with modifiers to choose, several operand kinds, unusual operand positions; and their results for words a and b.
 FORMS = {
     'row("foo.wide.type d, a", type=("b32", "u32"), operands={"d": "wide(type)"})': (
         "def foo(a):\n    return a.astype('u8') << np.uint64(32)\n",

@@ -1,4 +1,4 @@
-"""Prose uses the field's terms: it has no banned word without an exception; in one folder the number only falls."""
+"""Prose uses the field's terms: it has no banned word without an exception; in one folder, their number only falls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from .extract import Piece, pieces, prose
 
 HERE = Path(__file__).parent
-CHECKS = "packages/pyptx-sim/src/pyptx_sim/checks/"  # prose with banned words left
+CHECKS = "packages/pyptx-sim/src/pyptx_sim/checks/"  # folder whose prose still contains banned words
 CHECKS_HITS = 599
 MOST_EXCEPTIONS = 10
 

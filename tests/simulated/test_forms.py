@@ -48,7 +48,7 @@ NOT_SIMULATED = {
     "phase_type::conditional": "phases of these mbarriers",
     "m8n16": WIDENED,
 }
-# Further ones that Blackwell supports and the simulator does not: pattern of the instruction's start, reason.
+# Further instructions that Blackwell supports and the simulator does not: pattern of the instruction's start, reason.
 NOT_SIMULATED_NEWER = {
     r"fabric\.": FABRIC,
     r"(add|sub|mul|fma)\.\S*\be[45]m[23]x4\b": PACKED,

@@ -132,7 +132,7 @@ def modifiers(a: Reg) -> None:
 
 
 def control_flow(p: Reg, r: RegArray) -> None:
-    """Structures take label names; a block yields its label; a counted loop yields its register."""
+    """Control-flow structures take label names; `ptx.block` yields its label, a counted loop its register."""
     with ptx.if_(~p, label="$else", uniform=True):
         ptx.ret()
     with ptx.else_(end_label="$end", end_uniform=True, define_end=False):
@@ -148,7 +148,7 @@ def control_flow(p: Reg, r: RegArray) -> None:
 
 
 def exact_code(p: Reg, r: RegArray) -> None:
-    """Temporaries are registers, formatting options are by type, and a wait has one of eight forms."""
+    """Temporaries are registers, `spelling` maps types to opcodes, and a wait has one of eight forms."""
     with ptx.expr(temps=(r[1], *r[2:4]), spelling={u32: "add.u32", f32: "add.f32"}):
         r[5] = (r[6] + 1) * r[7]
         assert_type(ptx.inst.mul.wide.u32(..., r[5], 4), Reg)
@@ -196,7 +196,7 @@ def modules() -> None:
 
 
 def declared_registers() -> None:
-    """A register group is an array, names are registers, and both together are a union."""
+    """A register group is a RegArray, a name is a Reg, and a declaration of both gives a tuple of their union."""
     assert_type(reg.bank("%r", b32, 4)[0], Reg)
     assert_type(reg.declare(b32, "%a", "%b"), tuple[Reg, ...])
     assert_type(reg.declare(b32, ("%a", 4)), tuple[RegArray, ...])

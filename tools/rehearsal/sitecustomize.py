@@ -24,7 +24,7 @@ def install() -> None:
     spec = util.spec_from_file_location("host_driver_simulated", SIMULATED)
     if spec is None or spec.loader is None:
         raise ImportError(SIMULATED)
-    module = sys.modules[spec.name] = util.module_from_spec(spec)  # its callbacks must live as long as the process
+    module = sys.modules[spec.name] = util.module_from_spec(spec)  # the driver keeps pointers to its callbacks
     spec.loader.exec_module(module)
     module.install(os.environ["PYPTX_LIBCUDA"])
 

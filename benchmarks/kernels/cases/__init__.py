@@ -1,1 +1,1 @@
-"""Rows of the benchmarks: a file per subject, each with its `CASES`."""
+"""Cases of the kernel benchmarks: a file per subject, each with its `CASES`."""

@@ -1,4 +1,4 @@
-"""GEMMs with mma.sync, the ladder of examples/ampere, compared with cuBLAS.
+"""GEMMs of examples/ampere with mma.sync, compared with cuBLAS.
 
 On Hopper, cuBLAS uses wgmma, which is faster than mma.sync can be. The ratio is therefore not a goal on Hopper.
 """
@@ -22,7 +22,7 @@ def reference(a: Tensor, b: Tensor) -> Tensor:
 
 
 def square(step: str, kernel: Any, size: int) -> Case:  # noqa: ANN401 - late, or built
-    """Return the case of one GEMM of the ladder for square bf16 matrices."""
+    """Return the case of one GEMM of examples/ampere for square bf16 matrices."""
     return Case(
         name=f"ampere {step} bf16 {size}³",
         kernel=kernel,

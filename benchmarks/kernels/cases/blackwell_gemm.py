@@ -1,4 +1,4 @@
-"""GEMMs with tcgen05, the ladder of examples/blackwell, compared with cuBLAS; for sm_100 only."""
+"""GEMMs of examples/blackwell with tcgen05, compared with cuBLAS; for sm_100 only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FOLDER = "examples.blackwell"
 
 
 def step(name: str, kernel: Callable[..., object], size: int) -> Case:
-    """Return the case of one GEMM of the ladder for square bf16 matrices."""
+    """Return the case of one GEMM of examples/blackwell for square bf16 matrices."""
     case = product(name, kernel, (size, size, size))
     return replace(
         case,

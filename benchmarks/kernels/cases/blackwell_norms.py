@@ -1,4 +1,4 @@
-"""Norms, softmax and SwiGLU with 32-byte accesses, for sm_100a: on other GPUs these rows are left out."""
+"""Norms, softmax and SwiGLU with 32-byte accesses, for sm_100a: other GPUs skip these cases."""
 
 from __future__ import annotations
 

@@ -178,7 +178,7 @@ def to_nvfp4(x: Tensor) -> tuple[Tensor, ...]:
 
 
 def quantiser(name: str, bits: float, reference: Any, reads: int) -> Case:  # noqa: ANN401 - a callable
-    """Return the case of quantizing a square bf16 matrix, which the kernel reads `reads` times, bit-identically."""
+    """Return the case of quantizing a square bf16 matrix, read `reads` times; its result must be exact."""
     size = 8192
     return Case(
         name=f"blackwell quantise {name} {size}²",

@@ -1,4 +1,4 @@
-"""GEMMs with wgmma, the ladder of examples/hopper and its fp8 variant, compared with cuBLAS."""
+"""GEMMs of examples/hopper with wgmma, in bf16 and fp8, compared with cuBLAS."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def scaled_reference(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor) -> 
 
 
 def scaled_mm(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor) -> Any:  # noqa: ANN401 - a private function of torch's
-    """Multiply with cuBLAS, without its fast accumulation, as our kernel."""
+    """Multiply with cuBLAS, without its fast accumulation, like our kernel."""
     import torch
 
     return late("torch:_scaled_mm")(a, b.T, scale_a, scale_b, out_dtype=torch.bfloat16, use_fast_accum=False)

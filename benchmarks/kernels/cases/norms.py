@@ -60,7 +60,7 @@ def swiglu(gate: Tensor, up: Tensor) -> Tensor:
 
 
 def rms_norm_gradients(x: Tensor, w: Tensor, dy: Tensor) -> tuple[Tensor, Tensor]:
-    """Compute both gradients with torch, in float64 for tensors of float64, else in float32."""
+    """Compute the gradients of x and w with torch, in float64 for tensors of float64, else in float32."""
     import torch
 
     wide = torch.promote_types(x.dtype, torch.float32)

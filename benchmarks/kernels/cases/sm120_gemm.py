@@ -1,4 +1,4 @@
-"""GEMMs with mma.sync of examples/blackwell, for sm_120a: on other GPUs these rows are left out."""
+"""GEMMs with mma.sync of examples/blackwell, for sm_120a: other GPUs skip these cases."""
 
 from __future__ import annotations
 

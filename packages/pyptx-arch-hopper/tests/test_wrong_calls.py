@@ -1,4 +1,4 @@
-"""Errors of invalid calls: they name the user's line and the legal values."""
+"""Errors of invalid `ptx` calls for Hopper name the user's line and the legal values."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def test_a_trace_is_freed_without_the_garbage_collector(
         left = gc.collect()
     finally:
         gc.enable()
-    assert left < 50  # the number of objects left is independent of the statements
+    assert left < 50  # the number of objects left does not grow with the statements
 
 
 YOUNG = """

@@ -1,4 +1,4 @@
-"""Module kernels called with arrays: parameters that the caller describes, and parameters that a description covers."""
+"""Module kernels called with arrays: the caller's description of the parameters, and errors for wrong ones."""
 
 from __future__ import annotations
 

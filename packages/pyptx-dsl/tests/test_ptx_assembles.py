@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.ptxas
 
 NAMED = [value for name in ptx.__all__ if isinstance(value := getattr(ptx, name), Wrapper)]
-# Textures are module variables; the tests of the oracle declare them for each form.
+# Textures are module variables; tests/oracle declares them for each form.
 WRAPPERS = [wrapper for wrapper in NAMED if not isinstance(wrapper, Texture)]
 VERSIONS = {"sm_80": (8, 5), "sm_90a": (8, 5), "sm_100a": (8, 8)}
 

@@ -41,7 +41,7 @@ def simulate(kernel_: Launchable, arrays: Sequence[object], keywords: Mapping[st
 
 @dataclass(frozen=True)
 class Framework:
-    """Runtime row that supports differentiation."""
+    """Row of the runtime table, for a framework that supports differentiation."""
 
     name: str = "framework"
     priority: int = 1

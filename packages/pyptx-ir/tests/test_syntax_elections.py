@@ -1,4 +1,4 @@
-"""Formatting rules elected by votes only on the keys of uncovered cases equal those of votes on every key."""
+"""Votes only on the keys of cases without a formatting rule elect the same rules as votes on every key."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyptx_ir.syntax.style.elections import Case, elected
 
 LEVELS, CLOSER = 4, 2
 TEXTS = ("", "\n", "\n\t", "// said\n", "\n// begin\n")
-# `b0` is both a name and a kind, as for braces and labels: it is the name of all cases of that kind.
+# `b0` is the key of both a name and a kind, as for braces and labels: all cases of that kind have that name.
 numbers = st.integers(0, 2)
 keys = st.tuples(numbers, numbers, numbers).map(
     lambda drawn: (

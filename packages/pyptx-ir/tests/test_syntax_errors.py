@@ -311,7 +311,7 @@ def test_hostile_text_never_crashes_and_twice_as_much_takes_twice_the_time(name:
         before = after
     else:
         pytest.fail(f"{size} characters took {before} s and {after} s, twice as many {long} s between them")
-    assert long < 2  # a megabyte takes half a second in the worst of these
+    assert long < 2  # a megabyte takes half a second in the worst text
 
 
 ENOUGH_TO_MEASURE = 0.02  # minimum seconds: times of shorter runs depend on CPU caches

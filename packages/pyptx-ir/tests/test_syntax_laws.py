@@ -176,7 +176,7 @@ def test_the_fast_path_and_the_careful_one_make_the_same_tree(name: str) -> None
 
 
 def headers() -> list[str]:
-    """Return function headers, valid and invalid: every list with every ending."""
+    """Return function headers, valid and invalid: every parameter list with every ending."""
     lists = [
         *(
             "",

@@ -98,7 +98,7 @@ def test_a_remark_without_a_line_is_reported_too() -> None:
 
 @pytest.mark.ptxas
 def test_text_that_crashes_ptxas_is_a_refusal_with_what_it_said_before() -> None:
-    # add.cc sets a flag that crashes ptxas at instructions without a type.
+    # After add.cc, which sets the carry flag, ptxas crashes at instructions without a type.
     text = KERNEL.replace("bar.sync 0;", "add.cc.u32 %r1, %r2, %r3; bra.cc L; abs.cc %r1, %r2;")
     with pytest.raises(ToolchainError):
         assemble(text, "sm_90a")

@@ -42,7 +42,7 @@ KERNEL = """\
 }
 """
 
-pytestmark = pytest.mark.ptxas  # pyptx-ir[toolchain] installs both
+pytestmark = pytest.mark.ptxas  # pyptx-ir[toolchain] installs ptxas and nvJitLink
 
 
 @pytest.fixture

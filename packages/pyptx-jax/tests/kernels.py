@@ -195,7 +195,7 @@ def wrong_gradients(X, W, G, DX, DW):
 
 @kernel(in_specs=(VECTOR,), out_specs=(VECTOR, INDICES), grid=lambda N: N // 32, block=32, arch="sm_80")
 def root(X, Y, ONES):
-    """Compute y = sqrt(x), and ones."""
+    """Compute y = sqrt(x), and a second output of integer ones."""
     x, y, ones = ptx.global_ptrs(X, Y, ONES)
     at = thread()
     value = load(x, at)
@@ -207,7 +207,7 @@ def root(X, Y, ONES):
 
 @kernel(in_specs=(VECTOR, VECTOR, INDICES), out_specs=(VECTOR,), grid=lambda N: N // 32, block=32, arch="sm_80")
 def root_gradient(Y, G, G_ONES, DX):
-    """Compute dx = g / (2 · y) + the gradient of the ones, which is 0."""
+    """Compute dx = g / (2 · y) + the gradient of the integer output, which is 0."""
     y, g, zero, dx = ptx.global_ptrs(Y, G, G_ONES, DX)
     at = thread()
     value = load(y, at)

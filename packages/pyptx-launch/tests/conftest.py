@@ -1,4 +1,4 @@
-"""The null driver, reset for each test, and images for it."""
+"""The null driver (a stand-in for libcuda), reset for each test, and its streams."""
 
 from __future__ import annotations
 

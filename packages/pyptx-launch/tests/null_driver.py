@@ -63,7 +63,7 @@ def build() -> Path:
 
 
 def compiled(folder: Path, *options: str, without: str = "") -> str:
-    """Compile a null driver with other options, or without a function, and return its path."""
+    """Compile a null driver with other options, or without one driver function, and return its path."""
     folder.mkdir(exist_ok=True)
     library = folder / "libcuda.so"
     compile_to(library, *options, *([f"-D{without}=cuNotYet"] if without else []))
@@ -115,7 +115,7 @@ class NullDriver:
         self._library.null_driver_record(int(on))
 
     def answer_nothing(self) -> None:
-        """Remove all callbacks: launches, loads and tensor map encodings in this process are no longer answered."""
+        """Remove all callbacks: launches, loads and tensor map encodings in this process run no callback."""
         for question in ("launch", "load", "map"):
             getattr(self._library, f"null_driver_on_{question}")(None)
 
@@ -132,7 +132,7 @@ class NullDriver:
         return {name: self._library.null_driver_live(number) for name, number in LIVE.items()}
 
     def context(self, device: int | None) -> None:
-        """Make a device's primary context current in this thread, or none."""
+        """Make a device's primary context current in this thread, or no context."""
         pointer = ctypes.c_void_p()
         if device is not None:
             self._library.cuDevicePrimaryCtxRetain(ctypes.byref(pointer), device)

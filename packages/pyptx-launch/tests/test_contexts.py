@@ -175,7 +175,7 @@ def test_threads_never_read_each_others_maps(null, streams):
         thread.start()
     for thread in threads:
         thread.join()
-    written: dict[int, int] = {}  # by address, the last copy to it, in the order of driver calls
+    written: dict[int, int] = {}  # by device address, the tensor address last copied to it
     for call in null.take():
         if call["call"] == "cuMemcpyHtoDAsync":
             written[call["address"]] = int.from_bytes(bytes.fromhex(call["bytes"])[:8], "little")

@@ -83,7 +83,7 @@ class Driver:
         for function, handle in reversed(self.handles):
             self(function, handle)  # fails for objects that the test has freed
         self.library.null_driver_on_launch(None)
-        del self.plan, self.answer  # otherwise a cycle: its module would retire in another test
+        del self.plan, self.answer  # breaks a cycle: its module must not retire in another test
         gc.collect()
 
     def stream(self, flags: int = 1) -> int:

@@ -1,4 +1,4 @@
-"""Ten thousand repetitions of any action do not leak memory."""
+"""Ten thousand launches, failed launches, modules, plans or launchers do not leak memory."""
 
 from __future__ import annotations
 

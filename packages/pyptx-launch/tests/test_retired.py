@@ -31,7 +31,7 @@ def launched_and_gone(count: int, device: int = 0) -> None:
 
 @pytest.fixture(scope="module")
 def settled():
-    """Collect objects frozen before this file that may be garbage by now; freeze the rest again."""
+    """Unfreeze and garbage-collect the objects frozen before these tests; freeze the live objects again."""
     gc.unfreeze()
     gc.collect()
     gc.freeze()

@@ -13,7 +13,7 @@ LEADER = "and.b32 %r9, %r1, 31;\nsetp.eq.u32 %p2, %r9, 0;\n"
 SECOND = "setp.ge.u32 %p3, %r1, 32;\n@%p3 bra SECOND;\n"
 # The second warp waits at the mbarrier and reads words that the first warp has written.
 READS = "bra END;\nSECOND:\n" + wait() + "ld.shared.u32 %r10, [%r7]; // !\nEND:\n"
-# The first warp has read a stage; thread 32 refills it.
+# The first warp has read a stage of shared memory; thread 32 refills the stage.
 FILLED = "mbarrier.arrive.expect_tx.shared.b64 _, [bar+8], 256;\n"
 REFILL = (
     "bra END;\nSECOND:\nsetp.ne.u32 %p4, %r1, 32;\n@%p4 bra END;\n" + wait() + FILLED

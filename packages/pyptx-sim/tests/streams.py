@@ -1,4 +1,4 @@
-"""Entries that run in stream order, on words x and y."""
+"""Launches of entries in stream order, on two arrays of words, x and y."""
 
 from __future__ import annotations
 

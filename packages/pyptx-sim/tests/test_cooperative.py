@@ -12,8 +12,8 @@ from pyptx_sim.errors import KernelTrap, LaunchError
 
 from .ptx_text import execute, module, words
 
-# Grid barrier on the second word of the workspace: every CTA but CTA 0 adds 1, and CTA 0 adds the rest, so that the
-# upper bit flips.
+# Grid barrier on the second word of the workspace: every CTA but CTA 0 adds 1, and CTA 0 adds the rest,
+# so that the upper bit of the word flips.
 SYNC = """
 bar.sync 0;
 @%p1 bra skipped_N;
@@ -57,7 +57,7 @@ def rounds(blocks: int, *, last_sync: bool = True, **options: Any) -> tuple[Any,
 @pytest.mark.no_cover
 @pytest.mark.parametrize("schedule", [{}, {"seed": 1}, {"seed": 2}, {"delay_async": True}])
 def test_blocks_wait_for_each_other(schedule: dict[str, Any]) -> None:
-    """All 150 CTAs are resident, more than a wave has otherwise: each thread reads words that other CTAs wrote."""
+    """All 150 CTAs are resident, more than a wave of other grids: each thread reads words that other CTAs wrote."""
     blocks = 150
     sums, result = rounds(blocks, cooperative=True, **schedule)
     number = np.arange(blocks * 64)

@@ -37,7 +37,7 @@ def test_a_read_without_a_wait_is_a_race_in_every_schedule(schedule: dict[str, A
 
 
 def test_schedules_overlap_the_launches() -> None:
-    """Unordered reads return old values, new values, or both in one schedule."""
+    """Reads that no wait orders return old values, new values, or some of each in one schedule."""
     seen: set[int] = set()
     mixed = False
     for seed in range(1, 20):
@@ -53,7 +53,7 @@ def test_schedules_overlap_the_launches() -> None:
 
 
 def test_without_a_release_the_launch_in_front_ends_first() -> None:
-    """The reads return the new values only by chance; without griddepcontrol.wait the writes need not be visible."""
+    """New values are read only by chance; without griddepcontrol.wait the writes need not be visible."""
     _, y, result = chained(SLOW + WRITE, COPY, delay_async=True)
     assert (y == np.arange(512) + 100).all()
     assert rules(result) == ["global-race"]
@@ -130,8 +130,8 @@ def test_a_launch_that_does_not_wait_lets_the_next_one_race_with_the_one_in_fron
 
 READ = "ld.global.u32 %r5, [%rd3];\n"
 ONE_WAITS = "mov.u32 %r7, %tid.x; or.b32 %r7, %r7, %r2; setp.eq.u32 %p2, %r7, 0;\n@%p2 griddepcontrol.wait;\n"
-# Launches in stream order, each of which executes launch_dependents first. The first writes (w) the words that the
-# last reads. In the others all threads wait (W), one thread waits (o), or none.
+# Launches in stream order: the first writes (w) words that the last reads; all but the last begin with
+# launch_dependents. In each launch after the first, all threads wait (W), one thread waits (o), or none.
 CHAINS = {
     "every launch waits": ("w", "W", "W", []),
     "one thread of the middle launch waits": ("w", "o", "W", []),

@@ -32,9 +32,9 @@ SCHEDULED = [  # a kernel's schedules are consecutive, so that it is compiled on
     for schedule in share(SCHEDULES, 2, number)
 ]
 each_case = pytest.mark.parametrize(("case", "schedule"), SCHEDULED)
-# Under a random schedule the other warp may access the mbarrier before its initialization or after its invalidation. It
-# may also read before the copy is issued, so that the copy overwrites the buffer early, or after a copy that should
-# have waited for the read.
+# Under a random schedule the other warp may access the mbarrier before its initialization or after its invalidation.
+# The other warp may also read before the copy is issued, so that the copy overwrites the buffer early,
+# or after a copy that should have waited for the read.
 INSTEAD = {
     **dict.fromkeys(("mbarrier-init-race", "mbarrier-inval"), "mbarrier-uninitialized"),
     "read-before-wait": "early-reuse",

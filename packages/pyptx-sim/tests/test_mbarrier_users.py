@@ -12,8 +12,8 @@ from .test_async_copy import each_schedule
 
 BEFORE = ".shared .align 8 .b64 bar[2];\n.global .align 4 .b32 ready;\n.global .align 4 .b32 next;"
 
-# Thread 0 initializes two mbarriers. Thread 32 acquires the initialization and arrives at the first one. Thread 33, of
-# the same warp, then arrives at PLACE; it acquires the initialization only if ORDER is `acquire`.
+# Thread 0 initializes two mbarriers. Thread 32 acquires the initialization and arrives at the first one.
+# Thread 33, of the same warp, then arrives at PLACE; it acquires the initialization only if ORDER is `acquire`.
 TWO_LANES = """
 setp.ne.u32 %p0, %r0, 0;
 @%p0 bra OTHERS;
@@ -46,8 +46,8 @@ mbarrier.arrive.shared.b64 _, [PLACE];
 END:
 """
 
-# All threads of warp 1 use both mbarriers after bar.sync. `LATE` can initialize the second mbarrier again
-# after bar.sync.
+# All threads of warp 1 use both mbarriers after bar.sync.
+# `LATE` can initialize the second mbarrier again after bar.sync.
 TWO_TIMES = """
 setp.eq.u32 %p0, %r0, 0;
 @%p0 mbarrier.init.shared.b64 [bar], 33;
@@ -100,8 +100,8 @@ def test_in_order_only_the_new_initialisation_is_not_known() -> None:
 
 INIT = "setp.eq.u32 %p0, %r0, 0;\nsetp.eq.u32 %p1, %r0, 1;\n@%p0 mbarrier.init.shared.b64 [bar], 32;\n"
 USE = "setp.lt.u32 %p2, %r0, 32;\n@%p2 mbarrier.arrive.shared.b64 _, [bar];\n"
-# Lanes 0 and 1 of warp 0 use an mbarrier. Lane 0 then arrives at the other one; a thread that waits there invalidates
-# the first.
+# Lanes 0 and 1 of warp 0 use an mbarrier.
+# Lane 0 then arrives at the other mbarrier; a thread that waits there invalidates the first.
 TWO_USERS = """
 setp.eq.u32 %p0, %r0, 0;
 setp.eq.u32 %p1, %r0, 1;

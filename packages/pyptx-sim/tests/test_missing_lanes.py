@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 SCHEDULES = [(0, False), (0, True), *((seed, False) for seed in range(1, 5)), (5, True)]
 
-# By name: code with inputs %r2 = 100 + tid and %p4 (true for odd threads) and its result in %r3; the expected result
-# for the participating lanes, in their order.
+# By name: code with inputs %r2 = 100 + tid and %p4 (true for odd threads) and its result in %r3;
+# the expected result for the participating lanes, in their order.
 COLLECTIVES: dict[str, tuple[str, Callable[[np.ndarray], object]]] = {
     "vote.any": ("vote.sync.any.pred %p5, %p4, MASK; selp.u32 %r3, 1, 0, %p5;", lambda lanes: (lanes & 1).any()),
     "vote.all": ("vote.sync.all.pred %p5, %p4, MASK; selp.u32 %r3, 1, 0, %p5;", lambda lanes: (lanes & 1).all()),

@@ -21,8 +21,8 @@ pytestmark = pytest.mark.scaled
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-# y[i] = x[i] + 1 on the bits of `count` elements with strides of `sx` and `sy` bytes. Thread t processes elements t,
-# t + stride, … in order, where the stride is the number of threads.
+# y[i] = x[i] + 1 on the bits of `count` elements with strides of `sx` and `sy` bytes.
+# Thread t processes elements t, t + stride, … in order, where the stride is the number of threads.
 PLUS_ONE = """.version 8.5
 .target sm_90
 .address_size 64

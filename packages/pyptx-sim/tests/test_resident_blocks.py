@@ -111,7 +111,7 @@ def test_blocks_of_which_none_ends_wait_for_ever(body: str, room: int, seed: int
 
 
 def test_who_waits_for_what_never_comes_is_found_among_more_blocks_than_a_gpu_holds() -> None:
-    """The 5 warps of a CTA do not divide the warps of a wave."""
+    """The number of warps in a wave is not a multiple of the 5 warps of a CTA."""
     body = "AGAIN: ld.acquire.gpu.global.u32 %r3, [%rd0]; setp.eq.u32 %p3, %r3, 0; @%p3 bra AGAIN;"
     with pytest.raises(Deadlock):
         execute(body, np.zeros(1, np.uint32), grid=1700, block=160, checks="none")

@@ -82,7 +82,7 @@ def test_errors_come_first_and_a_few_stand_for_all() -> None:
 
 @pytest.mark.parametrize(("body", "kind"), [(RACING, StepLimitExceeded), (TRAPPING, KernelTrap)])
 def test_explore_counts_schedules_that_are_stopped(body: str, kind: type[SimulationError]) -> None:
-    """`explore` keeps errors and findings of stopped schedules, also in workers; errors do not list the race again."""
+    """`explore` keeps errors and findings of stopped schedules, also in workers; errors do not repeat the findings."""
     text = module(body)
     found = explore(text, grid=1, block=64, args=[np.zeros(64, np.uint32)], seeds=SEEDS, step_limit=2000)
     assert {type(error) for error in found.errors.values()} == {kind}

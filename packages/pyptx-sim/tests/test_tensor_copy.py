@@ -107,7 +107,7 @@ def test_a_box_is_loaded(schedule: dict[str, Any], shape: tuple[int, ...], box: 
     assert found.tobytes() == expected.tobytes()
 
 
-# The stride of the innermost dimension is 1: the hardware ignores it.
+# The element stride of the innermost dimension is 1, because the hardware ignores it.
 @pytest.mark.parametrize("steps", [(1, 2, 1), (3, 1, 1), (2, 4, 1)])
 def test_element_strides_leave_elements_out(steps: tuple[int, int, int]) -> None:
     array = np.random.default_rng(0).standard_normal((9, 10, 24)).astype(np.float32)

@@ -52,7 +52,7 @@ def edit(field: str, value: str, kind: str = "b32", where: str = "global", addre
 def run(
     body: str, x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], box: tuple[int, int], size: int, **options: Any
 ) -> tuple[np.ndarray[Any, Any], list[tuple[str, int | None]]]:
-    """Run a body, copy out `size` bytes of shared memory, and return them with rule and line of each finding."""
+    """Run a body, copy out `size` bytes of shared memory, and return the bytes, and rule and line of each finding."""
     out, room = np.zeros(size, np.uint8), np.zeros(256, np.uint8)
     described = TensorMap("u32", x.shape, x.strides, box, (1, 1))
     text = HEAD + body + OUT.format(words=size // 4)

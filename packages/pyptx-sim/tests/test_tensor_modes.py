@@ -200,8 +200,8 @@ ONE = """
 @%p0 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytesGROUP
     [%r14], [%rd2, {0, %r15}], [%r12];
 """
-# Each CTA loads a box and signals the mbarrier of the even CTA of its pair, which waits for both boxes. Then each CTA
-# stores its box.
+# Each CTA loads a box and signals the mbarrier of the even CTA of its pair, which waits for both boxes.
+# Then each CTA stores its box.
 PAIR = """
 mov.b64 %rd2, m;
 cvta.param.u64 %rd2, %rd2;

@@ -11,8 +11,8 @@ from pyptx_ir.isa.table import comparison, conversion, integer, logic, video
 
 from .ptx_text import BODY_LINE, execute
 
-# Instructions with undefined results, which have such inputs in even lanes. Sections 9.7.1.8 (div), 9.7.1.9 (rem),
-# 9.7.1.17 (fns); the other sections of these chapters define every result.
+# Instructions with undefined results, which have such inputs in even lanes.
+# Sections 9.7.1.8 (div), 9.7.1.9 (rem), 9.7.1.17 (fns); the other sections of these chapters define every result.
 BY_ZERO = {
     f"{name}.{kind}": "an integer division by zero"
     for name in ("div", "rem")
@@ -21,7 +21,7 @@ BY_ZERO = {
 UNSPECIFIED = BY_ZERO | {"fns.b32": "fns with a base above 31"}
 PREFIX = {"16": "%h", "32": "%r", "64": "%rd"}
 
-# All other instructions of these chapters, with extreme inputs such as 0, 1, 2**31, 2**31 + 1 and all ones.
+# Instructions whose results are always defined, with extreme inputs such as 0, 1, 2**31, 2**31 + 1 and all ones.
 DEFINED = """
 abs.s32 d, a; add.u32 d, a, b; add.sat.s32 d, a, b; sub.sat.s32 d, a, b; bfe.u32 d, a, b, c; bfe.s32 d, a, b, c;
 bfi.b32 d, a, b, c, e; bfind.u32 d, a; bfind.shiftamt.s32 d, a; bmsk.clamp.b32 d, a, b; bmsk.wrap.b32 d, a, b;

@@ -38,7 +38,7 @@ def parameter(name: str, dtype: PtxType) -> Any:
 
 
 def build_double(size: int | str = "N", dtype: PtxType = f32) -> Kernel[Any]:
-    """Return a kernel Y = X + X, of a fixed size or of any multiple of a warp's."""
+    """Return a kernel Y = X + X, for a fixed number of elements, or any multiple of 32."""
     grid = (lambda N: N // LANES) if isinstance(size, str) else size // LANES
 
     @kernel(in_specs=(Tile(size, dtype),), out_specs=(Tile(size, dtype),), grid=grid, block=LANES)
@@ -116,7 +116,7 @@ def fill(Y):
 
 @kernel(out_specs=(Tile("N", u64),), grid=lambda N: N // LANES, block=LANES, raw_params=[("u64", "word")])
 def fill_words(Y):
-    """Compute Y = word, of 64 bits."""
+    """Compute Y = word, a 64-bit scalar."""
     (py,) = ptx.global_ptrs(Y)
     store(py, index(), parameter("word", u64), u64)
     ptx.ret()

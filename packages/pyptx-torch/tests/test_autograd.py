@@ -253,7 +253,7 @@ def test_numbers_of_a_compiled_differentiable_kernel_may_change_from_call_to_cal
             assert torch.equal(y, slope * factor * x + (1 + slope))
             y.sum().backward()
             assert torch.equal(x.grad, torch.full((32,), slope * factor))
-    # A graph for each slope, and for each factor, too, if torch specializes on float arguments of operators.
+    # torch compiles a graph for each slope, and for each factor if torch specializes on float arguments of operators.
     assert counter.frame_count <= (3 if backend == "eager" else 5)
 
 

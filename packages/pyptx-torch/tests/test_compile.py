@@ -224,7 +224,7 @@ def test_a_wrong_call_is_its_own_error_while_compiling(function, words):
 
 
 def calls():
-    """Return operators with arguments for opcheck: one, no, several and given outputs, no inputs."""
+    """Return operators and arguments for opcheck: no, one, several or preallocated outputs, with or without inputs."""
     of = operators.operator_of
     x = numbers(64)
     return [

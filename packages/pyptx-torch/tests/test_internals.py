@@ -38,7 +38,7 @@ def test_each_guard_answers_yes_for_what_it_is_about():
         seen.append(answers())
     torch.vmap(lambda x: seen.append(answers()) or x)(torch.ones(2))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # torch recommends torch.export
+        warnings.simplefilter("ignore", DeprecationWarning)  # torch.jit.trace is deprecated
         torch.jit.trace(lambda x: seen.append(answers()) or x + 1, torch.ones(2), check_trace=False)
     with torch.autograd.profiler.profile(use_cpu=True):
         seen.append(answers())

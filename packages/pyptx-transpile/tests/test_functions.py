@@ -1,4 +1,4 @@
-"""Functions made from repeated statements: their arguments, and rejection of wrong ones."""
+"""Functions made from repeated statements: their arguments, and rejection of wrong functions."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_a_declaration_stays_with_its_scope() -> None:
     assert rebuilt(done.text) == source
 
 
-# --- wrong ones -----------------------------------------------------------------------------------------
+# --- wrong functions ------------------------------------------------------------------------------------
 
 
 class Broken:
@@ -277,7 +277,7 @@ def test_the_same_text_gives_the_same_functions() -> None:
 
 
 def epilogue(*places: tuple[int, int, int]) -> str:
-    """Return `count` equal-shaped groups of statements for each place; a different instruction precedes each place."""
+    """Return `count` equal-shaped groups of statements per (count, register, address), after a distinct instruction."""
     found: list[str] = []
     for number, (count, register, address) in enumerate(places):
         found.append(f"{OTHERS[number]} %r1, %r2;\n")

@@ -1,4 +1,4 @@
-"""Progress of a long file is shown on a terminal if the extra is installed, and nowhere else."""
+"""Progress of a long file is shown on a terminal if `tqdm` is installed, and nowhere else."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
 FUNCTION = "\n.visible .entry k{}()\n{{\n\t.reg .b32 %r<9>;\n{}\tret;\n}}\n"
 LINE = "\tadd.s32 %r1, %r2, 3;\n"
 COMMAND = "import sys; from pyptx_transpile.command import run; sys.exit(run(sys.argv[1:]))"
-# Stand-in for the library: it prints its arguments when it is closed.
+# Stand-in for `tqdm`: it prints its description and counts when it is closed.
 LIBRARY = """\
 class tqdm:
     def __init__(self, *, desc, **_options):

@@ -1,4 +1,4 @@
-"""Wrong rules: rejected at their site and reported; the output is right all the same."""
+"""Wrong rules: their rewrites are rejected and reported; the output is still right."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def groups(count: int) -> Iterator[str]:
 
 
 def butterfly() -> str:
-    """Return five steps of a butterfly as emitted by LLVM with line information."""
+    """Return five steps of a butterfly reduction as emitted by LLVM with line information."""
     steps = (
         f"$L__tmp{2 * n + 4}:\n\t.loc\t1 7 3\n"
         f"\tshfl.sync.bfly.b32 %r{2 * n + 21}, %r{2 * n + 20}, {16 >> n}, 31, -1;\n"
@@ -202,7 +202,7 @@ def test_white_space_that_repeats_lines_is_a_product() -> None:
 
 
 def spoiled(rule: str, change: Callable[[str], str], turn: int | None = None) -> list[SugarRule]:
-    """Return the transpiler rules; `change` alters the lines of all rewrites of `rule`, or only of rewrite `turn`."""
+    """Return the transpiler rules; `change` alters the lines of all rewrites of `rule`, or of its rewrite `turn`."""
 
     def wrong(rewrite: Rewrite) -> Rewrite:
         def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:

@@ -1,4 +1,4 @@
-"""Named shared memory locations: which get a name, where the name is used, and rejection of wrong names."""
+"""Named shared memory locations: which locations get a name, where the name is used, and rejection of wrong names."""
 
 from __future__ import annotations
 

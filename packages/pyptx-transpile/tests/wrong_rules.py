@@ -1,4 +1,4 @@
-"""Rules of which one is wrong at its first site; it must be rejected at that site only."""
+"""Rules of which one prints a wrong first rewrite; only this rewrite must be rejected."""
 
 from __future__ import annotations
 

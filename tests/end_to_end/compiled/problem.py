@@ -71,7 +71,7 @@ class Row:
 
 
 def draws(seed: int) -> np.random.Generator:
-    """Return the random generator of a row's inputs."""
+    """Return the random generator for the inputs of one compiled kernel."""
     return np.random.default_rng(seed)
 
 

@@ -43,7 +43,7 @@ def begin() -> None:
     cute.make_rmem_tensor = cute.make_fragment
 
 
-_lowered: list[str] = []  # lowered modules as text; the package wraps exceptions, so none carries them
+_lowered: list[str] = []  # lowered modules as text; the package wraps exceptions, so none can carry a module
 
 
 class _OfADevice:

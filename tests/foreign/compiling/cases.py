@@ -181,7 +181,7 @@ def narrow(kind: str, *shape: int) -> tuple[Numbers, Numbers]:
 
 
 def spread(scales: Numbers, each: int) -> Numbers:
-    """Return one scale factor per value; `each` consecutive values of a row share one."""
+    """Return the scale factor of each value; `each` consecutive values of a row share a scale factor."""
     return np.repeat(scales, each, -1)
 
 

@@ -60,7 +60,7 @@ def _source(case: Case, types: dict[str, str], divisible: list[int]) -> Any:
 
 
 def _source_before_3_3(case: Case, types: dict[str, str], divisible: list[int]) -> Any:
-    """Return the source: without constants in the signature, and with attributes as an `AttrsDescriptor`."""
+    """Return Triton's source object, without constants in the signature and with attributes as an `AttrsDescriptor`."""
     from triton.backends.compiler import AttrsDescriptor
 
     signature = {name: kind for name, kind in types.items() if kind != "constexpr"}

@@ -55,7 +55,7 @@ class Parameters:
         self.array(argument.array, texture=texture, sampler=argument.sampler)
 
     def structure(self, argument: Array | bytes | Sequence[Any]) -> None:
-        """Add a structure that contains a pointer to an array, these bytes, or these members."""
+        """Add a parameter: a structure that contains a pointer to an array, these bytes, or these members."""
         if isinstance(argument, bytes):
             self.rows.append({"bytes": argument.hex()})
             return

@@ -55,7 +55,7 @@ def failure(program: Program, those: Sequence[Schedule], expected: Outcome | Non
 
 
 def fails_alike(program: Program, found: Failure) -> bool:
-    """Return whether a program fails likewise under the schedule; only a missed finding needs undefined results."""
+    """Return whether a program's failure has the kind of `found`; results are undefined for a missed finding only."""
     try:
         expected = outcome(program)
     except UndefinedError:
@@ -65,7 +65,7 @@ def fails_alike(program: Program, found: Failure) -> bool:
 
 
 def lines_of(text: str, register: str) -> list[int]:
-    """Return the line numbers of a text that name a register."""
+    """Return the numbers of the lines of a text that name a register."""
     return [number for number, line in enumerate(text.splitlines(), 1) if f"%{register}" in line]
 
 

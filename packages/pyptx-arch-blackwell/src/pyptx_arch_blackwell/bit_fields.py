@@ -82,7 +82,7 @@ class Field:
 
 
 def encode(fields: Sequence[Field], holder: object) -> int:
-    """Return the bits of a descriptor whose fields encode the attributes of `holder`."""
+    """Return the bits of a descriptor whose fields encode the attributes of the object `holder`."""
     word = 0
     for each in fields:
         held = getattr(holder, each.name)

@@ -282,7 +282,7 @@ class SharedDescriptor:
     version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        """Check each attribute against its field."""
+        """Check each attribute against its bit field."""
         bit_fields.encode(_SHARED, self)
         if self.absolute_leading and (self.pattern != (128, 16) or self.base_offset):
             raise DescriptorError(
@@ -296,7 +296,7 @@ class SharedDescriptor:
 
     @property
     def bits(self) -> int:
-        """The 64-bit operand."""
+        """The descriptor as a 64-bit operand."""
         return bit_fields.encode(_SHARED, self)
 
     @classmethod
@@ -353,7 +353,7 @@ class ZeroColumnMask:
     non_zero: bool = True
 
     def __post_init__(self) -> None:
-        """Check each attribute against its field."""
+        """Check each attribute against its bit field."""
         for name in ("start_count", "first_span"):
             if len(getattr(self, name)) != 4:
                 raise DescriptorError(f"{name} must have four entries (sub-masks), got {getattr(self, name)!r}")
@@ -361,7 +361,7 @@ class ZeroColumnMask:
 
     @property
     def bits(self) -> int:
-        """The 64-bit operand."""
+        """The zero-column mask as a 64-bit operand."""
         return bit_fields.encode(_ZERO_COLUMNS, self)
 
     @classmethod

@@ -38,7 +38,7 @@ def pyptx_fragments() -> Sequence[Fragments]:
 
 @hookimpl
 def pyptx_namespaces() -> Mapping[str, object]:
-    """Return the additions to `ptx`: tcgen05, tmem, clusterlaunchcontrol, st_bulk."""
+    """Return Blackwell's names in `ptx`: tcgen05, tmem, clusterlaunchcontrol, st_bulk."""
     from pyptx_arch_blackwell.namespaces import NAMESPACES
 
     return NAMESPACES

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["FRAGMENTS", "MOVES", "Operand", "wgmma_fragment"]
 
 Operand: TypeAlias = Literal["a", "d"]
-"""Operands that may be in registers: A and the accumulator D."""
+"""wgmma operands that may be in registers: A and the accumulator D."""
 
 _ROWS = 64
 _WARPS = 4
@@ -31,7 +31,7 @@ _REGISTER_BITS = 32
 
 @cache
 def wgmma_fragment(operand: Operand, columns: int, element: str) -> Fragment:
-    """Return the layout of 64 by `columns` elements (K for a, N for d).
+    """Return the register layout of 64 by `columns` elements (K for a, N for d).
 
     Layouts have power-of-two sizes. For another N the layout is that of the next power of two, of which each thread has
     the first N / 2 elements: an element's location does not depend on N.
@@ -51,7 +51,7 @@ def _sparse(shape: str, operand: str, element: str, _order: str) -> Fragment:
 
 
 def _of_shape(shape: str, operand: str, element: str, stored: int) -> Fragment:
-    """Return the layout of an operand of `shape`; a sparse A stores one in `stored` elements."""
+    """Return the register layout of A or D in an MMA of `shape`; a sparse A stores one in `stored` elements."""
     _, columns, depth = sizes(shape)
     if operand == "a":
         return wgmma_fragment("a", depth // stored, element)

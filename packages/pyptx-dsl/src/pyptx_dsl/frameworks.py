@@ -1,4 +1,4 @@
-"""Queries about torch, jax and the native extension that import none of them: for users of the older system."""
+"""Queries about torch, jax and the native extension without importing them; kept for callers of older versions."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class Recorder:
         return site
 
     def innermost(self, frame: FrameType | None) -> Site:
-        """Return the site of the innermost user frame from `frame` outwards, even outside the root."""
+        """Return the code position (Site) of the innermost user frame from `frame` outwards, even outside the trace."""
         users, here = self._users, frame
         while here is not None:
             code = here.f_code
@@ -79,23 +79,23 @@ class Recorder:
             frame = frame.f_back
 
     def frames(self, site: Site) -> tuple[Frame, ...]:
-        """Return file, line and function of each frame of a site, innermost first."""
+        """Return file, line and function of each frame of a recorded stack, innermost first."""
         from pyptx_ir.plugins.rows import Frame
 
         places = [(self._codes[code], offset) for code, offset in zip(site[::2], site[1::2], strict=True)]
         return tuple(Frame(code.co_filename, self._line(code, offset), code.co_qualname) for code, offset in places)
 
     def entry(self, site: Site) -> tuple[str, int]:
-        """Return file and line of the outermost frame of a site, in the body of the kernel."""
+        """Return file and line of the outermost frame of a recorded stack, in the body of the kernel."""
         code = self._codes[site[-2]]
         return code.co_filename, self._line(code, site[-1])
 
     def where(self, site: Site) -> str:
-        """Return `file:line` of a site's innermost frame as text; empty for a site without frames."""
+        """Return `file:line` of a recorded stack's innermost frame as text; empty for a stack without frames."""
         return "\n".join(show(frame.file, frame.line, frame.function) for frame in self.frames(site)[:1])
 
     def at(self, site: Site) -> str | None:
-        """Return a site's innermost line as text, with a caret below the expression; None without a frame."""
+        """Return a recorded stack's innermost line as text, with a caret below the expression; None without a frame."""
         if not site:
             return None
         code = self._codes[site[0]]

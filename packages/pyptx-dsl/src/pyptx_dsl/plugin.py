@@ -1,7 +1,7 @@
 """Plugin of the DSL: registers its namespaces through the hooks that third parties use.
 
-The namespaces are attributes of `ptx` already. Registered, they let the plugin manager name both owners if another
-plugin defines the same name. The DSL is imported on first use only.
+The namespaces are attributes of `ptx` already. They are registered so that the plugin manager can name both plugins if
+another plugin defines the same name. The DSL is imported on first use only.
 """
 
 from __future__ import annotations

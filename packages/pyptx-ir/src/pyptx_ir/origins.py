@@ -1,4 +1,4 @@
-"""Origins of the installed pyptx distributions, and the pip command that installs more from there.
+"""Where the installed pyptx distributions come from, and the pip command that installs more from there.
 
 Installers record the folder, archive or repository of a distribution in its `direct_url.json` (PEP 610). The command
 never takes a name of this project from a package index: `pyptx` is an unrelated project there.
@@ -21,7 +21,7 @@ _CORE: Final = "pyptx-ir"  # the distribution that contains this module
 
 
 def install_command(*choices: str) -> str:
-    """Return the command that installs pyptx with any of `choices`: an extra each, or several joined by commas.
+    """Return the command that installs pyptx with any of `choices`: each is one extra, or several with commas.
 
     It names the checkout or the repository that pyptx was installed from. If that is unknown, it says "in a checkout of
     pyptx".
@@ -32,7 +32,7 @@ def install_command(*choices: str) -> str:
 
 
 def origin(found: Distribution) -> str:
-    """Return the origin of a distribution: a checkout, a repository and its commit, an archive or an index."""
+    """Return where a distribution came from: a checkout, a repository and its commit, an archive or an index."""
     record = _record(found)
     record = _unpacked(record) or record
     if "vcs_info" in record:
@@ -61,7 +61,7 @@ def _source() -> tuple[str, str, str] | None:
 
 
 def _unpacked(record: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the record of the checkout that a package was unpacked with; None unless unpacked temporarily.
+    """Return the `direct_url.json` of the repository from which pip unpacked a package temporarily; else None.
 
     pip clones a repository into a temporary folder and records that folder for the packages in it.
     """

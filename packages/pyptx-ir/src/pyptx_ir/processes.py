@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
 
 IN_FLIGHT: Final = 512
-"""Number of items submitted ahead.
+"""Number of items submitted to the executor before the caller reads their results.
 
-It keeps a large cluster busy. A caller that stops early wastes at most this many results.
+This number keeps a large cluster busy. A caller that stops early wastes at most this many results.
 """
 
 _Item = TypeVar("_Item")
@@ -86,7 +86,7 @@ def in_processes(
 
 
 class _End:
-    """End of the results of a pool, with the error that ended it, if any."""
+    """Last entry in the queue of a pool's results, with the error that ended the pool, if any."""
 
     def __init__(self, error: BaseException | None = None) -> None:
         self.error = error

@@ -106,7 +106,7 @@ def _first_init(self: Value, *arguments: object, **keywords: object) -> None:
 def _compile(kind: type) -> Any:  # noqa: ANN401 - the function assigns its `__init__`
     """Return the class that defines the constructor of `kind`, after compiling the constructor."""
     owner: Any = next(one for one in kind.__mro__ if "__init__" in vars(one))
-    if owner.__init__ is _first_init:  # unless another thread has compiled it
+    if owner.__init__ is _first_init:  # else another thread has compiled the constructor
         owner.__init__ = _constructor(owner)
     return owner
 

@@ -25,7 +25,7 @@ NAMES: Final = {name: row.name for name, row in BY_ARRAY.items() if has_dtype(na
 """PTX name of each jax dtype; dtypes without an entry are not supported."""
 
 DTYPES: Final = {name: row.array for name, row in BY_NAME.items() if has_dtype(row.array)}
-"""jax dtypes of outputs, by PTX name."""
+"""jax dtype of an output, by the PTX name of its element type."""
 
 
 def arguments_of(kernel: Launchable[Declaration], arrays: Sequence[object]) -> list[Argument]:

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 def plan_of(origin: Origin) -> Plan:
-    """Return the plan of a traced kernel for any device of this machine; raise KeywordError for traced numbers.
+    """Return the launch plan of a traced kernel for any GPU of this machine; raise KeywordError for traced numbers.
 
     XLA compiles a program before the device is known. On a machine with several generations of GPUs, the code is
-    compiled for the kernel's own target. With GPUs of several sizes, a persistent kernel has the number of CTAs for the
-    smallest GPU.
+    compiled for the kernel's own target. If GPUs differ in their number of SMs, a persistent kernel has the number
+    of CTAs for the fewest SMs.
     """
     special = origin.special
     if origin.operands:

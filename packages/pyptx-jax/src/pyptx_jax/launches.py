@@ -1,4 +1,4 @@
-"""Resolver that XLA calls once per custom call of a compiled program; it returns the launch for the record."""
+"""Resolver that XLA calls once per custom call of a compiled program; it returns the launch that the call describes."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def opened(special: Specialization, names: Sequence[str]) -> Specialization:
 
 
 def filled(special: Specialization, values: Mapping[str, Number]) -> Specialization:
-    """Return a specialization with values for its scalars without one; raise KeywordError for a value out of range."""
+    """Return a specialization with values for scalars that lack one; raise KeywordError for a value out of range."""
     return replace(
         special,
         parameters=tuple(
@@ -97,7 +97,7 @@ def filled(special: Specialization, values: Mapping[str, Number]) -> Specializat
 
 
 def check_operands(special: Specialization, plain: object) -> tuple[Operand, ...]:
-    """Return the scalar operands listed in a record; raise BundleError unless they are the scalars without a value."""
+    """Return the scalar operands listed in a record; raise BundleError if they are not its scalars without value."""
     named = cast("dict[str, object]", plain) if isinstance(plain, dict) else {}
     operands = tuple(Operand(name, str(held)) for name, held in named.items())
     left = {row.name for row in special.parameters if row.kind == "scalar" and row.value is None}

@@ -39,7 +39,7 @@ class Record(str):
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A specialization, the user's line of its latest call (None for another process's), and its scalar operands."""
+    """A specialization, the user's line of its latest call (None in another process), and its scalar operands."""
 
     special: Specialization
     place: tuple[str, int] | None = None
@@ -56,7 +56,7 @@ class Records:
         self._lock = threading.Lock()
 
     def write(self, special: Specialization, place: tuple[str, int] | None, operands: Sequence[Operand] = ()) -> Record:
-        """Return the record of a specialization; `place` is the line of the call, `operands` are its open scalars."""
+        """Return the record of a specialization; `place`: line of the call, `operands`: scalars without a value."""
         named = {_OPERANDS: {each.name: each.dtype for each in operands}} if operands else {}
         text = Record(json.dumps({**record(special), **named}, separators=(",", ":")))
         text.entry = special.entry

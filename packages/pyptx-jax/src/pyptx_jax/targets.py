@@ -35,7 +35,7 @@ class Registration:
 
 
 REGISTRATION: Final = Registration()
-"""Registration of this process, which XLA keeps until exit."""
+"""Custom-call registration of this process, which XLA keeps until exit."""
 
 
 def register() -> None:

@@ -1,4 +1,4 @@
-"""Custom call `pyptx_launch`, through which XLA launches kernels: registration, and the launches of a record.
+"""Custom call `pyptx_launch`, through which XLA launches kernels: registration, and the launches that records describe.
 
 A custom call carries a record, whose format only the resolver defines. XLA calls the resolver once per record in a
 compiled program, with the name of the platform (`"cpu"` or `"CUDA"`). XLA keeps the returned launch as long as the

@@ -91,7 +91,7 @@ class Simulator:
     """Runs launches in host memory, one after another; the clock is computed from `steps`, the simulated steps."""
 
     def __init__(self, driver: ctypes.CDLL) -> None:
-        """View the whole region as one array of bytes; bytes outside of allocations are never accessed."""
+        """View all memory from GLOBAL_WINDOW on as a byte array; bytes outside of allocations are never accessed."""
         import numpy as np
 
         from pyptx_sim.machine import specials
@@ -285,7 +285,7 @@ def put_map(place: int, address: int, mode: bytes, arguments: bytes | None) -> i
 
 
 def install(path: str) -> None:
-    """Make the simulator answer the null driver at `path` in this process; call it before memory is allocated."""
+    """Make the simulator run launches of the null driver at `path`; call this before memory is allocated."""
     from pyptx_sim.program.windows import GLOBAL_WINDOW
 
     driver = ctypes.CDLL(path)

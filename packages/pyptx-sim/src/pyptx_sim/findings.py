@@ -183,11 +183,11 @@ class FindingLog:
         """Receive each finding that is the first of its rule and cause; a hook for subclasses."""
 
     def origin_of(self, pc: int) -> tuple[Frame, ...]:
-        """Return the user's frames of an instruction, innermost first."""
+        """Return the user's Python frames of an instruction, innermost first."""
         return self._origin(self.place_of(pc))
 
     def findings(self) -> tuple[Finding, ...]:
-        """Return the findings so far, in order of first occurrence, with lines and origins."""
+        """Return the findings so far, in order of first occurrence, with PTX lines and Python frames."""
         return tuple(map(self._located, self._found.values()))
 
     def _located(self, found: _Found) -> Finding:

@@ -369,7 +369,7 @@ class Observer:
         """Observe asynchronous arrivals: i by lane `lanes[i]` of `warps[i]`, at the mbarrier at offset `places[i]`.
 
         Each arrival is performed once the thread's earlier operations of `kind` have completed. A thread may arrive at
-        several.
+        several mbarriers.
         """
 
     def completed(self, item_id: int, place: int, phase: int) -> None:
@@ -385,7 +385,7 @@ class Observer:
         """Observe `griddepcontrol.launch_dependents`."""
 
     def launched_behind(self, before: Observer) -> None:
-        """Observe, before both launches run, that this launch may overlap the one that `before` observes."""
+        """Observe, before both launches run, that this launch may overlap the launch that `before` observes."""
 
     def run_ended(self) -> None:
         """Observe that all launches of the run have ended."""

@@ -56,7 +56,7 @@ class Placed:
         return slice(self.start, self.start + self.host.size)
 
     def covers(self, other: HostSpan, *, fresh: bool) -> bool:
-        """Return whether copies of this array to and from the global space include `other` (`fresh`: uninitialized)."""
+        """Return whether copying this array to and from global memory also copies `other` (`fresh`: uninitialized)."""
         host = self.host
         return (
             host.low <= other.low

@@ -273,7 +273,7 @@ def _is_exact(numerics: str) -> bool:
 
 
 def _schedule(program: Program, rules: Mapping[str, Rule], seed: int) -> Schedule:
-    """Return the kind of schedule: fixed for seed 0; weak if races are checked and strong accesses communicate."""
+    """Return the kind of schedule: fixed for seed 0; weak if races are checked and any load or store is strong."""
     if not seed:
         return "fixed"
     return "weak" if program.moves_strongly and RaceChecker in observers_of(rules.values()) else "random"

@@ -73,8 +73,8 @@ SHORT: Final = (
     "atom.{w} x || st.{w} x",
     "red.{w} x || atom.{w} x; ld.{w} x",
 )
-# Strong writes to a location, and a weak access to it. After a strong read that returned a write, the access does not
-# race with this write. After a strong write of its own thread, it races with the overwritten write. All of these run.
+# Strong writes to a location, and a weak access to it, which does not race with a write that a strong read returned.
+# After a strong write of its own thread, the weak access races with the overwritten write. All of these are run.
 OBSERVED: Final = (
     "st.release.gpu x || ld.acquire.gpu x; ld x",
     "st.relaxed.gpu x || ld.acquire.gpu x; ld x",

@@ -25,8 +25,8 @@ pytestmark = pytest.mark.scaled
 
 SEEDS = range(1, 201)
 RARE = range(201, 1001)  # further seeds, for a program with a rare outcome: about one seed in 100 shows it
-# Number of outcomes that a program must show. If it has more, the others may be missing: 200 seeds are too few for 100
-# outcomes, and an outcome that needs six warp switches at certain instructions takes hundreds of seeds.
+# Number of outcomes that a program must show; further outcomes may be missing.
+# 200 seeds are too few for 100 outcomes; an outcome that needs six warp switches at certain places takes hundreds.
 ALL = 12
 MOST_THREADS, MOST_OPERATIONS = 3, 8
 

@@ -105,7 +105,7 @@ def is_capturing() -> bool:
 
 
 GUARDS: Final[tuple[Callable[[], object], ...]] = (
-    torch._C._len_torch_dispatch_stack,  # nonzero under fake tensors, make_fx, torch.export, user modes
+    torch._C._len_torch_dispatch_stack,  # nonzero under fake tensors, make_fx, torch.export, a user's TorchDispatchMode
     torch._C._len_torch_function_stack,  # nonzero under torch.set_default_device or a user's TorchFunctionMode
     torch._C._are_functorch_transforms_active,  # true under vmap, grad, jvp or functionalize of torch.func
     torch._C._is_tracing,  # torch.jit.trace

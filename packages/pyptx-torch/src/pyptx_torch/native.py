@@ -27,7 +27,7 @@ _WORD: Final = ctypes.sizeof(ctypes.c_void_p)
 _KEYS: Final = ("Python", "FuncTorchDynamicLayerFrontMode", "Tracer")
 
 _IS_INCLUDED: Final = "_ZN3c104impl28tls_is_dispatch_key_includedENS_11DispatchKeyE"
-_FUNCTION_MODE: Final = "_ZN2at4impl27torch_function_mode_enabledEv"  # set_default_device, user modes
+_FUNCTION_MODE: Final = "_ZN2at4impl27torch_function_mode_enabledEv"  # true under set_default_device or a user's mode
 _PROFILER: Final = "_ZN5torch8profiler4impl15profilerEnabledEv"
 _GRAD_MODE: Final = "aoti_torch_grad_mode_is_enabled"
 _REQUIRES_GRAD: Final = "_ZNK3c1010TensorImpl13requires_gradEv"

@@ -96,7 +96,7 @@ class Operator:
         # Scalar parameters that affect no shape; a size may also be passed as a raw parameter.
         self.scalars = tuple(each.name for each in self.signature.numbers if each.raw and each.name not in sizes)
         self._plans: dict[str, Plans] = {}
-        self._packets: list[Packet] = []  # by any name so far: captured graphs may call earlier names
+        self._packets: list[Packet] = []  # under every name so far: captured graphs may call old names
         self._define()
 
     def __call__(self, /, *tensors: torch.Tensor, **keywords: object) -> object:

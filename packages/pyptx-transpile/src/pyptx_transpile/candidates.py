@@ -13,7 +13,7 @@ class Suspects:
     """Loop rewrites that failed verification once and are now printed iteration by iteration."""
 
     def __init__(self) -> None:
-        """Create the set without candidates."""
+        """Create an empty set of loop rewrites."""
         self._held: dict[int, dict[Key, tuple[Rewrite, str]]] = {}
 
     def of(self, start: int) -> frozenset[Key]:

@@ -119,7 +119,7 @@ def text(value: str, literal: Callable[[str], str]) -> Expression:
 
 
 def keyword(name: str, value: Expression, sign: str = "=") -> Expression:
-    """Return a keyword argument or, with another sign, a dictionary item."""
+    """Return a keyword argument `name=value`; with `sign` `: `, a dictionary item."""
     match value:
         case Group(opening, items, closing):
             return Group(f"{name}{sign}{opening}", items, closing)

@@ -263,7 +263,7 @@ class ModulePrinter:
             BodyPrinter(body, plan, page, registers, naming).print()
         return Part(page, body, plan, header=header)
 
-    # --- around the parts -------------------------------------------------------------------------------
+    # --- head and foot of a file ------------------------------------------------------------------------
 
     def _head(self, parts: Iterable[Part], remark: str) -> str:
         page = Page()
@@ -330,7 +330,7 @@ class ModulePrinter:
 
 
 def _mentioned(lines: Iterable[str], texts: Iterable[str]) -> set[str]:
-    """Return those of the texts that occur in the Python lines."""
+    """Return those of `texts` that occur in the Python lines."""
     whole = "\n".join(lines)
     return {text for text in texts if text in whole}
 

@@ -298,7 +298,7 @@ def _settle(slot: Slot) -> None:
 
 
 def _likeness(placed: Placed, origin: int) -> Hashable:
-    """Return a key that two rewrites share if they are equal relative to the origins of their slices."""
+    """Return a key that two rewrites share if they are equal with indices relative to `origin`, their slice's start."""
     rewrite = placed.rewrite
     inner = [tuple([_likeness(one, origin) for one in slot.rewrites]) for slot in placed.slots]
     return rewrite.rule, rewrite.start - origin, rewrite.end - origin, rewrite.like, tuple(inner)

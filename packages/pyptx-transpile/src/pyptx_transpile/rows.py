@@ -33,9 +33,9 @@ class Row:
         *,
         part_of: Row | None = None,
     ) -> None:
-        """Flatten `module`, or store the items in `row`.
+        """Flatten `module` to items, or store the items in `row`.
 
-        A row that is `part_of` another row uses the operator opcodes and derived values of that row.
+        A `Row` that is `part_of` another `Row` uses the operator opcodes and derived values of the other.
         """
         self.module = module
         self._whole = part_of
@@ -55,7 +55,7 @@ class Row:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the row is a whole module, not part of another row."""
+        """Whether the items are a whole module, not part of another `Row`."""
         return self._whole is None
 
     @cached_property
@@ -84,7 +84,7 @@ class Row:
         return self._bodies
 
     def derived(self, make: Callable[[Row], T]) -> T:
-        """Return `make(self)`, or `make` of the row that this one is part of; computed once."""
+        """Return `make(self)`, or `make` of the `Row` that contains this one; computed once."""
         if self._whole is not None:
             return self._whole.derived(make)
         if make not in self._derived:
@@ -102,7 +102,7 @@ class Jump:
 
 
 class Body:
-    """Body of a function: items `start` to before `end` of a row, its labels and its branches.
+    """Body of a function: items `start` to before `end` of a `Row`, its labels and its branches.
 
     `scopes[i]` is the index of the innermost open brace at item `i`. Labels are visible in their scope only; `listed`
     labels are targets of indirect branches. Register declarations of the body start at `declared`, which may precede

@@ -14,7 +14,7 @@ ONE = pipeline.CooperativeGroup(pipeline.Agent.Thread)
 
 
 def met():
-    """Synchronize the threads of both CTAs."""
+    """Synchronize the threads of both CTAs of a pair."""
     cute.arch.cluster_arrive()
     cute.arch.cluster_wait()
 

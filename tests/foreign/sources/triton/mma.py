@@ -77,7 +77,7 @@ def split_k(a, b, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr)
 
 @triton.jit
 def stream_k(a, b, c, parts, locks, N, K, STEPS: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-    """Stream-K: a program computes STEPS steps; a tile's first one adds the others' partial sums, guarded by locks."""
+    """Stream-K: a program computes STEPS steps; a tile's first program adds the other programs' sums under locks."""
     tiles = tl.cdiv(K, BK)
     now, end = tl.program_id(0) * STEPS, tl.program_id(0) * STEPS + STEPS
     rows = tl.arange(0, BM)
@@ -165,7 +165,7 @@ def scaled(a, scale_a, b, scale_b, c, K: tl.constexpr, S: tl.constexpr):
 
 @triton.jit
 def gated(x, up, gate, out, K: tl.constexpr, B: tl.constexpr):
-    """Gated MLP: two MMAs of the same A, one result gates the other, a third MMA squares the product."""
+    """Gated MLP: two MMAs of the same A, one result gates the other; a third MMA multiplies this by its transpose."""
     rows, at = tl.arange(0, B), tl.arange(0, K)
     v = tl.load(x + rows[:, None] * K + at[None, :])
     u, g = (

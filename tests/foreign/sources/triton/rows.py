@@ -41,7 +41,7 @@ def layer_norm(x, weight, bias, out, N, B: tl.constexpr):
 
 @triton.jit
 def layer_norm_gradients(dy, x, weight, dx, dweight, N, ROWS: tl.constexpr, B: tl.constexpr):
-    """Gradients of rows; the gradient of the weight by atomic additions, one per group of rows."""
+    """Gradients of layer norm; each CTA adds the sum over its rows to the weight's gradient atomically."""
     at = tl.arange(0, B)
     w, total = tl.load(weight + at, mask=at < N, other=0.0), tl.zeros((B,), tl.float32)
     for i in range(ROWS):

@@ -34,7 +34,7 @@ def through_maps(
     a, scale_a, b, scale_b, c, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
     LEFT: tl.constexpr, RIGHT: tl.constexpr, EACH: tl.constexpr,
 ):  # fmt: skip
-    """The same with tensor maps; scale factors are in blocks of 128 rows x 4, in the order of tensor memory."""
+    """Scaled GEMM with tensor maps; scale factors are in blocks of 128 rows x 4, in the order of tensor memory."""
     PACK_A: tl.constexpr = 2 if LEFT == "e2m1" else 1
     PACK_B: tl.constexpr = 2 if RIGHT == "e2m1" else 1
     row, column = tl.program_id(0) * BM, tl.program_id(1) * BN

@@ -210,7 +210,7 @@ def _check_lanes(what: str, d: TensorMemory, others: Sequence[tuple[str, object]
 
 
 def _check_metadata(asked: Request, found: InstructionDescriptor, place: TensorMemory) -> None:
-    """Reject an invalid sparsity selector, and a region too small for the metadata."""
+    """Reject an invalid sparsity selector, and a tensor memory region too small for the metadata."""
     try:
         held = metadata(
             found.kind, m=found.m, group=asked.cta_group, weight_stationary=asked.ws, selector=found.selector
@@ -223,7 +223,7 @@ def _check_metadata(asked: Request, found: InstructionDescriptor, place: TensorM
 
 
 def _check_sums(asked: Request, found: InstructionDescriptor, d: TensorMemory) -> None:
-    """Reject a region too small for d, or with an invalid first lane."""
+    """Reject a tensor memory region too small for d, or with an invalid first lane."""
     parts = accumulator(found.m, found.n, blocks=asked.cta_group, sparse=found.sparse, stationary=asked.ws)
     columns = max(part.column + part.columns for part in parts)
     if d.columns < columns:
@@ -265,5 +265,5 @@ def _collector(prefix: str, value: str | None) -> str | None:
 
 
 def in_brackets(value: object, *, place: bool) -> object:
-    """Return the tensor memory address operand `[value]` if `place`; else `value`."""
+    """Return the address operand `[value]` if the operand is in tensor memory (`place`); else `value`."""
     return AddressOperand(value) if place and not isinstance(value, AddressOperand | tree.Address) else value

@@ -70,7 +70,7 @@ class Allocation:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Free the columns; if one warp frees them, synchronize all threads that may use them first. Reject leaks."""
+        """Reject early exits, and free the columns; if one warp frees them, first synchronize all their users."""
         if kind is not None:
             return
         self._refuse_leaks()
@@ -88,7 +88,7 @@ class Allocation:
         self._trace.emit(("barrier", "cluster", "wait"))
 
     def _refuse_leaks(self) -> None:
-        """Raise AllocationError for the first `ret` or `exit` among the statements, at its own line."""
+        """Raise AllocationError for the first `ret` or `exit` in the `with` body, at its own line."""
         for site in _ends(self._scope.nodes[self._first :], self._scope.sites[self._first :]):
             raise AllocationError(
                 f"a thread exits here with {self._columns} columns of tensor memory allocated; other CTAs may "

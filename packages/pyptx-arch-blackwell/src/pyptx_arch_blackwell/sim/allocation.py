@@ -54,8 +54,8 @@ class AllocatedColumns:
         self._taken: list[dict[int, tuple[int, int]]] = [{} for _ in range(wave.geometry.ctas)]
         self._relinquished: dict[int, int] = {}  # by CTA: pc of tcgen05.relinquish_alloc_permit
         self._fewest = np.full(wave.geometry.ctas, COLUMNS)  # by CTA: columns of the smallest allocation so far
-        self._wanted: dict[int, int] = {}  # by warp
-        self._freed: list[dict[int, int]] = [{} for _ in self._taken]  # by CTA, then unit: pc of tcgen05.dealloc
+        self._wanted: dict[int, int] = {}  # by blocked warp: requested columns
+        self._freed: list[dict[int, int]] = [{} for _ in self._taken]  # by CTA, then allocation unit: pc of dealloc
         wave.memory(SPACE)
         wave.endings.append(self._report_leaks)
 
@@ -193,7 +193,7 @@ class Pairs:
     def __init__(self, wave: Wave) -> None:
         """Start without blocked warps."""
         self._wave = wave
-        self._there: dict[tuple[str, int], int] = {}  # by opcode and CTA: number of columns that the CTA passed
+        self._there: dict[tuple[str, int], int] = {}  # by opcode and CTA: value of the column count operand
         self._granted: dict[tuple[str, int], int] = {}  # by opcode and CTA: first allocated column, for a blocked warp
 
     def granted(self, operation: str, block: int) -> int | None:

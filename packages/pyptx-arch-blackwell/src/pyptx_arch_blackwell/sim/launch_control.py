@@ -177,7 +177,7 @@ def compile_query(operands: Operands) -> Action:
 
 
 def _no_block(pc: int) -> Origin:
-    """Return the undefined-value origin of a failed response's CTA index, which compilers read before the check."""
+    """Return the `Origin` of a failed response's CTA index, which compiled code reads before it tests is_canceled."""
     what, note = "get_first_ctaid of a failed try_cancel", "is_canceled of the response is false"
     return Origin("cancel-response", what, pc, _HELP, label="get_first_ctaid", fault="undefined ctaid", notes=(note,))
 

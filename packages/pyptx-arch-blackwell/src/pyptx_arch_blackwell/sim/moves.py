@@ -65,8 +65,8 @@ class Window:
     """Cells (one lane, one column) that one instruction accesses, as word offsets from its address.
 
     `words` is `[registers, 32]`, or `[registers, 2, 32]` if a register holds the lower halves of two cells. `pieces`
-    are the cells' places (`tensor_memory`), for an address whose column is a multiple of 4. `lanes` and `columns` are
-    the extent of the accesses.
+    are the cells' byte numbers in race checks, for an address whose column is a multiple of 4. `lanes` and `columns`
+    are the extent of the accesses.
     """
 
     words: IntArray
@@ -78,7 +78,7 @@ class Window:
 
 @lru_cache(maxsize=256)
 def window(shape: str, repeats: int, split: int, *, halves: bool) -> Window:
-    """Return the cells of a shape; the second access of 16x32bx2 starts `split` columns after the first."""
+    """Return the cells that a shape accesses; the second access of 16x32bx2 starts `split` columns after the first."""
     fragment = register_fragment(shape, repeats, packed=halves)
     threads, indices = range(WARP), range(fragment.count)
     cells = [
@@ -100,8 +100,8 @@ def window(shape: str, repeats: int, split: int, *, halves: bool) -> Window:
 class Stored(AsyncIssue):
     """Outstanding tcgen05.st of warps: tensor memory words `index` become `values`, both `[n, cells, 32]`.
 
-    The bits of the values in `unknown` are undefined, with their origin in `origins`; both are empty if all values are
-    defined.
+    The bits of the values in `unknown` are undefined, with their `Origin` in `origins`; both are empty if all values
+    are defined.
     """
 
     index: IntArray

@@ -170,7 +170,7 @@ class TensorMemoryWords:
 def _parts(
     blocks: IntArray, addresses: IntArray, rectangles: Sequence[Rectangle]
 ) -> Iterator[tuple[Rectangle, slice, tuple[IntArray | slice, slice, slice]]]:
-    """Yield each rectangle with the array indices of matrices: of all at once if their addresses are equal."""
+    """Yield each rectangle with the indices of its words: of all matrices at once if their addresses are equal."""
     lanes, columns = lanes_of(addresses), columns_of(addresses)
     alike = bool((addresses == addresses[0]).all())
     for rectangle in rectangles:
@@ -190,7 +190,7 @@ def _evenly(blocks: IntArray) -> IntArray | slice:
 
 
 def touch(blocks: IntArray, addresses: IntArray, rectangles: Sequence[Rectangle], *, writes: bool) -> AsyncAccess:
-    """Return accesses to matrices for race checks, as equally long runs of places, as long as possible."""
+    """Return accesses to matrices for race checks, as runs of bytes (places), equally long and as long as possible."""
     numbers, parts = np.arange(len(blocks)), list(_parts(blocks, addresses, _joined(tuple(rectangles))))
     pieces = [_pieces(lanes.start, lanes.stop, columns.start, columns.stop) for _, _, (_, lanes, columns) in parts]
     size = min(each.size for each in pieces)
@@ -218,14 +218,14 @@ def _joined(rectangles: tuple[Rectangle, ...]) -> Sequence[Rectangle]:
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """Places as aligned runs of `size` bytes, a power of two."""
+    """Places (byte numbers in race checks) as aligned runs of `size` bytes, a power of two."""
 
     starts: IntArray
     size: int
 
     @classmethod
     def of(cls, places: IntArray) -> Pieces:
-        """Return the places of words as aligned runs that are as wide as possible, up to 1024 bytes."""
+        """Return the places (byte numbers) of words as aligned runs that are as wide as possible, up to 1024 bytes."""
         found = np.unique(places)
         breaks = np.flatnonzero(np.diff(found) != WORD) + 1
         bounds = [*found[breaks].tolist(), *(found[breaks - 1] + WORD).tolist(), int(found[0]), int(found[-1]) + WORD]
@@ -240,6 +240,6 @@ class Pieces:
 
 @lru_cache(maxsize=1024)
 def _pieces(lane: int, end: int, column: int, stop: int) -> Pieces:
-    """Return the places of a rectangle's words in a CTA."""
+    """Return the places (byte numbers in race checks) of a rectangle's words in a CTA's tensor memory."""
     lanes, columns = np.arange(lane, end), np.arange(column, stop)
     return Pieces.of(placed((lanes[:, None] * COLUMNS + columns).reshape(-1)))

@@ -28,7 +28,7 @@ __all__ = ["FENCE", "LastUses", "ThreadOrder", "issue"]
 _PIECE: Final = 16
 """Minimum bytes of a tracked access; narrower accesses are not tracked."""
 _WIDEST: Final = 1024
-_SPLIT: Final = -1  # marks a memory block whose parts have different last issues
+_SPLIT: Final = -1  # marks a memory block whose parts have different last operations
 FENCE: Final = "missing-tcgen05-fence"
 _AFTER: Final = "put tcgen05.fence::after_thread_sync after the wait or barrier"
 _BEFORE: Final = "put tcgen05.fence::before_thread_sync before the arrive or barrier"
@@ -182,7 +182,7 @@ class LastUses:
 def issue(
     turn: ExecutionContext, item: AsyncIssue, touches: Iterable[AsyncAccess], *, proxy: Proxy | None = None
 ) -> None:
-    """Issue tensor memory operations; `touches` is evaluated in a checked run only."""
+    """Issue tensor memory operations; `touches`, their accesses, is evaluated in a checked run only."""
     told = tuple(touches) if turn.observed else ()
     if told:
         turn.part(ThreadOrder).issued(item, told)

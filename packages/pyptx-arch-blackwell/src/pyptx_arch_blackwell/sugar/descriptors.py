@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 __all__ = ["DESCRIPTOR"]
 
-_NAMES = tuple(f"matrix_descriptor{tail}" for tail in ("", "_2", "_3"))  # reserved in pyptx_transpile.names
+_NAMES = tuple(f"matrix_descriptor{tail}" for tail in ("", "_2", "_3"))  # names reserved in pyptx_transpile.names
 
 
 def _described(body: Body, found: list[DescriptorMatch]) -> list[DescriptorMatch]:
-    """Return the candidates whose constant is a tcgen05 descriptor without its address, in a module with tcgen05.
+    """Return the computations whose constant is a tcgen05 descriptor without its address, in a module with tcgen05.
 
-    Compilers compute the halves of a descriptor separately, so the candidates' registers are not operands of the MMA.
+    Compilers compute the halves of a descriptor separately, so their results are not operands of the MMA.
     """
     if not any(any(True for _ in each.places("tcgen05")) for each in body.row.bodies()):
         return []

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PRODUCT", "find"]
 
-_NAMES = tuple(f"instruction_descriptor{tail}" for tail in ("", "_2", "_3"))  # reserved in pyptx_transpile.names
+_NAMES = tuple(f"instruction_descriptor{tail}" for tail in ("", "_2", "_3"))  # names reserved in pyptx_transpile.names
 _MOVES = (("mov", "b32"), ("mov", "u32"), ("mov", "s32"))
 
 

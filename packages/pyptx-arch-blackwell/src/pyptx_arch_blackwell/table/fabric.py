@@ -17,7 +17,7 @@ EIGHT_BITS = ("sm_100f", "sm_110f", "sm_120a", "sm_121a")
 BYTES = "mbarrier::complete_tx::bytes.mbarrier::report::fabric"
 SIXTEENS = "mbarrier::complete_tx::16B.mbarrier::report::fabric"
 ORDER = ".relaxed.sys"
-# The first forms accept .relaxed.sys: the manual's syntax omits the modifier, but an example of the manual has it.
+# Optional modifier of some forms: the manual's syntax omits .relaxed.sys, but an example of the manual has it.
 DEFAULT = "{.relaxed.sys}"
 # .L2::cache_hint needs a later PTX version than most forms.
 HINTS = (("", "", ptx(9, 3)), (".L2::cache_hint", ", cache_policy", ptx(9, 4)))

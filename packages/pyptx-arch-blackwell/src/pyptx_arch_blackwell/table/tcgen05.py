@@ -27,7 +27,7 @@ def tcgen05(
     slots: Mapping[str, Sequence[str]] | None = None,
     **more: Sequence[str],
 ) -> InstructionRow:
-    """Return the table row of `tcgen05.LINE`, whose first `leading` modifiers have a fixed position."""
+    """Return the instruction-table row of `tcgen05.LINE`, whose first `leading` modifiers have a fixed position."""
     return row(
         f"tcgen05.{line}",
         access=access,

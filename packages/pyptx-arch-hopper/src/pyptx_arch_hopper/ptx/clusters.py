@@ -125,7 +125,7 @@ class Cluster:
         return result
 
     def arrive_remote(self, bar_addr: object, cta_id: object, count: object = 1, *, pred: Reg | None = None) -> None:
-        """Arrive at the mbarrier at the same offset of another CTA. Emits two instructions.
+        """Arrive at another CTA's mbarrier, at the offset of `bar_addr`. Emits two instructions.
 
         `mapa.shared::cluster.u32 r, addr, cta_id;` and `mbarrier.arrive.release.cluster.shared::cluster.b64 _, [r],
         count;`.
@@ -135,7 +135,7 @@ class Cluster:
         trace.emit(_REMOTE_ARRIVE, (tree.Sink(), AddressOperand(remote), count), pred)
 
     def arrive_multicast(self, bar_addr: object, mask: int, count: object = 1, *, pred: Reg | None = None) -> None:
-        """Arrive at the mbarrier at the same offset of each CTA in `mask`. Emits two instructions per CTA.
+        """Arrive at the mbarrier at the offset of `bar_addr` in each CTA of `mask`. Emits two instructions per CTA.
 
         PTX has no such instruction before sm_107, so `mask` is a constant, and each CTA needs its own arrive
         instruction.

@@ -141,7 +141,7 @@ def prefetch_box(
 
 
 def _words(what: str, head: str, rank: int, **modifiers: str | bool | None) -> tuple[str, ...]:
-    """Return the opcode and modifiers of a box copy of a rank."""
+    """Return the opcode and modifiers of a copy of boxes with `rank` dimensions."""
     return _instruction(what, f"{head}.{rank}d").words(**modifiers)
 
 

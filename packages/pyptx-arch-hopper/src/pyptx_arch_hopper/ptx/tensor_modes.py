@@ -19,7 +19,7 @@ class TileCopy:
     """`ptx.cp.async_.bulk.tensor.tile_2d` and the other ranks: loads of boxes in tile mode."""
 
     def __init__(self, name: str, rank: int, mode: str) -> None:
-        """Store name, rank and mode."""
+        """Store the function's name, the rank of its boxes, and the copy mode."""
         self._what, self._rank, self._mode = f"{_PARENT}.{name}", rank, mode
 
     def __call__(
@@ -61,7 +61,7 @@ class Im2colCopy:
     """`ptx.cp.async_.bulk.tensor.im2col_4d` and the other ranks: loads of boxes in im2col mode."""
 
     def __init__(self, name: str, rank: int) -> None:
-        """Store name and rank."""
+        """Store the function's name and the rank of its boxes."""
         self._what, self._rank = f"{_PARENT}.{name}", rank
 
     def __call__(
@@ -102,7 +102,7 @@ class TileStore:
     """`ptx.cp.async_.bulk.tensor.store_2d` and the other ranks, and `scatter4_2d`: stores of boxes."""
 
     def __init__(self, name: str, rank: int, mode: str) -> None:
-        """Store name, rank and mode."""
+        """Store the function's name, the rank of its boxes, and the copy mode."""
         self._what, self._rank, self._mode = f"{_PARENT}.{name}", rank, mode
 
     def __call__(

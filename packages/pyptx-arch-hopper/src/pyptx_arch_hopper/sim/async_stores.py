@@ -58,7 +58,7 @@ def compile_async_store(operands: Operands) -> Action:
 
 
 def _origin(turn: ExecutionContext, targets: IntArray, size: int) -> Origin | None:
-    """Return the origin of undefined bits in memory after red.async; None if all bits are defined."""
+    """Return the `Origin` of undefined bits in memory after red.async; None if all bits are defined."""
     memory = turn.memory("shared")
     known = memory.arena.written(targets, size)
     if known is None or known.all():

@@ -20,7 +20,7 @@ class ClusterBarriers:
     alone = False
 
     def __init__(self, wave: Wave) -> None:
-        """Start in phase 0, without arrivals."""
+        """Start each cluster's barrier in phase 0, without arrivals."""
         height, cluster_size = wave.height, wave.geometry.launch.cluster_size
         self._wave = wave
         self._cluster: IntArray = wave.geometry.cta // cluster_size  # by warp: index of the cluster

@@ -31,7 +31,7 @@ class RegisterPool:
         self._wave = wave
         self._owned: IntArray = np.full(wave.height, registers, np.int64)
         self._free: IntArray = np.zeros(wave.geometry.ctas, np.int64)
-        self._counts: list[list[tuple[int, int]]] = [[] for _ in range(wave.height)]  # per warp, (count, pc)
+        self._counts: list[list[tuple[int, int]]] = [[] for _ in range(wave.height)]  # by warp: each count, and its pc
         self._wanted: dict[int, int] = {}  # by blocked warp: requested registers per thread
         wave.endings.append(self.finish)
 
@@ -58,7 +58,7 @@ class RegisterPool:
         self._serve()
 
     def _begin(self, turn: ExecutionContext, count: int) -> list[int]:
-        """Record that the context's warps execute setmaxnreg with `count`; return these warps."""
+        """Record that the executing warps execute setmaxnreg with `count`; return these warps."""
         warps: list[int] = turn.warps.tolist()
         for warp in warps:
             self._counts[warp].append((count, turn.pc))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ADVANCE", "find"]
 
-_NAMES = ("next_stage", "next_stage_2", "next_stage_3")  # reserved in pyptx_transpile.names
+_NAMES = ("next_stage", "next_stage_2", "next_stage_3")  # names reserved in pyptx_transpile.names
 _ZERO, _ONE = tree.Immediate("0"), tree.Immediate("1")
 Said: TypeAlias = "tuple[int, str]"
 """Properties that several advances of a module may share: number of stages, and opcodes."""
@@ -103,7 +103,7 @@ def _advances(body: Body) -> Iterator[_Advance]:
 
 
 def _read(body: Body, at: int, order: tuple[str, ...], reading: _Reading) -> _Advance | None:
-    """Return the advance that starts at an instruction, with the mnemonics of one order; None without a match."""
+    """Return the stage advance that starts at an instruction, with the mnemonics in `order`; None without a match."""
     places = range(at, at + len(order))
     if places.stop > body.end or any(map(body.deviates, places[1:])):
         return None

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Rings", "rings"]
 
-_RINGS_OF_A_NAME = 3  # reserved in pyptx_transpile.names
-_COMMON = ("barrier_ring", "barrier_ring_2", "barrier_ring_3")  # reserved in pyptx_transpile.names
+_RINGS_OF_A_NAME = 3  # numbered names reserved in pyptx_transpile.names
+_COMMON = ("barrier_ring", "barrier_ring_2", "barrier_ring_3")  # names reserved in pyptx_transpile.names
 _LEAST = 2  # minimum barrier rings with equal options for a shared name of the options
 Rings: TypeAlias = "Mapping[Said, Constant]"
-"""Constants of the named rings, by the properties of the ring."""
+"""Named constant of each mbarrier ring, by the ring's properties."""
 
 
 def rings(row: Row) -> Rings:

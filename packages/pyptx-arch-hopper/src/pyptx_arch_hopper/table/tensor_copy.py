@@ -35,7 +35,8 @@ REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
 class Mode:
     """Traversal mode of a tensor copy: its modifier, valid ranks, and last operand.
 
-    `coordinates` is their number if it differs from the rank. `since` and `targets` apply to copies with a tensor map.
+    `coordinates` is the number of coordinates if it differs from the rank. `since` and `targets` apply to copies with a
+    tensor map.
     """
 
     words: str

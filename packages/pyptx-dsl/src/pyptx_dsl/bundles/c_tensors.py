@@ -53,7 +53,7 @@ def tensors_declaration(interface: Interface) -> str:
 
 
 def _chosen(interface: Interface) -> list[Selector]:
-    """Return the selectors that are not dimensions of an array, so that the C caller must pass them."""
+    """Return the values that select a specialization and are not array sizes, so that the C caller must pass them."""
     return [each for each in interface.selectors if each.keyword not in interface.signature.dimensions]
 
 

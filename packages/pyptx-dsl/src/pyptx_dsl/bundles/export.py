@@ -72,7 +72,7 @@ def export(
 
 
 def _version() -> str:
-    """Return the version of this distribution; its sources may be used without installing it."""
+    """Return the version of the installed distribution, or "from sources" if only its source files are used."""
     try:
         return version("pyptx-dsl")
     except PackageNotFoundError:

@@ -1,6 +1,6 @@
 """Properties of a bundled kernel other than its specializations: its Tiles, and the scalars that a call passes.
 
-They replace the kernel's declaration without the function, so that runtimes treat a loaded kernel like any other.
+A loaded kernel's declaration is built from them, without the function, so runtimes treat the kernel like any other.
 """
 
 from __future__ import annotations

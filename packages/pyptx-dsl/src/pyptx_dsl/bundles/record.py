@@ -1,7 +1,8 @@
 """Conversion of a specialization to JSON data and back: `restore(record(s)) == s`.
 
-A record contains everything that a launch needs, except the origins of its lines, which are valid only on the machine
-that traced it. Records are untrusted: `restore` validates every field, and then all of them against the text.
+A record contains everything that a launch needs, except the Python origins of its PTX, which are valid only on the
+machine that traced it. Records are untrusted: `restore` validates every field, and then all of them against the PTX
+text.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ def jump(trace: Trace, target: str, guard: Reg | None = None, *, uniform: bool =
 
 
 def refuse_unnamed(keyword: str, label: str | None, *, define: bool) -> None:
-    """Raise OperandError for a label that is None but must be defined by other code; `keyword` would name it."""
+    """Raise OperandError for a label that is None but must be defined by other code; argument `keyword` names it."""
     if label is None and not define:
         raise OperandError("a label that is defined elsewhere needs a name", help=f'pass {keyword}="$L__BB0_2"')
 
@@ -181,7 +181,7 @@ class Arm:
     def __enter__(self) -> str:
         """End the preceding block, and branch around this one if its condition is false.
 
-        Returns the label after the chain, which is defined if a `break_` branches to it.
+        Returns the label after the whole `if_` chain, which is defined if a `break_` branches to it.
         """
         trace = self._trace
         enter_block(trace, self._promise)
@@ -206,7 +206,7 @@ class Arm:
         self._frames.append(LoopFrame(self._trace, behind, label=behind, is_block=True))
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Define the block's label for a false condition and, if needed, the label after the chain."""
+        """Define the block's label for a false condition and, if needed, the label after the `if_` chain."""
         chain, trace, watch = self._chain, self._trace, self._watch
         self._watch = None
         for frame in reversed(self._frames):
@@ -333,7 +333,7 @@ def _misplaced(what: str) -> ControlFlowError:
 
 
 def _leave(trace: Trace, chain: Chain, labels: BranchLabels) -> None:
-    """End the preceding block with a branch to the end of the chain, before the label for its false condition."""
+    """End the preceding block with a branch to the end of its `if_` chain, before the label for its false condition."""
     scope, index = chain.scope, chain.index
     if chain.end is not None and chain.defines_end:
         chain.end_place = _taken(scope, index + 1)
@@ -384,7 +384,7 @@ def _place_end(trace: Trace, chain: Chain, end: str) -> None:
 
 
 def _refuse_between(chain: Chain) -> None:
-    """Raise ControlFlowError for statements since the chain's last block, unless the call's own lines emitted them."""
+    """Raise ControlFlowError for statements between blocks of an `if_` chain, unless this call's lines emitted them."""
     sites = chain.scope.sites[chain.length :]
     if not sites:
         return

@@ -1,8 +1,8 @@
 """Live variables of a Python function's bytecode: the variables read later, for each instruction.
 
 This is the standard backward analysis. An instruction is relevant if it reads or binds a variable, jumps, or ends the
-function. The effects are determined by its name, which may combine two (`STORE_FAST_LOAD_FAST`). Exceptions are
-ignored: no block of a kernel is traced after one. The bytes are decoded here, because a body may be long: `dis` takes
+function. Its opcode name determines its effects, and may combine two names (`STORE_FAST_LOAD_FAST`). Exceptions are
+ignored: no block of a kernel is traced after one. The bytecode is decoded here, because a body may be long: `dis` takes
 fifty times as long, for lines and values that are not needed.
 """
 
@@ -114,7 +114,7 @@ class Flow:
         return self.points[at].target if at < len(self.offsets) and self.offsets[at] == start else None
 
     def _instruction(self, offset: int) -> int:
-        """Return the offset of the instruction at `offset`, or before the cache entry there: a `for` resumes there."""
+        """Return `offset` or, for a cache entry (where a `for` resumes), the offset of the instruction before it."""
         while self.code[offset] == _CACHE:
             offset -= _UNIT
         return offset

@@ -282,7 +282,7 @@ def _move(trace: Trace, into: Reg, value: Reg | int, dtype: PtxType) -> None:
 
 
 def _run(trace: Trace, plan: Plan, options: RangeOptions, form: Spelt | None, promise: int) -> Iterator[Reg]:
-    """Emit the code before the body, yield the counter, emit the code after; after a `break` only the labels."""
+    """Emit the code before the body, yield the counter, emit the code after the body; after a `break` only labels."""
     trace.unopened.pop(promise, None)
     counter = trace.fresh(plan.dtype) if options.counter is None else options.counter
     top = options.label or trace.new_label("range")

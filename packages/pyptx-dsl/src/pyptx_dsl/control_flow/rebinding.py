@@ -92,7 +92,7 @@ class Watch:
                 self._judge(frame, begin, before, changed, reads)
 
     def _changed(self, before: Value, now: Value) -> bool:
-        """Return whether a variable's registers changed; for one list, whether the block reads a replaced register."""
+        """Return whether a variable's registers changed; for a list changed in place, whether the block reads them."""
         if not (isinstance(before, Listed) and isinstance(now, Listed)):
             return not _same(before, now)
         if len(before.elements) == len(now.elements) and all(map(is_, before.elements, now.elements)):

@@ -41,7 +41,7 @@ class Listing:
 
     @staticmethod
     def of(specialization: Specialization) -> Listing:
-        """Return the `Listing` of a specialization; its first known Python line stands for the kernel's `def`."""
+        """Return the `Listing` of a specialization; its first known Python line replaces that of the kernel's `def`."""
         origins = specialization.origins
         frame = next((frames[-1] for frames in origins.values() if frames), None)
         place = (frame.file, frame.line) if frame else (f"<{specialization.entry}>", 1)

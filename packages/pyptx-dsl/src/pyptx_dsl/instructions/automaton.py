@@ -42,7 +42,7 @@ class State:
     """Continuations of an opcode prefix; `spelling` is the alphabetically first prefix with this state.
 
     `accepted` are the threads whose opcode is complete, `ahead` the table rows of all threads. `following` maps the
-    next modifier to the state after it, and `slots` to the slot of the syntax line that the modifier fills.
+    next modifier to the state after it, and `slots` to the slot (`.rnd`) of the syntax line that the modifier fills.
     """
 
     spelling: tuple[str, ...]
@@ -116,7 +116,7 @@ def _advanced(thread: Thread, word: str) -> Thread:
 
 @functools.cache
 def _deciding(pattern: Pattern) -> frozenset[str]:
-    """Return the modifiers and slots that determine which operands a row has, and which operands are vectors."""
+    """Return the modifiers and modifier slots that determine a row's operands, and which operands are vectors."""
     names = {name for place in pattern.places for name in (place.needs, place.lacks) if name}
     if any(place.kind.partition("(")[0] in VECTOR_KINDS for place in pattern.places):
         names |= VECTORS

@@ -29,7 +29,7 @@ _EXTENTS = re.compile(r"m(\d+)n(\d+)k(\d+)")
 
 
 def bound(name: str, function: object, reading: Reading, guard: Operand | None) -> Iterator[Call]:
-    """Yield two calls of `function` for a `Reading`: with the destination, and without it (the call declares it)."""
+    """Yield calls of `function` for a matched instruction: with the destination, or without (the call declares it)."""
     if _is_generic(function):
         yield _called(name, _wrapped(reading), {**reading.keywords}, guard)
         return
@@ -87,10 +87,11 @@ def _split(
 
 
 class Binding:
-    """Values of a function's parameters, as far as a `Reading` of an instruction contains them.
+    """Arguments of a function, as far as an instruction matched with a table row (a `Reading`) contains them.
 
-    A parameter for a type has `type` in its name. Any other parameter is a slot or an operand of the table row, under
-    a name that `emits` declares or its own name. Remaining operands go in order to the remaining parameters.
+    A parameter for a type has `type` in its name. Any other parameter is a modifier or an operand of the table row,
+    under a name that `emits` declares or its own name. Remaining operands are assigned in order to the remaining
+    parameters.
     """
 
     def __init__(

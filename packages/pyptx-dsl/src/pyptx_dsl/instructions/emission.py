@@ -1,7 +1,7 @@
 """Declarations of the instructions that a function of `ptx` emits; inversion (instruction to call) needs them.
 
 By default, the parts of a function's dotted name are the opcode prefix, and its parameters have the names of operands
-and slots in the instruction table. `emits` declares the exceptions.
+and modifier slots (`.rnd`) in the instruction table. `emits` declares the exceptions.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _PLAIN = Emission()
 
 
 def emits(head: str = "", **names: str) -> Callable[[Function], Function]:
-    """Declare the opcode prefix `head` of a function's instructions, and the operands or slots of its parameters.
+    """Declare the opcode prefix `head` of a function's instructions, and operands or modifiers of its parameters.
 
     `head` may contain attributes of the function's object: `"cp.async.bulk.tensor.{self.rank}d"`. A parameter is an
-    operand or a slot of the instruction table; several names are alternatives: `metadata="e meta"`. `"|"` is `q` of an
+    operand or a modifier slot in a table row; several names are alternatives: `metadata="e meta"`. `"|"` is `q` of an
     operand `p|q`. `"box.map"`, `"box.address"` and `"box.coordinates"` are the elements of a tensor address.
     `"left,right"` are two operands in one parameter, and `"type.1"` is the name of the second type.
     """

@@ -54,7 +54,7 @@ class Share:
 
 @lru_cache(maxsize=1024)
 def shares_of(form: RowForm, words: tuple[str, ...]) -> dict[str, Share]:
-    """Return the `Share` of a thread in each matrix operand of an instruction, by name; `words` is the opcode."""
+    """Return a thread's registers (`Share`) of each matrix operand, by operand name; `words` is the opcode."""
     pattern = compile_row(form.row)
     filled = match_modifiers(pattern, words[1:]) or {}
     found = {place.name: share_of(Use(form.row, filled, place, operand_kinds())) for place in pattern.places}
@@ -62,7 +62,7 @@ def shares_of(form: RowForm, words: tuple[str, ...]) -> dict[str, Share]:
 
 
 def limits_of(form: RowForm, operand: str) -> tuple[int, ...]:
-    """Return the constants that a form permits for an operand, or the ends of their range; empty without limits."""
+    """Return the constants that a row permits for an operand, or the ends of their range; empty without limits."""
     limits = next(place.limits for place in compile_row(form.row).places if place.name == operand)
     return () if limits is None else limits.inside()
 

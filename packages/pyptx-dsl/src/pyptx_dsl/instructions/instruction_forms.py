@@ -122,7 +122,7 @@ class InstructionForms:
         return tuple(dtype.name for dtype in types)
 
     def _known(self, names: tuple[str, ...], asked: Mapping[str, str | bool]) -> str:
-        """Return supported types as text: those of forms with as many types and the requested keywords, if any."""
+        """Return supported types as text; if possible, of table rows with as many types and the call's keywords."""
         forms = [form for form in self.forms if len(form.types) == len(names)] or self.forms
         forms = [form for form in forms if form.takes(asked)] or forms
         return ", ".join(_types_in(forms))
@@ -141,7 +141,7 @@ class InstructionForms:
             generic = ("generic",) if keyword == "space" else ()
             if words or isinstance(value, str):
                 choice(keyword, value, (*words, *generic) or ("True", "False"))
-        for keyword, value in reversed(list(asked.items())):  # find a keyword that conflicts with the others
+        for keyword, value in reversed(list(asked.items())):  # find a keyword that conflicts with other keywords
             others = {name: word for name, word in asked.items() if name != keyword}
             words = dict.fromkeys(word for form in having if form.takes(others) for word in form.choices(keyword))
             if words:
@@ -184,7 +184,7 @@ def _closest(forms: Sequence[RowForm], asked: Mapping[str, str | bool]) -> list[
 def _refuse_incomplete(
     what: str, forms: Sequence[RowForm], names: tuple[str, ...] | None, asked: Mapping[str, str | bool]
 ) -> None:
-    """Raise OperandError if a required modifier is missing, or if equally close forms have different opcodes."""
+    """Raise OperandError if a required modifier is missing, or if equally suitable rows have different opcodes."""
     lacking = [{part.keyword: part.words for part in form.unasked(asked)} for form in forms]
     keyword = next((part.keyword for part in forms[0].unasked(asked) if part.open), None)
     if keyword is None:

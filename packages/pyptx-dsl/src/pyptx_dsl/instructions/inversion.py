@@ -1,7 +1,7 @@
 """`call_of`: the call of a function of `ptx` that emits a given instruction.
 
 Candidates are functions of `ptx` with a matching name, the longest first: for `fence.proxy.alias`,
-`ptx.fence.proxy.alias`, then `ptx.fence`. A function's parameters have the names of slots and operands in the
+`ptx.fence.proxy.alias`, then `ptx.fence`. A function's parameters have the names of modifier slots and operands in the
 instruction table; `emits` declares exceptions (`emission.py`). The arguments are the modifiers and operands that match
 these names in a table row. A call is accepted only if it emits the original instruction in a dry run.
 """

@@ -123,9 +123,9 @@ class Arrivals:
         """Emit `mbarrier.arrive{.expect_tx}{.sem.scope}.shared::cluster.b64 _, [mbar]{, count};` (sm_90).
 
         `mbar` is an address in the cluster, as `ptx.cluster.map_shared_u32` returns it; no state is returned. With
-        `tx_count` it is `arrive.expect_tx`, without `count`; with `drop`, `arrive_drop`. Another `space` arrives at an
-        mbarrier of the own CTA without a state; with `no_complete`, like `arrive_no_complete`. `cta_mask` arrives at
-        the same offset in each CTA whose bit is set (PTX 9.4, sm_107f).
+        `tx_count` it is `arrive.expect_tx`, without `count`; with `drop`, `arrive_drop`. Another `space` is for an
+        mbarrier of the thread's own CTA, without a state; with `no_complete`, like `arrive_no_complete`. `cta_mask`
+        arrives at the mbarrier at the same offset in each CTA whose bit is set (PTX 9.4, sm_107f).
         """
         if count is not None and tx_count is not None:
             raise OperandError("mbarrier.arrive.expect_tx has no count: it arrives once")

@@ -1,7 +1,7 @@
 """Rows of the instruction table as a call selects them: types in order, and modifiers as keywords.
 
 The rows define the modifiers. This module only lists keywords whose names differ from those in the rows' syntax lines:
-`.rnd` is `rounding="rz"`, `.NaN` is `nan=True`. Any other slot is a keyword with one of the slot's modifiers as its
+`.rnd` is `rounding="rz"`, `.NaN` is `nan=True`. Any other modifier slot is a keyword with one of its modifiers as the
 value, and any other modifier a flag of the same name.
 """
 
@@ -71,9 +71,9 @@ _NAMED = {
     "a_layout": "row alayout",
     "b_layout": "col blayout",
 }
-"""Keyword with a modifier as its value -> the slots and modifiers of syntax lines that it stands for.
+"""Keyword with a modifier as its value -> the modifier slots and modifiers of syntax lines that it stands for.
 
-A modifier needs no entry if an otherwise equal row of the instruction has a slot at its position.
+A modifier needs no entry if an otherwise equal row of the instruction has a modifier slot at its position.
 """
 
 _CHOICES = {name: keyword for keyword, names in _NAMED.items() for name in names.split()}
@@ -85,7 +85,7 @@ _FLAGS = {
     "sp::ordered_metadata": "ordered",
     "force_unnormalized_coords": "force_unnormalized_coords",
 }
-"""Modifier -> keyword of a flag, if the names differ, or if another row has a slot at the modifier's position."""
+"""Modifier -> keyword of a flag, if the names differ, or if another row has a slot for it."""
 
 _PREFIXES = {
     "evict_l1": "L1::",
@@ -195,7 +195,7 @@ class RowForm:
         )
 
     def unasked(self, given: WordChoice) -> tuple[FormPart, ...]:
-        """Return the items of the syntax line that are emitted although no keyword of the call requests them."""
+        """Return the modifiers of the syntax line that are emitted although no keyword of the call requests them."""
         groups = self._groups(given)
         return tuple(
             part
@@ -204,11 +204,11 @@ class RowForm:
         )
 
     def _groups(self, given: WordChoice) -> set[int]:
-        """Return the numbers of the optional groups of which the call requests a keyword."""
+        """Return the numbers of the optional modifier groups from which the call requests a modifier."""
         return {part.group for part in self.parts if part.optional and part.keyword in given}
 
     def surplus(self, given: WordChoice) -> tuple[int, int]:
-        """Return two numbers of emitted but unrequested modifiers: without a choice, and with a default choice."""
+        """Return how many modifiers are emitted unrequested: those with one permitted value, those with a default."""
         unasked = self.unasked(given)
         usual = sum((not part.flag and part.default in _DEFAULTS) or len(part.words) > 1 for part in unasked)
         return len(unasked) - usual, usual
@@ -252,14 +252,14 @@ def _parts(row: InstructionRow) -> tuple[FormPart, ...]:
 
 @until_plugins_change()
 def _lines(opcode: str) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Return the syntax lines of an opcode's rows, and the slots in them that are keywords of the same name."""
+    """Return the syntax lines of an opcode's rows, and their modifier slots that are keywords of the same name."""
     rows = [pattern.row for pattern in patterns_of(opcode)]
     slots = {name for row in rows for name, words in row.slots if name not in _CHOICES and not TYPES.issuperset(words)}
     return frozenset(row.syntax for row in rows), tuple(sorted(slots))
 
 
 def _slot_at(word: str, row: InstructionRow) -> str | None:
-    """Return the slot that an otherwise equal row has in place of a modifier; None if no row has one."""
+    """Return the modifier slot that an otherwise equal row has in place of a modifier; None if no row has one."""
     lines, slots = _lines(row.opcode)
     if word in _FLAGS or word in slots:
         return None
@@ -267,7 +267,7 @@ def _slot_at(word: str, row: InstructionRow) -> str | None:
 
 
 def _named(row: InstructionRow) -> Iterator[tuple[str, ModifierSlot]]:
-    """Yield the keyword and the item of each modifier in a row's syntax line; the keyword of a type is empty."""
+    """Yield each modifier slot of a row's syntax line, with its keyword, which is empty for a type."""
     before, known = "", set[str]()
     for item in compile_row(row).items:
         before = "" if item.words <= TYPES else _keyword(item.name, row, before)

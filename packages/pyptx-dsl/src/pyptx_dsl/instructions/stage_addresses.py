@@ -51,7 +51,7 @@ def result_type(step: tuple[str, ...]) -> PtxType:
 def emit_address(
     trace: Trace, steps: Sequence[tuple[str, ...]], base: object, stage: Reg, offset: int, temps: Sequence[Reg] | None
 ) -> tuple[Reg, int]:
-    """Emit one instruction per opcode in `steps`; return the address register, and `offset`, or 0 if it was added.
+    """Emit one instruction per opcode in `steps`; return the address register and the offset still to add.
 
     Instruction `n` writes the register `temps[n]`, or a new one.
     """

@@ -15,7 +15,7 @@ from pyptx_dsl.types import PtxType
 
 _SCALARS = (bool, int, str, bytes, type(None))
 _IMMUTABLE = frozenset({*_SCALARS, float, PtxType})
-_LIBRARIES = frozenset({*sys.stdlib_module_names, "pyptx", "jaxlib"})  # objects compared by identity are immutable
+_LIBRARIES = frozenset({*sys.stdlib_module_names, "pyptx", "jaxlib"})  # their identity-compared objects are immutable
 
 
 def freeze(value: object, name: str = "") -> Hashable | None:

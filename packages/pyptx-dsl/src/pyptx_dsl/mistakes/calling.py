@@ -89,7 +89,7 @@ def type_as_operand(error: TypeOperandError, place: ExpressionContext | None) ->
 
 
 def _type_first(words: str, call: ast.Call) -> list[str]:
-    """Return the same call as `ptx.<opcode>(type, …)`, if that function exists and no other modifier is left."""
+    """Return the same call as `ptx.<opcode>(type, …)`, if that function exists and the opcode has no modifiers."""
     from pyptx_dsl import ptx
 
     function = None if "." in words else vars(ptx).get(words) or (getattr(ptx, words) if words in ptx.__all__ else None)

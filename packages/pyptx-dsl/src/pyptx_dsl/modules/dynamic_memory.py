@@ -45,7 +45,7 @@ def _given(offset: tree.Operand | None) -> list[tree.Operand]:
 
 
 def _sum(operands: Iterable[tree.Operand], offsets: dict[tree.Operand, int]) -> int | None:
-    """Return the sum of a known operand's offset and the constants; None if no operand has a known offset."""
+    """Return the sum of the operands' known offsets and constants; None if no operand has a known offset."""
     total, found = 0, False
     for operand in operands:
         match operand:

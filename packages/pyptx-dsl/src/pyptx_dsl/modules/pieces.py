@@ -1,8 +1,8 @@
 """Long function bodies as Python text, which is compiled and executed in pieces of many lines.
 
 CPython needs about 170 bytes of memory per byte of Python that it compiles: 500 MB for 3 MB of calls, in one function
-or many. Text in a string literal needs one byte per byte. A body can be cut between any two statements at its top
-level. The pieces run one after the other, with the same variables and with their line numbers in the file.
+or many. Text in a string literal needs one byte of memory per byte. A body can be cut between any two statements at
+its top level. The pieces run one after the other, with the same variables and with their line numbers in the file.
 """
 
 from __future__ import annotations

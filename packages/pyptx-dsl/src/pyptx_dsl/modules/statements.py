@@ -85,7 +85,7 @@ class Statements:
     def append_definition(
         self, header: nodes.Function, body: nodes.Block, opening: Opening, sites: Sequence[Site | None]
     ) -> None:
-        """Append a function; explicit source text replaces its header, `sites` locate the statements of its body."""
+        """Append a function; explicit source text replaces its header; `sites` are its statements' locations."""
         comment, said, site = opening
         raw = None if said.spelling is None else spelled(header, said.spelling, "{}")
         leading_trivia = _leading_trivia(comment, said, self._usual(header))
@@ -241,7 +241,7 @@ def _leading_trivia(comment: str, said: Deviation, usual: UsualLead) -> str:
 
 
 def _inside(node: nodes.Statement, sites: Sequence[Site | None]) -> list[Line]:
-    """Return the text heights and Python locations of the statements between the braces of a function or section."""
+    """Return the newline counts and Python locations of the statements between the braces of a function or section."""
     match node:
         case nodes.Function(body=nodes.Block() as block):
             return lines_inside(block, sites)

@@ -26,13 +26,13 @@ def _nothing() -> list[Begun]:
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """Unfinished constructs of one module; `recorder` maps their sites to Python lines."""
+    """Unfinished constructs of one module; `recorder` maps their code positions to Python lines."""
 
     recorder: Recorder
     begun: list[Begun] = field(default_factory=_nothing)
 
     def begin(self, message: str, help: str, site: Site) -> Begun:
-        """Record the start of a construct at a site; `message` and `help` are its error, if it is never finished."""
+        """Record the start of a construct at a code position; `message` and `help` are its error if unfinished."""
         begun = Begun(message, help, site)
         self.begun.append(begun)
         return begun

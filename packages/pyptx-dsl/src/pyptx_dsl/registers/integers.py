@@ -168,7 +168,7 @@ def staged(value: Handle) -> Handle:
 
 
 def extended(value: Handle, bits: int) -> Handle:
-    """Widen a register with one `cvt` by its own signedness; for a current offset, return its exact wider register."""
+    """Widen a register with one `cvt` by its own signedness; for an unchanged offset, return its wider register."""
     if value.slot is not None and in_step(value):
         return value.slot.need(bits)
     check_width("add", value.dtype)

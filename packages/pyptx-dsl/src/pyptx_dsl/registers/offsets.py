@@ -38,7 +38,7 @@ _TYPES = {16: s16, 32: s32, 64: s64}
 
 
 class Term(NamedTuple):
-    """One operand of an offset: a number or a register, with its OffsetSlot if it is itself a current offset."""
+    """One operand of an offset: a number or a register, with its OffsetSlot if it is an unchanged offset itself."""
 
     register: Handle | None
     number: int = 0
@@ -51,7 +51,7 @@ class Term(NamedTuple):
 
 
 class OperandRegister(NamedTuple):
-    """Register with an operand widened to an OffsetForm; with `extend`, the OffsetSlot emits the `cvt` that sets it."""
+    """Register with a widened operand of an offset; with `extend`, the OffsetSlot emits the `cvt` that sets it."""
 
     register: Handle
     extend: bool = False
@@ -140,7 +140,7 @@ class OffsetSlot:
         return found
 
     def note(self, bits: int, labels: int) -> list[tuple[OffsetSlot, int, int]]:
-        """Record a read of `bits` bits after `labels` labels; the first time, return the other offsets to read."""
+        """Record a read in `bits` bits after `labels` labels; the first time, return its operands that are offsets."""
         form = self.form(bits)
         form.labels = max(form.labels, labels)
         if form.parts is not None:
@@ -170,7 +170,7 @@ class OffsetSlot:
         return term.slot is not None and not (term.slot.stale and term.slot.labels != self.labels)
 
     def _staging(self, form: OffsetForm, before: list[OperandRegister | None], bits: int) -> Handle:
-        """Return the register for a widened operand: the destination, unless it already contains another operand."""
+        """Return the register for a widened operand: the offset's own, unless that already contains another operand."""
         taken = any(part is not None and part.register is form.register for part in before)
         return self.narrow.trace.fresh(_TYPES[bits]) if taken else form.register
 
@@ -178,15 +178,15 @@ class OffsetSlot:
 
     @property
     def looped(self) -> Mapping[int, OffsetForm]:
-        """Wider registers that were read after a later label: a loop may read them again without this computation."""
+        """Wider registers read after a label that follows the offset: a loop may read them again, not recomputed."""
         return {bits: form for bits, form in self._forms.items() if bits > self.bits and form.labels != self.labels}
 
     def detach(self, forms: Mapping[int, OffsetForm]) -> None:
-        """Remove these wider forms before a write to the narrow register; the caller recomputes them afterwards."""
+        """Remove these wider registers before a write to the narrow one; the caller recomputes them afterwards."""
         self._forms = {bits: form for bits, form in self._forms.items() if bits not in forms}
 
     def attach(self, forms: Mapping[int, OffsetForm]) -> None:
-        """Add the wider forms again after the caller has emitted instructions that recompute them."""
+        """Add the wider registers again after the caller has emitted instructions that recompute them."""
         self._forms |= forms
 
     def written(self) -> None:

@@ -33,7 +33,7 @@ class StubContents:
     """Instructions and classes of one type stub.
 
     `rows` are the instruction rows of the stub, `known` those of earlier stubs and its own. `root` is the start state
-    of its forms; its classes begin at the prefixes `entries`. `imported` maps the identity of a state to its
+    of its opcodes; its classes begin at the prefixes `entries`. `imported` maps the identity of a state to its
     continuations in other stubs: prefixes, by module.
     """
 
@@ -88,7 +88,7 @@ def parts(rows: Mapping[str, tuple[InstructionRow, ...]]) -> Iterator[StubConten
 def _settled(
     rows: Mapping[str, tuple[InstructionRow, ...]],
 ) -> tuple[Mapping[str, tuple[InstructionRow, ...]], Mapping[str, State]]:
-    """Return rows and start states by stub, after moving rows so that no method has overloads in two stubs.
+    """Return table rows and start states by stub; rows are moved so that no method has overloads in two stubs.
 
     A form whose opcode ends at a class of an earlier stub is moved to that stub: overloads of a method must be in one
     file.
@@ -106,7 +106,7 @@ def _settled(
 
 
 def _meetings(states: Mapping[str, State], words: Words = ()) -> Iterator[tuple[Words, Mapping[str, State]]]:
-    """Yield each opcode prefix that forms of several stubs share, and the states after the prefix by stub."""
+    """Yield each opcode prefix that several stubs share, and the automaton states after the prefix by stub."""
     if len(states) == 1:
         return
     yield words, states
@@ -120,7 +120,7 @@ def _words_behind(states: Mapping[str, State]) -> list[str]:
 
 
 def _ending_elsewhere(roots: Mapping[str, State]) -> Iterator[tuple[InstructionRow, str]]:
-    """Yield each row with a form whose opcode ends at a class of an earlier stub, and that stub's module."""
+    """Yield each table row with an opcode that ends at a class of an earlier stub, and that stub's module."""
     for _, states in _meetings(roots):
         owner, *others = states
         for module in others:
@@ -143,7 +143,7 @@ def _split(
     imported: dict[int, Mapping[str, tuple[Words, ...]]],
     words: Words = (),
 ) -> State:
-    """Return the state with a separate class for each prefix that other stubs continue; record the class in `imported`.
+    """Return the state with a separate class for each opcode prefix that other stubs continue; update `imported`.
 
     The classes thus depend on the next words in other stubs, not on the continuations after these words.
     """

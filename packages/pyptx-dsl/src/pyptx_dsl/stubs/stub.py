@@ -156,7 +156,7 @@ def _capitalized(name: str) -> str:
 
 
 def _token(state: State, word: str, following: State) -> str:
-    """Return the opcode token that leads from `state` to `following`, or its slot's name if several tokens do."""
+    """Return the opcode token that leads from `state` to `following`, or its modifier slot's name if several do."""
     if not state.spelling or sum(each is following for each in state.following.values()) == 1:
         return word
     return state.slots[word]
@@ -190,7 +190,7 @@ def _class(stub: Stub, state: State) -> Iterator[str]:
 def _calls(stub: Stub, state: State, name: str = "__call__") -> Iterator[str]:
     """Yield the stub lines of the method for an instruction, with overloads if its forms differ in their operands."""
     ways = signatures(state.accepted)
-    # A register is also valid as an address or a value, so the return type cannot depend on which one is meant.
+    # A register is also valid as an address or a value, so the return type cannot depend on the operand's kind.
     alike = len(ways) > 1 and any("Name" in (way[0].type, *WIDER.get(way[0].type, ())) for way in ways if way)
     ways = ways if alike else tuple(one for way in ways for one in _by_result(way))
     text = _documentation_of_forms(stub, _accepted(state), SHOWN_AT_WORD)

@@ -85,7 +85,7 @@ def _escapes_of(code: CodeType) -> Iterator[ast.stmt]:
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """Where statements are: in a block, in a block in the innermost Python loop, with statements after them."""
+    """Context of statements: in a `ptx` block, in a block in the innermost Python loop, before other statements."""
 
     in_block: bool = False
     in_block_of_loop: bool = False

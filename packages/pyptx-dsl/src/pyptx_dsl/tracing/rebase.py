@@ -14,7 +14,7 @@ _PLAIN: frozenset[type] = frozenset({tree.Register, tree.Immediate})  # operands
 
 
 def rebase(instruction: nodes.Instruction, places: Places) -> nodes.Instruction:
-    """Return the instruction with each symbol of `places` replaced by `symbol+offset`; the same object if none."""
+    """Return the instruction with each symbol of `places` replaced by `symbol+offset`; unchanged if it has none."""
     operands = _all_moved(instruction.operands, places)
     return instruction if operands is instruction.operands else replace(instruction, operands=operands, raw=None)
 

@@ -66,11 +66,11 @@ class Trace:
         self.memories = Memories()
         self.offsets: dict[str, OffsetSlot] = {}
         self.checker = Checker(target, version, forms)
-        self.declarations: StatementChecker | None = None  # set by a `Module`, or created at the first variable
+        self.declarations: StatementChecker | None = None  # set by a module, or created for the first variable
         self.names = Names(name, self.checker.declared)
         self.globals: list[nodes.Statement] = []
         self.descriptors: dict[tuple[str, str], Reg] = {}  # (tensor name, kind of descriptor) -> register
-        self.parameter_types: Mapping[str, PtxType | None] = {}  # name -> type in the header; None for an array
+        self.parameter_types: Mapping[str, PtxType | None] = {}  # parameter name -> type; None for an array
         self.faults: list[TraceError] = []
         """Errors found where Python cannot raise, as in a closing generator; the first is raised at the end."""
         self.tma_slots = "value"

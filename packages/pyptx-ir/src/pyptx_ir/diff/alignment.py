@@ -20,7 +20,7 @@ _Row: TypeAlias = "list[tuple[int, int]]"
 # Maximum steps of the search for a shortest edit script: a number per entry, plus a constant.
 _STEPS_AN_ENTRY: Final = 4
 _STEPS: Final = 20_000
-_DEEPEST: Final = 8  # maximum depth of splits within splits
+_DEEPEST: Final = 8  # maximum recursion depth of splitting the sequences
 _WIDTHS: Final = (1, 8)  # entries per window; a window that occurs once on both sides splits both
 _LOOKAHEAD: Final = 64  # entries of the second sequence in which the greedy match searches
 

@@ -55,7 +55,7 @@ class Changes(NamedTuple):
         return mine is None or other is None or not self.explanation.same(mine, other)
 
     def _change(self, pair: ItemPair, function: str) -> Change:
-        """Return the change from one item to its partner, with names as in a function of the second module."""
+        """Return the change from one statement to its counterpart, with names as in a function of the second module."""
         mine, other = pair
         first = self.before.of(mine, self.explanation.naming.statement(mine, function)) if mine else None
         second = self.after.of(other) if other else None
@@ -66,7 +66,7 @@ class Changes(NamedTuple):
         return Change("changed", first, second, self.explanation.reasons(mine, other, function))
 
     def _hunks(self, pairs: list[ItemPair], function: str) -> list[tuple[Change, ...]]:
-        """Return hunks of changed items with unchanged items as context; nearby changes share a hunk."""
+        """Return hunks of changed statements with unchanged statements as context; nearby changes share a hunk."""
         ranges: list[tuple[int, int]] = []
         for at in (at for at, pair in enumerate(pairs) if self._differs(pair)):
             low, high = max(0, at - self.context), at + 1 + self.context

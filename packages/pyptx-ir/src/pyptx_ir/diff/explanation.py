@@ -45,11 +45,11 @@ class ChangeReasons(NamedTuple):
     naming: Naming
 
     def same(self, mine: DiffItem, other: DiffItem) -> bool:
-        """Return whether two items are equal except for private names."""
+        """Return whether two statements are equal except for private names."""
         return mine.token == other.token and agrees(mine, other, self.renaming) and not self._public(mine, other)
 
     def reasons(self, mine: DiffItem, other: DiffItem, function: str) -> tuple[str, ...]:
-        """Return why two items differ, with names of a function of the second module; empty if their texts show it."""
+        """Return why two statements differ, with names as in a function of the second module; empty if obvious."""
         first, second = mine.node, other.node
         if isinstance(first, Instruction) and isinstance(second, Instruction):
             return tuple(self._of_instructions(mine, other, first, second, function))

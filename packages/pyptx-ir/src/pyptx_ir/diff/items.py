@@ -1,4 +1,4 @@
-"""Comparable form of a module: items without names, plus the declarations that their names refer to."""
+"""Comparable form of a module: statements without names, plus the declarations that their names refer to."""
 
 from __future__ import annotations
 
@@ -57,18 +57,18 @@ class Content:
 
 
 class Tokens(dict["Hashable", int]):
-    """Numbers of shapes, shared by both modules of a comparison."""
+    """Numbers of statement shapes, shared by both modules of a comparison."""
 
     __slots__ = ()
 
     def __missing__(self, shape: Hashable) -> int:
-        """Assign the next free number to a new shape."""
+        """Assign the next free number to a new statement shape."""
         number = self[shape] = len(self)
         return number
 
 
 def spelling(node: Node) -> str:
-    """Return an item's canonical text in one line; for a function or a section, only its head."""
+    """Return a statement's canonical text in one line; for a function or a section, only its head."""
     if isinstance(node, Function):
         head = replace(node, parameters=None, returns=(), directives=(), body=None)
         return spell(head).removesuffix(";")

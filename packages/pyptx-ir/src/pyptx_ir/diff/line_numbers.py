@@ -1,4 +1,4 @@
-"""Line numbers of compared items in their module's text."""
+"""Line numbers of compared statements in their module's text."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class Places:
-    """Line numbers of items in a module's text, which is emitted at the first query."""
+    """Line numbers of statements in a module's text, which is emitted at the first query."""
 
     def __init__(self, module: Module) -> None:
         self._module = module
 
     def of(self, item: DiffItem, shown: str | None = None) -> StatementLine:
-        """Return the line number and the text of an item; reports show `shown` instead of the text if given."""
+        """Return the line number and the text of a statement; reports show `shown` instead of the text if given."""
         text = spelling(item.node)
         return StatementLine(self.line(item.at, item.node), text, text if shown is None else shown)
 

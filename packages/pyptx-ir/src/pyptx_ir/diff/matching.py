@@ -76,7 +76,7 @@ def _tokens(body: Body, _: Content) -> Hashable:
 
 
 class _Definition(NamedTuple):
-    """Definition of a private name: the items of a function or a variable's item, with a hash of the tokens."""
+    """Definition of a private function or variable: its statements, with a hash of their tokens."""
 
     items: list[DiffItem]
     tokens: int
@@ -123,7 +123,7 @@ def _public_variables(before: Content, after: Content) -> list[tuple[list[DiffIt
 
 
 def _names(mine: list[DiffItem], other: list[DiffItem]) -> Iterator[tuple[int, int]]:
-    """Align two lists of items, and yield the pairs of names at equal positions of aligned items."""
+    """Align two lists of statements, and yield the pairs of names at equal positions of aligned statements."""
     for i, k in align([item.token for item in mine], [item.token for item in other]):
         yield from zip(mine[i].names, other[k].names, strict=True)
 
@@ -139,7 +139,7 @@ def _only_kernels(before: Content, after: Content, left: list[Body], right: list
 
 
 def _alike(left: list[Body], right: list[Body]) -> _Pairs:
-    """Pair functions of which most items are equal, most similar functions first."""
+    """Pair functions of which most statements are equal, most similar functions first."""
     if len(left) * len(right) > _MOST_TRIED:
         return []
     mine, others = ([Counter(item.token for item in body.items) for body in side] for side in (left, right))

@@ -1,4 +1,4 @@
-"""Align two modules: their functions, the items of these functions, and the declared names."""
+"""Align two modules: their functions, the statements of these functions, and the declared names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class AlignedBodies(NamedTuple):
-    """Bodies of one function in both modules (None if a module lacks it), and the position pairs of aligned items."""
+    """Bodies of a function in both modules (None if a module lacks it), and position pairs of aligned statements."""
 
     mine: Body | None
     other: Body | None
@@ -27,7 +27,7 @@ class AlignedBodies(NamedTuple):
     variables: list[ItemPair]
 
     def items(self) -> Iterator[ItemPair]:
-        """Yield pairs of aligned items in order; between these, each unaligned item is paired with None."""
+        """Yield pairs of aligned statements in order; between these, each unaligned statement is paired with None."""
         left, right = _items(self.mine), _items(self.other)
         at, other = 0, 0
         for i, k in (*self.pairs, (len(left), len(right))):
@@ -41,7 +41,7 @@ class AlignedBodies(NamedTuple):
 def align_modules(before: Content, after: Content, shapes: Sequence[Shape]) -> tuple[list[AlignedBodies], Bijection]:
     """Align two modules; return their bodies and the renaming from the first to the second.
 
-    The first pass uses shapes only; names follow from it. Bodies with conflicting names are aligned again with names.
+    The first alignment ignores names and yields the renaming. Bodies that contradict it are aligned again with names.
     """
     matched = match_bodies(before, after)
     fixed = [*_functions(matched), *_public_variables(before, after)]

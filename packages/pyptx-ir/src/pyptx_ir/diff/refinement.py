@@ -1,4 +1,4 @@
-"""Realign the items of two bodies once most names are paired: items equal with their names come first."""
+"""Realign the statements of two bodies once most names are paired: statements with equal names are paired first."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _KEYS: tuple[_Key, ...] = (
 
 
 def refined(left: list[DiffItem], right: list[DiffItem], renaming: Mapping[int, int], shapes: Sequence[Shape]) -> Pairs:
-    """Return position pairs of items in `left` and `right` that are equal or changed versions of each other."""
+    """Return position pairs of statements in `left` and `right` that are equal or changed versions of each other."""
     pairs: Pairs = []
     pieces = [(0, len(left), 0, len(right))]
     for key in _KEYS:
@@ -62,5 +62,5 @@ def refined(left: list[DiffItem], right: list[DiffItem], renaming: Mapping[int, 
 
 
 def _renamed(item: DiffItem, renaming: Mapping[int, int]) -> tuple[int, ...]:
-    """Return an item's declaration numbers in the second module; negative for names without a counterpart."""
+    """Return a statement's declaration numbers in the second module; negative for names without a counterpart."""
     return tuple([renaming.get(name, -1 - name) for name in item.names])

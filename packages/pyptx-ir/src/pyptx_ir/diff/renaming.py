@@ -1,4 +1,4 @@
-"""One-to-one renaming of declarations between two modules, from votes of aligned items."""
+"""One-to-one renaming of declarations between two modules, from votes of aligned statements."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pyptx_ir.diff.items import DiffItem
     from pyptx_ir.diff.scopes import Declarations
 
-_AGREED: Final = 4  # weight factor of an aligned pair of items that agrees with an earlier renaming
+_AGREED: Final = 4  # weight factor of an aligned pair of statements that agrees with an earlier renaming
 
 _SAME_NAME: Final = 16  # weight factor of two declarations with equal names
 
@@ -29,10 +29,10 @@ class Votes(defaultdict[tuple[int, int], float]):
     def count(
         self, left: list[DiffItem], right: list[DiffItem], pairs: Pairs, agreed: Mapping[int, int] | None = None
     ) -> None:
-        """Add votes of aligned items for each pair of their names.
+        """Add votes of aligned statements for each pair of their names.
 
-        An item similar to many others has a low weight: if one of a series is removed, the series may be misaligned by
-        one. Pairs that agree with an earlier renaming (`agreed`) weigh more.
+        A statement similar to many others has a low weight: if one of a series is removed, the series may be misaligned
+        by one. Pairs that agree with an earlier renaming (`agreed`) weigh more.
         """
         often = Counter(item.token for item in left)
         for i, k in pairs:
@@ -85,5 +85,5 @@ def settle(votes: Votes, fixed: Iterable[tuple[int, int]], before: Declarations,
 
 
 def agrees(mine: DiffItem, other: DiffItem, renaming: Mapping[int, int]) -> bool:
-    """Return whether two items with equal tokens have equal names after the first item's names are renamed."""
+    """Return whether statements with equal tokens have equal names after those of the first statement are renamed."""
     return tuple(map(renaming.get, mine.names)) == other.names

@@ -30,7 +30,7 @@ def python() -> tuple[Diagnosis, ...]:
 
 
 def distributions() -> tuple[Diagnosis, ...]:
-    """Report the pyptx distributions, the origin of each, and whether their versions match."""
+    """Report the pyptx distributions, where each was installed from, and whether their versions match."""
     there = _installed()
     found = {name: there[name] for name in OWN if name in there}
     if not found:

@@ -34,8 +34,8 @@ class Sparsity:
     both_halves: bool
 
 
-# Stored: of 16- or 8-bit elements 2 of 4; of 32-bit ones 1 of 2, by two fields with 0b1110 or 0b0100; of 4-bit ones 2
-# of 4 pairs.
+# Stored elements: of 16- or 8-bit elements 2 of 4; of 32-bit elements 1 of 2, by two fields with 0b1110 or 0b0100; of
+# 4-bit elements 2 of 4 pairs.
 _HALVES = Sparsity(4, 2, 1, 1, both_halves=True)
 _WORDS = Sparsity(2, 1, 1, 2, both_halves=True)
 _BYTES = Sparsity(4, 2, 1, 1, both_halves=False)

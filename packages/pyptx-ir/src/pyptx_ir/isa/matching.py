@@ -24,7 +24,7 @@ def match_modifiers(pattern: Pattern, words: tuple[str, ...]) -> dict[str, str] 
     """Return the modifier of every filled slot, by name; None if `words` is not a form of the row.
 
     Types keep their order among themselves (`cvt.f32.u32` is not `cvt.u32.f32`), and so do state spaces and layouts. As
-    in ptxas, other modifiers may be in any order, except the `leading` first ones of a row.
+    in ptxas, other modifiers may be in any order, except the first `leading` modifiers of a row.
     """
     taken = places_taken(pattern, words)
     if taken is None:

@@ -19,7 +19,7 @@ __all__ = ["BITS", "ELEMENTS", "Element", "MatrixMove"]
 
 @value
 class Element(Value):
-    """Type of matrix elements, with `bits` of a register each.
+    """Type of matrix elements that take `bits` bits of a register each.
 
     `registers` are the types of registers that may hold such elements. `literals` are the types of constants that may
     replace registers of a read-only accumulator: `single` and `double` precision, `int`.
@@ -57,9 +57,9 @@ BITS: Final[Mapping[str, int]] = {element.name: element.bits for element in ELEM
 class MatrixMove(Value):
     """Layout of one matrix of `ldmatrix` or `stmatrix` in shared memory and in registers.
 
-    `shape`, `types` and `transposed` are the opcode's modifiers: `m8n8`, `("b16",)`, and whether it has `.trans`.
-    `fragment` has the rows and columns of memory. Each row is 16 bytes at an address of its own: the first `stored`
-    bits of each element consecutively, then padding.
+    `shape`, `types` and `transposed` are the opcode's modifiers: `m8n8`, `("b16",)`, and whether it has `.trans`. The
+    rows and columns of `fragment` are those in memory. Each row is 16 bytes at an address of its own: the first
+    `stored` bits of each element consecutively, then padding.
     """
 
     shape: str

@@ -128,14 +128,14 @@ TARGETS: Final[tuple[TargetRow, ...]] = (
     *_old(80, (7, 0), 163),
     *_old(86, (7, 1), 99),
     *_old(87, (7, 4), 163),
-    # sm_88: PTX 9.0 in the manual, but ptxas 13.0 accepts 7.4 too. Tables of limits lack 8.8; these are those of 8.6.
+    # sm_88: PTX 9.0 in the manual, but ptxas 13.0 accepts 7.4 too. No table has limits of 8.8; those of 8.6 are used.
     *_old(88, (9, 0), 99),
     *_old(89, (7, 8), 99),
     *_suffixed(90, (7, 8), arch=(8, 0), family_since=None, family=None, optin=227, clusters=(8, 16)),
     *_suffixed(100, (8, 6), family_since=(8, 8), family="sm_10x", optin=227, clusters=(8, 16)),
     *_suffixed(101, (8, 6), family_since=(8, 8), family="sm_11x", optin=227, clusters=(8, 16), renamed=110),
     *_suffixed(103, (8, 8), family_since=(8, 8), family="sm_10x", optin=227, clusters=(8, 16)),
-    # sm_107: supported since ptxas 13.4. The tables of limits lack 10.7; these are the limits of its family.
+    # sm_107: supported since ptxas 13.4. The tables of limits lack 10.7; the row has the limits of its family.
     *_suffixed(107, (9, 4), family_since=(9, 4), family="sm_10x", optin=227, clusters=(8, 16)),
     *_suffixed(110, (9, 0), family_since=(9, 0), family="sm_11x", optin=227, clusters=(8, 16)),
     *_suffixed(120, (8, 7), family_since=(8, 8), family="sm_12x", optin=99, clusters=(8, 8)),

@@ -47,7 +47,7 @@ class DescriptorKind(Value):
     The entry has a parameter for it, named like the array plus `suffix`: `size` bytes by value, aligned to `alignment`,
     or a pointer to them. A *description* contains the properties of the array except its address: an immutable value of
     class `described`. `describe(tile, sizes)` returns the description of an array from its Tile. `example` is the
-    source of a Tile that has one.
+    source of a Tile with a description.
 
     `plain(description)` returns a description as a JSON object, for the records of bundles. `restore(field)` parses and
     validates it from a `pyptx_dsl.bundles.fields.Field`. `array_alignment(description)` is the required alignment of

@@ -1,4 +1,4 @@
-"""Plugin discovery: the baseline, the entry-point group `pyptx`, and the modules in PYPTX_PLUGINS."""
+"""Plugin discovery: the built-in plugin, the entry-point group `pyptx`, and the modules in PYPTX_PLUGINS."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class Candidate:
 
     @property
     def package(self) -> str:
-        """Import package that contains the plugin; empty for a plugin object, or for a module outside packages."""
+        """Name of the plugin's import package; empty for a plugin object, or for a module outside packages."""
         return (getattr(self.load(), "__package__", None) or "").partition(".")[0]
 
 
 def discover() -> tuple[Candidate, ...]:
-    """Return the baseline, the installed plugins and those of PYPTX_PLUGINS, without importing them.
+    """Return the built-in plugin, the installed plugins and those of PYPTX_PLUGINS, without importing them.
 
-    `PYPTX_DISABLE_PLUGIN_AUTOLOAD` (any value) omits the installed ones; `PYPTX_PLUGINS` adds modules, separated by
+    `PYPTX_DISABLE_PLUGIN_AUTOLOAD` (any value) omits the installed plugins; `PYPTX_PLUGINS` adds modules, separated by
     commas.
     """
     import os

@@ -19,7 +19,7 @@ class Home(Value):
     `namespaces` are names after `ptx.`; a dotted one is inside a namespace of the core. `instructions` are opcode
     prefixes, or an instruction's name and a later modifier (`mma .kind::mxf4`). `descriptors` are names of descriptor
     kinds. `frameworks` are top-level modules of the arrays that its kernels run on, `cpu_frameworks` of arrays accepted
-    on the CPU only. `runtime` is the name of the row that runs them. `extra` is the extra of pyptx that installs it
+    on the CPU only. `runtime` is the name of its `Runtime` row. `extra` is the extra of pyptx that installs it
     with its dependencies. The core has none; nor does the launcher, which the GPU runtimes depend on.
     """
 
@@ -35,7 +35,7 @@ class Home(Value):
 
     @property
     def module(self) -> str:
-        """Import package of the distribution."""
+        """Name of the import package in the distribution."""
         return self.distribution.replace("-", "_")
 
     @property

@@ -39,4 +39,4 @@ PACKED_ELEMENTS: Final = {
         PackedElements("b6x16_p32", 6, 15, padded=True),
     )
 }
-"""Sub-byte elements by name in the manual; the manual calls the last one `b6p2x16` in stores."""
+"""Sub-byte elements by name in the manual; the manual calls the last element type `b6p2x16` in stores."""

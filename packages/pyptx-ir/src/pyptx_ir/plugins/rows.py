@@ -14,7 +14,7 @@ from pyptx_ir.values import Value, value
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from typing_extensions import TypeVar  # type checkers bundle its stub; Python has defaults since 3.13
+    from typing_extensions import TypeVar  # type checkers bundle its stub; `typing.TypeVar` has defaults since 3.13
 
     from pyptx_ir.fragments.layout import Fragment
     from pyptx_ir.syntax.nodes import Module

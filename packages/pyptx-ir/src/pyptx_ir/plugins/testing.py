@@ -32,7 +32,7 @@ def check_plugin(module: str) -> None:
 
     The module's top level may import only `pyptx_ir`, the standard library and its own package (so not numpy, torch or
     jax). It must state the current API version. Its hooks must exist and be marked. Its rows must be immutable and
-    hashable, with unique names that differ from the baseline's, and with valid syntax lines, targets, sizes and
+    hashable, with unique names that differ from built-in names, and with valid syntax lines, targets, sizes and
     patterns.
     """
     import subprocess

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 
-# Of a longer line, messages show only a part: generated PTX has lines of half a megabyte.
+# Messages show only this many characters of a longer line: generated PTX has lines of half a megabyte.
 _WINDOW = 160
 # Characters that messages replace: control characters, which a terminal may interpret, text direction, surrogates.
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")

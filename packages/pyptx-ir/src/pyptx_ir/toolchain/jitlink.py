@@ -67,7 +67,7 @@ def _loaded(override: str) -> Path:
     if override:
         _load(Path(override))
     try:
-        found = importlib.import_module("cuda.pathfinder").load_nvidia_dynamic_lib(NAME)  # returns a loaded one, if any
+        found = importlib.import_module("cuda.pathfinder").load_nvidia_dynamic_lib(NAME)  # prefers a loaded library
     except (ImportError, RuntimeError) as error:
         help = f"pip install {WHEELS[NAME]}, or set {_OVERRIDE} to the path of the library"
         raise MissingToolError(f"{NAME} is not installed", help=help) from error
@@ -101,7 +101,7 @@ def link(tool: Tool, text: str, target: str, options: tuple[str, ...]) -> tuple[
     words = [f"-arch={target}", "-Xptxas=-v", *(f"-Xptxas={option}" for option in options)]
     try:
         handle = library.create(len(words), words)
-    except library.nvJitLinkError as refused:  # the log is lost with the handle; ptxas checks all other options itself
+    except library.nvJitLinkError as refused:  # no handle, so no log; options of -Xptxas are checked by ptxas later
         return b"", Outcome(_FAILED, f"{tool.name}: {refused}")
     data = text.encode("utf-8", "surrogateescape") + b"\0"
     cubin, status = b"", _FAILED

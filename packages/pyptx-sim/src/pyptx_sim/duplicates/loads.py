@@ -75,7 +75,7 @@ class Uses(FindingLog):
 
     @classmethod
     def like(cls, log: FindingLog) -> Uses:
-        """Return an empty log with the source locations, origins and rules of `log`."""
+        """Return an empty log with the source locations, Python frames and rules of `log`."""
         made = cls(log.place_of, log.opcode_of, log.origins, log.rules)
         made.used = False
         return made

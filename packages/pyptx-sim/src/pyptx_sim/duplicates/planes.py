@@ -81,7 +81,7 @@ def highest(numbers: Sequence[Number]) -> NDArray[np.uint8]:
 
 
 def chosen(condition: Mask, by: Number, one: Number, other: Number) -> Number:
-    """Return the value number of `condition ? one : other`, mixed with the condition's, `by`, if data-dependent."""
+    """Return the value number of `condition ? one : other`, mixed with the condition's, `by`, if it depends on data."""
     taken, depends = where(condition, one, other), by.level >= DATA
     if not depends.any():
         return taken

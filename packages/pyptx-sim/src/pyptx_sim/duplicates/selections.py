@@ -126,7 +126,7 @@ def branching(operands: Operands, following: int, selection: Selection) -> Termi
 
 
 def meeting(action: Action, met: Sequence[Selection]) -> Action:
-    """Return a block's first step that also reconverges the selections `met` and marks their undefined registers."""
+    """Return a block's first step that also marks the registers written since the branches `met` as undefined."""
 
     def step(wave: Wave, lanes: Lanes) -> None:
         for each in met:
@@ -137,7 +137,7 @@ def meeting(action: Action, met: Sequence[Selection]) -> Action:
 
 
 def meeting_end(terminator: Terminator, met: Sequence[Selection]) -> Terminator:
-    """Return a terminator that also reconverges the selections `met`, for a block without other steps."""
+    """Return a terminator that marks registers written since the branches `met` as undefined: the block has no step."""
 
     def end(wave: Wave, group: Group) -> int | None:
         for each in met:

@@ -52,7 +52,7 @@ class StoreSite:
 
     @classmethod
     def of(cls, program: Program, pc: int) -> StoreSite:
-        """Return the store site of the instruction at `pc`."""
+        """Return the `StoreSite` of the instruction at `pc`."""
         operands = Operands(program, program.sites[pc], checked=False)
         if program.sites[pc].instruction.opcode[0] == "stmatrix":
             return cls._of_matrices(operands)

@@ -62,7 +62,7 @@ class _Units:
 
     @classmethod
     def fresh(cls, count: int) -> _Units:
-        """Return `count` units without a store."""
+        """Return the records of `count` units to which no instruction has stored."""
         strict, exact, leaves = (zeros(count, np.uint64) for _ in range(3))
         return cls(strict, exact, zeros(count, np.bool_), leaves, zeros(count, np.int32))
 
@@ -184,7 +184,7 @@ _ORDERED: Final = frozenset({1, 2, 4, 8})
 
 
 def _ulps(some: NDArray[np.uint8], others: NDArray[np.uint8], element: int) -> int:
-    """Return the greatest difference in ulp of paired elements: float bits are ordered like the magnitudes."""
+    """Return the greatest difference in ulp between `some` and `others`: float bits are ordered like the magnitudes."""
     kind = np.dtype(f"<i{element if element in _ORDERED else 8}")
     lowest = -(1 << 8 * kind.itemsize - 1)
 

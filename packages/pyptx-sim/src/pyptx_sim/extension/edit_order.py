@@ -111,7 +111,7 @@ def _swapped(site: MutationSite, first: int, second: int) -> Change:
 
 
 def _moved_up(site: MutationSite, to: int) -> Change:
-    """Return the change that moves the site's instruction up, before the statement at index `to` and on its line."""
+    """Return the change that moves the instruction of `site` up, before the statement at index `to` and on its line."""
     there = site.body[to]
     return {
         to: (evolve(site.instruction, leading_trivia=there.leading_trivia), evolve(there, leading_trivia=" ")),

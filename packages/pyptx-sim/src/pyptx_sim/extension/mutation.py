@@ -34,14 +34,14 @@ class MutationSite:
         return node
 
     def neighbour(self, distance: int) -> Instruction | None:
-        """Return the instruction `distance` statements after the site (negative: before); None for other statements."""
+        """Return the instruction `distance` statements later (negative: earlier); None for a different statement."""
         at = self.at + distance
         node = self.body[at] if 0 <= at < len(self.body) else None
         return node if isinstance(node, Instruction) else None
 
 
 Edit: TypeAlias = "Callable[[MutationSite], Iterator[Change]]"
-"""Function that yields the changes of a mutation operator at a site, such as those of `pyptx_sim.extension.edits`."""
+"""Function that yields a mutation operator's changes to a `MutationSite`, like those of `pyptx_sim.extension.edits`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,7 +111,7 @@ def gather(arena: Arena, matrices: Sequence[Located], extent: Extent, dtype: np.
 
 
 def offsets(matrices: Sequence[Located], extent: Extent) -> IntArray:
-    """Return the arena offset of each 16 bytes of several matrices: `[matrices, …]`, otherwise as `places`."""
+    """Return the arena offset of each 16 bytes of several matrices: `[matrices, …]`, then the axes of `places`."""
     inside, which, blocks = _distinct(matrices)
     found: IntArray = _all_places(inside, extent)[which] + blocks[:, None, None]
     return found

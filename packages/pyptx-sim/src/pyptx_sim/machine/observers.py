@@ -36,11 +36,11 @@ class Observers(Observer):
                 setattr(self, event, heard[0] if len(heard) == 1 else _each(heard))
 
     def beside(self, observer: Observer) -> Observers:
-        """Return these observers and `observer`."""
+        """Return a dispatcher to these observers and `observer`."""
         return Observers([*self.observers, observer])
 
     def without(self, observer: Observer) -> Observers:
-        """Return these observers without `observer`."""
+        """Return a dispatcher to these observers without `observer`."""
         return Observers([each for each in self.observers if each is not observer])
 
     def launched_behind(self, before: Observer) -> None:

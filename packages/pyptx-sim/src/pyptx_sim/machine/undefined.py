@@ -105,7 +105,7 @@ class UndefinedRegisters(dict[int, Undefined]):
             del self[slot]
 
     def _is_held(self, bits: Array) -> bool:
-        """Return whether any live lane has undefined bits in `bits`."""
+        """Return whether the mask `bits` of undefined bits is nonzero in any live lane."""
         return bool(((bits != 0) & self._wave.live).any())
 
     def leave(self, slot: int, lanes: Lanes, bits: Array, origin: Origin | None) -> None:

@@ -42,7 +42,7 @@ class MachineView:
 
     @property
     def threads(self) -> Masks:
-        """Existing lanes of each warp."""
+        """Lanes of each warp that have a thread, bool `[warps, 32]`."""
         launch = self._machine.launch
         thread = np.arange(launch.warps_per_cta * WARP).reshape(-1, WARP)
         masks: Masks = np.tile(thread < volume(launch.block), (self._machine.ctas_per_wave, 1))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def perturbed(result: Array, error: Array, mode: str) -> Array:
-    """Return `result` or its neighbor toward the exact value `result + error`, whichever direction `mode` requires."""
+    """Return `result`, or its neighbor toward the exact value `result + error` if direction `mode` requires that."""
     down, up = error < 0, error > 0
     if mode == "rz":
         return np.where(((result > 0) & down) | ((result < 0) & up), np.nextafter(result, 0.0), result)

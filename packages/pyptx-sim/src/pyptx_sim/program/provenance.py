@@ -132,7 +132,7 @@ def _value(known: Mapping[int, _Value], source: int | _Value) -> _Value | None:
 
 
 def _result(known: Mapping[int, _Value], definition: _Definition) -> _Value | None:
-    """Return the value of a definition; None while a source has no value."""
+    """Return the variable, "number" or "unknown" that a definition results in; None while a source has none."""
     addresses = [_value(known, each) for each in definition.addresses]
     numbers = [_value(known, each) for each in definition.numbers]
     if _UNKNOWN in addresses or any(each not in {None, _NUMBER} for each in numbers):

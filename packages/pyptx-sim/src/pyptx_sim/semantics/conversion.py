@@ -135,7 +135,7 @@ def _pack(form: Bound) -> Operation:
 def _convert(form: Bound) -> Operation:
     source, target = form.type_of("a"), form.type_of("d")
     if "s2f6x2" in form.words and source != "s2f6x2":
-        target = "s2f6x2"  # contained in the `.b16` register
+        target = "s2f6x2"  # type of the values in the `.b16` register
     between = _between_scalars(source, target) or packed(source, target)
     if between is None or "pzo" in form.words or form.word("scaled") == _ONE_SCALE or form.word("frnd2") == "rz":
         raise NoSemantics(form.instruction)

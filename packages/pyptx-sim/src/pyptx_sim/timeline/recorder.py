@@ -79,7 +79,7 @@ class Recorder(Observer):
             return tracks
         self._close()
         geometry = wave.geometry
-        recorded = int(np.count_nonzero(geometry.numbers < self._ctas))  # in the first CTA slots
+        recorded = int(np.count_nonzero(geometry.numbers < self._ctas))  # recorded CTAs are in the first CTA slots
         tracks = WarpTracks(wave, recorded * geometry.launch.warps_per_cta, self.timeline, self._places)
         self._tracks, self._flights = tracks, Flights(tracks, self.timeline, self._places)
         x, y, z = geometry.ctaid
@@ -139,7 +139,7 @@ class Recorder(Observer):
             causes.arrival = None
 
     def _causes_of(self, place: int, phase: int) -> _Causes:
-        self._causes.pop((place, phase - 2), None)  # has the parity of `phase`: waits confuse them
+        self._causes.pop((place, phase - 2), None)  # phases of equal parity: a wait fits both
         return self._causes.setdefault((place, phase), _Causes())
 
     def signal(

@@ -52,7 +52,7 @@ def are_ways(body: Body, jump: Jump, join: int) -> bool:
 
 
 def defines_label(body: Body, plan: RewritePlan, at: int, label: int) -> bool:
-    """Return whether the branch at `at` may define `label`: no branch to it precedes `at`."""
+    """Return whether the branch at `at` may define `label`: no branch to the label precedes `at`."""
     return label not in plan.contested and all(jump.at >= at for jump in body.jumps_to(label))
 
 
@@ -177,7 +177,7 @@ def _ending(printer: BodyPrinter, chain: Chain, number: int) -> list[str]:
 
 
 def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
-    """Yield rewrites for each chain of two or more conditions, outer chains first: defining the join label or not."""
+    """Yield rewrites for each chain of two or more conditions, outer chains first: with and without the join label."""
     taken: set[int] = set()
     for jump in body.jumps:
         if jump.at in taken:

@@ -2,7 +2,7 @@
 
 A call of `ptx.inst` returns its destination. So if the instruction before a branch writes the branch's predicate, its
 call can be an argument of the call that branches. Python evaluates arguments first, which keeps the text order. At the
-end of a loop it is a lambda, which is called there.
+end of a loop the argument is a lambda, which is called there.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Predicate:
     def first(self, printer: BodyPrinter, line: Callable[[str], str], *, negated: bool = False) -> str:
         """Return the Python condition for the branch's line, and print the formatting of the branch.
 
-        The instruction that computes it is printed as a statement if the line would be too long.
+        The instruction that computes the predicate is printed as a statement if the line would be too long.
         """
         if self.start == self.at:
             printer.deviation(self.at)

@@ -90,7 +90,7 @@ def _function(rewrite: Rewrite, jump: Jump) -> str | None:
 
 
 def _exit(body: Body, jump: Jump, predicate: Predicate, function: str, left: Rewrite | None) -> Rewrite:
-    """Return the rewrite of a branch that leaves the block of the rewrite `left`; None is the innermost loop."""
+    """Return the rewrite of a branch that leaves or continues the rewrite `left`, the innermost loop if None."""
     uniform = ["uniform=True"] if "uni" in body.branch(jump.at).opcode else []
 
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:

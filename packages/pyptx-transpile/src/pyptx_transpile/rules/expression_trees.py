@@ -50,7 +50,7 @@ class Tree:
     named: bool = False
 
     def like(self, origin: int) -> Hashable:
-        """Return a key that two statements share if they are equal relative to their origins."""
+        """Return a key that two statements share if they are equal with indices relative to `origin`."""
         return self.at - origin, self.operator, tuple([each.like(origin) for each in self.inner.values()])
 
     def temporaries(self) -> Iterator[int]:

@@ -32,7 +32,7 @@ def _rank(node: nodes.Instruction) -> int:
 
 
 def main(instructions: Sequence[nodes.Instruction]) -> int:
-    """Return the index of the most significant instruction: the most frequent one of the highest rank."""
+    """Return the index of the most significant instruction: the most frequent opcode of the highest `_rank`."""
     highest = max(map(_rank, instructions))
     counts = Counter([node.opcode for node in instructions if _rank(node) == highest])
     most = max(counts, key=lambda opcode: counts[opcode])

@@ -54,8 +54,8 @@ def find(_body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
 def _least(helper: Helper, calls: Sequence[int], fewer: int, most: float) -> int | None:
     """Return the minimum number of calls with which a helper saves Python lines; None if no number of calls does.
 
-    `calls` has the number of lines of each call. The replaced statements have `fewer` lines than the helper's body, and
-    about `most` at most after other rewrites.
+    `calls` has the number of lines of each call. Printed without the helper, an occurrence has `fewer` lines less than
+    the helper's body, and after other rewrites at most about `most` lines.
     """
     page = Page()
     helper.write(page, Naming())
@@ -156,7 +156,7 @@ class Survey:
         return _saved_by_loops(each for each in loops if start <= each.start and each.end <= start + found.length)
 
     def _sites(self, bodies: Sequence[Body], found: Repeated) -> list[Site]:
-        """Return a `Site` for each occurrence of a sequence in `bodies`, which may be only the first ones."""
+        """Return a `Site` for each occurrence of a sequence in `bodies`, which may have only the first occurrences."""
         return [
             self._leaves[body.start].site(at, at + found.length) for body, at in zip(bodies, found.sites, strict=False)
         ]
@@ -203,7 +203,7 @@ class _Estimate:
         return self._lines[start + length] - self._lines[start]
 
     def saved(self, start: int, length: int, count: int) -> float:
-        """Return the Python lines that a helper for a sequence with `count` occurrences saves; 0 if too few."""
+        """Return the Python lines that a helper for a sequence with `count` occurrences saves; 0 below the minimum."""
         end = start + length
         if count < 2 or self._counts[end] - self._counts[start] < _LEAST_OF_SCOPE:
             return 0

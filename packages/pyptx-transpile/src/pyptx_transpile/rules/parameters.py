@@ -136,7 +136,7 @@ class _Finder:
                 return None
 
     def parts(self, row: Sequence[ParameterUse]) -> Iterator[tuple[list[ParameterUse], list[str]]]:
-        """Yield the parts of a run that one call can replace, with the call's keywords for the types of the loads."""
+        """Yield the slices of a run that one call can replace, with the call's keywords for the types of the loads."""
         part: list[ParameterUse] = []
         modes: set[str] = set()
         for each in row:
@@ -212,7 +212,7 @@ def _say(printer: BodyPrinter, part: Sequence[ParameterUse], keywords: Sequence[
 
 
 def _call(printer: BodyPrinter, part: Sequence[ParameterUse], keywords: Sequence[str]) -> Group:
-    """Return the `ptx.params` or `ptx.global_ptrs` call that emits the instructions of a part."""
+    """Return the `ptx.params` or `ptx.global_ptrs` call that emits these parameter loads or pointer conversions."""
     value = printer.values.expression
     arguments: list[Expression] = [*_folded([value(each.source) for each in part])]
     generic = [value(each.generic) for each in part if each.generic is not None]

@@ -95,7 +95,7 @@ def _counted(body: Body, banks: Banks, latch: Jump) -> Counted | None:
 
 
 def _goes_on(relation: str, step: tree.Operand) -> bool:
-    """Return whether a loop that repeats while the counter has a relation to `stop` ends, as `ptx.range_` requires."""
+    """Return whether `ptx.range_` can emit a loop that repeats while the counter has this relation to its end value."""
     number = _number(step)
     if number is None:
         return relation in {"lt", "gt", "ne"}

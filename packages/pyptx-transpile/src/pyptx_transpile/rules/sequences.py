@@ -124,7 +124,7 @@ class Statements:
         self.last[at] = max(self.last[at], end)
 
     def _tied_rows(self, size: int) -> Iterator[tuple[int, int, int, int]]:
-        """Yield maximal ranges of items that bind a sequence to one slice: range start and end, slice start and end."""
+        """Yield maximal ranges of items that require one whole slice in a sequence: bounds of range and slice."""
         at = 0
         while at < size:
             begin, first, last = at, self.first[at], self.last[at]
@@ -135,7 +135,7 @@ class Statements:
                 yield begin, at, first, last
 
     def whole(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """Yield the largest parts of a slice that contain each bound slice wholly or not at all."""
+        """Yield the largest parts of a slice that contain each indivisible slice wholly or not at all."""
         if self._bound.find(1, start, end) < 0:
             yield start, end
             return
@@ -149,7 +149,7 @@ class Statements:
             yield from self._in_turns(begin, end)
 
     def is_whole(self, start: int, end: int) -> bool:
-        """Return whether a slice contains each bound slice and each loop wholly or not at all."""
+        """Return whether a slice contains each indivisible slice and each loop wholly or not at all."""
         if self._bound.find(1, start, end) < 0:
             return True
         whole = all(first >= start and last <= end for _, _, first, last in self._tied(start, end))
@@ -280,7 +280,7 @@ def _ranks(shapes: Sequence[int]) -> list[array[int]]:
 
 
 def _counted(size: int, numbers: Mapping[int, int]) -> tuple[array[int], list[int]]:
-    """Return the rank of the window at each index, 0 for a window that occurs once, and the indices of the others."""
+    """Return the rank of the window at each index (0 for a window that occurs once), and the indices with a rank."""
     counts = Counter(numbers.values())
     rank, places = array(_NUMBERS, bytes(size * array(_NUMBERS).itemsize)), list[int]()
     for at, number in numbers.items():

@@ -216,7 +216,7 @@ class Columns:
         yield from (ArgumentColumns((column,)) for _, column in tied[None])
 
     def _tie(self, column: int) -> object:
-        """Return a key that columns share if their register distance is equal in all occurrences; None if ungrouped."""
+        """Return a key that columns share if the distance of their registers is equal in all occurrences, else None."""
         banks: list[object] = []
         first = self.rows[column][0].declared
         for leaf in self.rows[column]:
@@ -239,7 +239,7 @@ def _run(run: Sequence[tuple[int, int]], least: int) -> Iterator[ArgumentColumns
 
 
 def differ_too_much(bodies: Sequence[Body], sites: Sequence[Site], most: int, *, loops: bool) -> bool:
-    """Return whether some occurrences need more than `most` arguments, which all occurrences then need, too."""
+    """Return whether a helper for these occurrences, and so for a superset, needs more than `most` arguments."""
     columns = Columns(bodies, sites, loops=loops)
     return len(columns.given()) > min(columns.most, most)
 

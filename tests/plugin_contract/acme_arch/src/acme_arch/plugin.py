@@ -193,7 +193,7 @@ def pyptx_memories() -> Sequence[Memory]:
 
 @hookimpl
 def pyptx_descriptors() -> Sequence[DescriptorKind]:
-    """Return slices: base and length of an array."""
+    """Return the descriptor kind of slices: address and length of an array."""
     from acme_arch.descriptors import SLICE
 
     return (SLICE,)

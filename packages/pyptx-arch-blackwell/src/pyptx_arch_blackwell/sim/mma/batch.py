@@ -57,7 +57,7 @@ class MmaBatch(Piped):
     zeros: ZeroColumnMask | None
 
     def goes_on_in(self, following: AsyncIssue) -> bool:
-        """Return whether the next outstanding operation is an MMA with the same accumulator."""
+        """Return whether the next outstanding operation, `following`, adds to the accumulators of these MMAs."""
         return (
             isinstance(following, MmaBatch)
             and following.plan is self.plan

@@ -35,7 +35,7 @@ def used_bytes(kind: str, element: str) -> int:
 
 
 def shared_decoder(kind: str, element: str) -> Decode:
-    """Return the decoder for shared memory, in which kinds of 8-bit types pad narrower elements to 16 bytes."""
+    """Return the decoder for shared memory, where kinds of 8-bit types pad 16 narrower elements to 16 bytes."""
     width = _WIDTHS.get(element)
     if width is None:
         return _whole(element)
@@ -52,7 +52,7 @@ def shared_decoder(kind: str, element: str) -> Decode:
 
 
 def tensor_decoder(kind: str, element: str) -> Decode:
-    """Return the decoder for tensor memory, in which kinds of 8-bit types store narrower elements in bytes."""
+    """Return the decoder for tensor memory, where kinds of 8-bit types store each narrower element in one byte."""
     width = _WIDTHS.get(element)
     if width is None or container_bits(kind) != width:
         return _whole(element)

@@ -73,7 +73,7 @@ class _Given:
         self._divisor = operands.number("scale") if "scale" in operands.names else 0
 
     def products(self, turn: ExecutionContext, kind: GroupKind, plan: MmaPlan, zeros: int) -> MmaBatch:
-        """Return the threads' MMAs as one batch, without group numbers, which the pipeline assigns."""
+        """Return the threads' MMAs as one batch, without commit-group numbers, which the pipeline assigns."""
         warps, lanes = turn.threads
         return MmaBatch(
             wave=turn.wave,
@@ -119,7 +119,7 @@ def compile_product(operands: Operands) -> Action:
 
 
 def _alike(turn: ExecutionContext, idescs: Array, zeros: Array) -> Iterator[tuple[int, int, ExecutionContext]]:
-    """Yield each instruction descriptor and zero-column mask, with the threads that pass both."""
+    """Yield each pair of instruction descriptor and zero-column mask, with the threads that use this pair."""
     pairs = list(zip(idescs.tolist(), zeros.tolist(), strict=True))
     for bits, mask in dict.fromkeys(pairs):
         which = np.array([pair == (bits, mask) for pair in pairs])
@@ -145,7 +145,7 @@ def _columns(turn: ExecutionContext, sources: Sequence[Reader]) -> NDArray[np.ui
 
 
 def _plan(turn: ExecutionContext, opcode: Opcode, bits: int) -> MmaPlan | None:
-    """Return the plan of the threads' MMA; report an invalid instruction descriptor and return None."""
+    """Return the `MmaPlan` of the threads' MMA; report an invalid instruction descriptor and return None."""
     try:
         return plan_of(opcode, bits)
     except ValueError as error:

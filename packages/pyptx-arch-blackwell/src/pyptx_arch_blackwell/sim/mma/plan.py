@@ -136,7 +136,7 @@ class MmaPlan:
 
 @lru_cache(maxsize=1024)
 def plan_of(opcode: Opcode, bits: int) -> MmaPlan:
-    """Return the plan of an MMA with these instruction descriptor bits; raise ValueError for an invalid MMA."""
+    """Return the `MmaPlan` of an MMA with these instruction descriptor bits; raise ValueError for an invalid MMA."""
     descriptor = InstructionDescriptor.decode(opcode.kind, bits)
     if descriptor.sparse != opcode.sparse:
         kind, opcode_has = ("sparse", "no .sp") if descriptor.sparse else ("dense", ".sp")

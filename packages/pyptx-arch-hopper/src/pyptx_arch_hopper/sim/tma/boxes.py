@@ -42,7 +42,7 @@ _NAN = OUT_OF_BOUNDS.to_bytes(2, "little")  # two bytes of the NaN fill value, r
 
 @dataclass(frozen=True, eq=False)
 class Descriptor:
-    """A valid tensor map, with the elements of copies with it. Values that depend only on the map are cached.
+    """A valid tensor map, and the elements that its copies transfer. Values that depend only on the map are cached.
 
     Packed elements, which share bytes, are counted as bytes in `map`; `packing` describes their layout.
     """

@@ -25,9 +25,9 @@ Octets: TypeAlias = "NDArray[np.uint8]"
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Undefined bits of copied elements, `[elements, bytes per element]` or None, and the origin of the bits.
+    """Undefined bits of copied elements, `[elements, bytes per element]` or None, and the `Origin` of the bits.
 
-    Destination bits that a reduction leaves undefined get the same origin.
+    Destination bits that a reduction leaves undefined get the same `Origin`.
     """
 
     bits: Octets | None
@@ -88,8 +88,8 @@ class Transfer:
     """Data movement of a copy: `source` to each of `targets`.
 
     `known`: elements of the source that are in bounds. `fills`: elements out of bounds are replaced by `fill`;
-    otherwise they are not copied. `update` combines values with memory, `convert` changes them. `origin` is the origin
-    of undefined bits, if any.
+    otherwise they are not copied. `update` combines values with memory, `convert` changes them. `origin` is that of
+    undefined bits, if any.
     """
 
     source: Elements

@@ -169,7 +169,7 @@ def _passing(bits: int, size: int) -> Mask:
 
 
 def track(opcode: tuple[str, ...]) -> str:
-    """Return the timeline track of a bulk copy."""
+    """Return the name of the timeline track that shows a bulk copy."""
     into = next((word for word in opcode if word.startswith(("shared", "global"))), "global")
     does = "reductions" if opcode[1] == "reduce" else "loads" if into.startswith("shared") else "stores"
     return f"TMA {does}" if "tensor" in opcode else f"bulk {does}"

@@ -33,7 +33,7 @@ def mask_of(operands: Operands) -> Reader | None:
 
 
 def aims(turn: ExecutionContext, place: int, mask: int | None) -> tuple[int, ...]:
-    """Return, for each destination CTA of a thread's copy, the offset from the named shared address."""
+    """Return, for each destination CTA of a thread's copy, the destination's offset from the shared address `place`."""
     return (0,) if mask is None else turn.peers(place, mask)
 
 
@@ -87,7 +87,7 @@ def _name(turn: ExecutionContext) -> str:
 def signalled(
     turn: ExecutionContext, place: int, barrier: int, shifts: tuple[int, ...], *, paired: bool
 ) -> tuple[int, ...]:
-    """Return the mbarrier of each destination CTA, whose shared address is a shift after `place`.
+    """Return the mbarrier of each destination CTA; the copy's destinations are `place` plus each of `shifts`.
 
     The mbarrier is in the destination CTA. If `paired`, it is in the CTA of the destination's pair whose rank has the
     parity of the named mbarrier's CTA.
@@ -114,7 +114,7 @@ def _check_barrier(turn: ExecutionContext, target: Elements, barriers: tuple[int
 
 
 def _check_undefined(turn: ExecutionContext, transfer: Transfer) -> Origin | None:
-    """Return the origin of undefined bits that a copy moves or adds to; report bits visible to the host."""
+    """Return the `Origin` of undefined bits that a copy moves or adds to; report bits visible to the host."""
     known, origin = transfer.known, None
     sides = (
         {"read": transfer.source}

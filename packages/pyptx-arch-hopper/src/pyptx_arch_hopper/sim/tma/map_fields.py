@@ -21,9 +21,9 @@ _HALF = SIZE // 2
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field: `pieces` are its bit ranges (first bit, number of bits), low bits first.
+    """A field of a tensor map: `pieces` are its bit ranges (first bit, number of bits), low bits first.
 
-    It stores `(value - less) / unit`. `dimension` is the dimension of the tensor.
+    The field stores `(value - less) / unit`. `dimension` is the dimension of the tensor.
     """
 
     pieces: tuple[tuple[int, int], ...]
@@ -56,7 +56,7 @@ def _ones(count: int) -> int:
     return (1 << count) - 1
 
 
-# By name and ordinal of `tensormap.replace`. The field is the rank minus one, like the instruction's operand.
+# Tensor map fields by name and ordinal of `tensormap.replace`. Field `rank` is the rank minus one, like the operand.
 FIELDS: Final = {
     ("global_address", 0): Field(((0, 64),)),
     ("rank", 0): Field(((68, 3),)),
@@ -79,7 +79,7 @@ _UNSAID = sum(1 << number for (name, _), number in _NUMBERS.items() if name in {
 
 @dataclass(frozen=True, slots=True)
 class Own:
-    """The second half: `columns` is nonzero for im2col mode; bits of `invalid` are fields without a valid value."""
+    """Second half of a tensor map: `columns` is nonzero in im2col mode; `invalid` has a bit per invalid field."""
 
     invalid: int = 0
     columns: int = 0

@@ -222,7 +222,7 @@ class Record:
         yield from self._row_rules()
 
     def _packed_rules(self, packing: Packing) -> Iterator[tuple[bool, str, str]]:
-        """Rules for packed elements. CUDA driver API: cuTensorMapEncodeTiled, "packed data types"."""
+        """Yield the rules for packed elements. CUDA driver API: cuTensorMapEncodeTiled, "packed data types"."""
         step, what = packing.step, f"elements of .{self.type}"
         message = f"innermost extent of {self.extents[0]} {what}, must be a multiple of {step}"
         yield self.extents[0] % step != 0, message, "pad the innermost dimension"
@@ -256,7 +256,7 @@ class Record:
         yield empty, message, "choose corners with at least one pixel between them"
 
     def _row_rules(self) -> Iterator[tuple[bool, str, str]]:
-        """Rules for contiguous runs in shared memory: the innermost extent of a box, or the channels of a pixel."""
+        """Yield rules for contiguous runs in shared memory: innermost extent of a box, or channels of a pixel."""
         count, packing = (self.channels if self.columns else self.box[0]), self.packing
         inner = count * self.itemsize if packing is None else packing.bytes(count) * packing.room // packing.dense
         message = f"{inner}-byte box rows, must be a multiple of 16"

@@ -65,7 +65,7 @@ class PixelRows(Descriptor):
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """Channels and pixels."""
+        """Extents of the copy: channels and pixels."""
         return self.map.channels, self.map.pixels
 
     def unfit(self) -> tuple[str, str] | None:
@@ -109,7 +109,7 @@ class ManyPixelRows(PixelRows):
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """Channels and pixels."""
+        """Extents of the copy: channels and pixels."""
         return self.map.channels, _PIXELS
 
 

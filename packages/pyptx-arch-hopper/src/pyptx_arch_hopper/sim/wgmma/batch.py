@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 class WgmmaPlan:
     """Static properties of one wgmma instruction.
 
-    `slots` are the registers of d, and `distribution` its layout in them. `collect` converts the registers of a to a
-    matrix; `widen` converts the elements of d, a and b to floats or integers. `total` computes the dot products,
+    `slots` are the indices of d's registers, and `distribution` is the layout of d. `collect` converts the registers of
+    a to a matrix; `widen` converts the elements of d, a and b to floats or integers. `total` computes the dot products,
     `sparse_total` those with a sparse a.
     """
 
@@ -51,7 +51,7 @@ class WgmmaBatch(AsyncIssue):
     """MMAs issued by one instruction, one entry for each of some `warpgroups`.
 
     `a` and `b` are descriptors of the matrices, in the shared memory that starts at `blocks`. `fragments` returns an a
-    in registers, `[issued, 128]` each; these MMAs have the rows `places`. `metadata` is the metadata of a sparse a.
+    in registers, `[issued, 128]` each; these MMAs are its rows `places`. `metadata` is the metadata of a sparse a.
     `adds`: whether d is an input. `warps` has the first warp of each warpgroup.
     """
 

@@ -159,7 +159,7 @@ def _ordering(
 
 
 def _async_registers(operands: Operands) -> Mapping[int, str]:
-    """Return the slots and names of the registers that an MMA uses."""
+    """Return the indices (slots) and names of the registers that an MMA uses."""
     return operands.registers_in(*(name for name in ("d", "a") if name in operands.names))
 
 

@@ -72,11 +72,11 @@ class RegisterOrder:
     """
 
     def __init__(self, wave: Wave, registers: Mapping[int, str]) -> None:
-        """Start without recorded accesses; `registers` maps register slots to names."""
+        """Start without recorded accesses; `registers` maps register indices (slots) to names."""
         self._wave = wave
         self._names = tuple(registers.values())
         self._rows = {slot: row for row, slot in enumerate(registers)}
-        self._known: dict[tuple[int, ...], IntArray] = {}  # cache: row indices by register slots
+        self._known: dict[tuple[int, ...], IntArray] = {}  # cache: array rows by register indices
         shape = (len(registers), wave.height)
         self._touched: IntArray = np.zeros(shape, np.int64)
         self._touched_at: IntArray = np.zeros(shape, np.int64)
@@ -89,7 +89,7 @@ class RegisterOrder:
         self._used: set[tuple[tuple[int, ...], bytes]] = set()
 
     def first_use(self, slots: tuple[int, ...], warps: IntArray) -> bool:
-        """Return whether these warps issue wgmma with the accumulators in `slots` for the first time; record it."""
+        """Return whether these warps issue wgmma with accumulator registers `slots` for the first time; record it."""
         use = slots, warps.tobytes()
         seen = use in self._used
         self._used.add(use)
@@ -101,7 +101,7 @@ class RegisterOrder:
         self._fenced[turn.warps] = self._now
 
     def touch(self, read: tuple[int, ...], written: tuple[int, ...], turn: ExecutionContext) -> None:
-        """Check and record register accesses of instructions other than wgmma, by slot."""
+        """Check and record accesses of an instruction other than wgmma to the registers `read` and `written`."""
         rows, warps = self._of((*read, *written)), turn.warps
         at = _places(rows, warps)
         busy = self._group[at] > self._done(warps)

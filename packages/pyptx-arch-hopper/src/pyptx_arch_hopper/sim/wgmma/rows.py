@@ -22,7 +22,7 @@ _MAJORS: tuple[Major, Major] = ("K", "MN")
 
 
 def _bind(operands: Operands) -> WgmmaDescription:
-    """Return the description of a `wgmma.mma_async{.sp}.sync.aligned.shape.d.a.b{.and.popc}{.satfinite}`."""
+    """Return the `WgmmaDescription` of a `wgmma.mma_async{.sp}.sync.aligned.shape.d.a.b{.and.popc}{.satfinite}`."""
     d, a, b, *_ = operands.behind("shape")
     columns, depth = (int(number) for number in operands.word("shape").removeprefix("m64n").split("k"))
     sparse = bool(operands.word("sp"))

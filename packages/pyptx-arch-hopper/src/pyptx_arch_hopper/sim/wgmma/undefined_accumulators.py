@@ -41,7 +41,7 @@ class UndefinedAccumulators:
         turn.carry_undefined(self._d, [warpgroups.spread(each) for each in dealt], origin)
 
     def found(self, turn: ExecutionContext, warpgroups: Warpgroups, products: WgmmaBatch) -> tuple[Mask, Origin] | None:
-        """Return which elements of D become undefined by MMAs issued now, and the origin.
+        """Return which elements of D become undefined by MMAs issued now, and the `Origin` of their bits.
 
         None if A, B and D have no undefined bits, and all threads of the warpgroups execute the instruction.
         """
@@ -52,7 +52,7 @@ class UndefinedAccumulators:
         before = turn.undefined_in(self._d)
         added = before if products.adds.any() else None
         partial = turn.undefined_fragments(self._partial_warps)
-        # The old accumulator d is the first origin; if it is not an input, the MMA defines d.
+        # Undefined bits of the old d are reported before those of a and b; if d is not an input, the MMA defines it.
         origins = [each[1] for each in (partial, added, rows, columns, before) if each is not None]
         if not origins:
             return None
@@ -69,7 +69,7 @@ class UndefinedAccumulators:
         return sums, origins[0]
 
     def _rows(self, turn: ExecutionContext, warpgroups: Warpgroups) -> tuple[Mask, Origin] | None:
-        """Return which rows of an A in registers have undefined bits, `[n, 64]`, and the origin; None if none has."""
+        """Return which rows of an A in registers have undefined bits, `[n, 64]`, and their `Origin`; else None."""
         found = turn.undefined_in(self._a)
         if found is None or self._plan.collect is None:
             return None
@@ -91,7 +91,7 @@ class UndefinedAccumulators:
 
 
 def _stored(turn: ExecutionContext, bits: Bits, blocks: IntArray, extent: Extent) -> tuple[Mask, Origin] | None:
-    """Return which rows or columns of matrices in shared memory have undefined bits, `[n, mn]`, and the origin."""
+    """Return which rows or columns of matrices in shared memory have undefined bits, `[n, mn]`, and their `Origin`."""
     memory = turn.wave.shared
     matrices = located(bits, blocks)
     where = offsets(matrices, extent)

@@ -51,7 +51,7 @@ def _mismatch_address(argument: str, shape: Shape, use: Use) -> Mismatch | None:
 
 
 def _reachable(argument: str, use: Use) -> frozenset[str]:
-    """Return the state spaces of variables that an address can access; those of generic addresses without a space."""
+    """Return the state spaces of variables that an address can access; without a space, those of generic addresses."""
     return _spaces(argument, use) if any(word in SPACES for word in use.filled.values()) else _GENERIC
 
 

@@ -115,7 +115,7 @@ def _mismatch_word(_argument: str, shape: Shape, use: Use) -> Mismatch | None:
 
 
 def _words(argument: str, use: Use) -> str:
-    """Return the kind of a vector of 32-bit registers for n items of `bits` each, where a slot determines n."""
+    """Return the kind of a vector of 32-bit registers for n elements of `bits` bits; a modifier slot determines n."""
     slot, _, bits = argument.partition(" ")
     return f"{-(-use.count(slot) * int(bits) // WORD)}*b32"
 

@@ -64,7 +64,7 @@ class Use:
         return self.kinds[name].examples(argument, self, index)
 
     def types(self, kind: str) -> tuple[str, ...] | None:
-        """Return the types of an operand's registers, one each, as its kind defines them; None if it does not."""
+        """Return the type of each register of an operand, as the operand's kind defines it; None if it does not."""
         name, argument = self.kinds.split(kind)
         of_kind = self.kinds[name].types
         return None if of_kind is None else of_kind(argument, self)
@@ -96,7 +96,7 @@ class Kind:
     - `mismatch`, with the operand's shape, returns the fault;
     - `examples`, with an index that makes registers distinct, returns valid operands;
     - `limits` returns the limits of constants by kind alone;
-    - `types`, if present, returns the types with which its registers are read or written, one each.
+    - `types`, if present, returns the types with which its registers are read or written, one per register.
     """
 
     name: str

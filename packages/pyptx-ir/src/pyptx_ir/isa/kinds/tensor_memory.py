@@ -29,7 +29,7 @@ def _mismatch_tmem(argument: str, shape: Shape, _use: Use) -> Mismatch | None:
 
 
 def _mismatch_registers(argument: str, shape: Shape, use: Use) -> Mismatch | None:
-    """Check a braced vector of 32-bit registers without sinks; constants need at least one register with them."""
+    """Check a braced vector of 32-bit registers or constants: at least one register, and no sink."""
     mismatch = _TIMES.mismatch(f"{argument}*b32", shape, use)
     if mismatch or shape[0] != "vector":
         return mismatch or Mismatch(f"{use.count(argument)} registers in braces")

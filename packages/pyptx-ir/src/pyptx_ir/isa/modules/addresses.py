@@ -62,7 +62,7 @@ def is_suspect(operand: Operand) -> bool:
 def fault_in(node: Instruction, index: int, operand: Operand) -> Finding | None:
     """Return the fault in the form of an address or in a constant expression, or None.
 
-    It also depends on the source text of the statement: the same operand may be valid in another.
+    The fault also depends on the source text of the statement: the same operand may be valid in another statement.
     """
     if isinstance(operand, Vector | CallList):
         found = (fault_in(node, index, one) for one in operand.elements)

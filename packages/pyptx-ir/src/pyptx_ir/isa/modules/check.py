@@ -43,12 +43,12 @@ def check_module(module: Module, target: str | None = None) -> tuple[Diagnostic,
 def check_text(text: str, name: str = "<string>", target: str | None = None) -> tuple[Diagnostic, ...]:
     """Parse and check a text; after a syntax error, the other statements are still checked."""
     with collector_paused():
-        return _check_text(text, name, target)  # the tree is freed before a collection could visit it
+        return _check_text(text, name, target)  # the tree is freed before the garbage collector could visit it
 
 
 def _check_text(text: str, name: str, target: str | None) -> tuple[Diagnostic, ...]:
     module, errors = parse_recovering(text, name)
-    if text.startswith(BYTE_ORDER_MARK):  # the mark hides the module header, which causes more errors
+    if text.startswith(BYTE_ORDER_MARK):  # a byte order mark hides the module header, which causes more errors
         return (_syntax(errors[0]),)
     found = findings_in(module, target)
     source = Source(text, name)

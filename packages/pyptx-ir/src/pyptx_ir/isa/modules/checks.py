@@ -1,4 +1,4 @@
-"""The rules of a walk, NVIDIA's and those of plugins, sorted by the statements that they check."""
+"""The rules of `pyptx check`, NVIDIA's and those of plugins, sorted by the statements that they check."""
 
 from __future__ import annotations
 

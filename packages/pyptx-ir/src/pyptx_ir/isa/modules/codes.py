@@ -1,4 +1,4 @@
-"""Diagnostic codes: severity and meaning. The Markdown file of its name in `pages` explains each.
+"""Diagnostic codes: severity and meaning. For each code, the Markdown file of its name in `pages` explains it.
 
 An error is rejected by ptxas or forbidden by the manual; a warning assembles, but is probably unintended.
 """

@@ -27,10 +27,7 @@ USAGE_ERROR = 2
 
 
 def check(argv: Sequence[str]) -> int:
-    """Check PTX files. Return 0 without errors, 1 with errors, 2 for a usage error or a file that can't be read.
-
-    Return 0 without errors, 1 with errors, 2 for a usage error or a file that can't be read.
-    """
+    """Check PTX files. Return 0 without errors, 1 with errors, 2 for a usage error or a file that can't be read."""
     try:
         options = _parser().parse_args(argv)
         if options.target is not None:

@@ -92,7 +92,7 @@ def _linked(walk: Walk, node: Variable) -> None:
 
 
 def _declare_variable(walk: Walk, node: Variable, name: str, kind: str, storage: Storage) -> int | None:
-    """Declare a name; return its conflicting declaration. `.extern` permits module-level ones of equal type."""
+    """Declare a name; return its conflicting declaration. `.extern` permits module-level declarations of equal type."""
     scope = walk.scope
     before = scope.declare(name, kind, walk.at)
     scope.storage[name] = storage

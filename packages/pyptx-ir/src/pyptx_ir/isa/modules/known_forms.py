@@ -50,7 +50,7 @@ def plain_names() -> dict[str | None, int]:
 def plain_addresses() -> dict[str | None, int]:
     """Return the shape number of an address by the kind of its base: a scalar register or a variable.
 
-    Not for .shared: the .shared variables that a function uses are recorded.
+    .shared variables have no number here, because the walk records each use of one.
     """
     return {name: shape_number(("address", name)) for name in (*sorted(TYPES), *_SPACES)}
 
@@ -69,7 +69,7 @@ def _right_forms(target: str, version: tuple[int, int]) -> RightForms:  # noqa: 
 
 
 def right_forms(target: str, version: tuple[int, int]) -> RightForms:
-    """Return the forms that are valid if their constants are; callers add further forms after a check."""
+    """Return the forms that are valid if their constants are valid; callers add further forms after a check."""
     forms = _right_forms(target, version)
     if len(forms) > _MOST:
         forms.clear()

@@ -36,7 +36,7 @@ class Portability:
         return not self.obstacles
 
     def as_json(self) -> dict[str, int | str | bool]:
-        """Return a table row: target, result, position and reason of the first obstacle, number of obstacles.
+        """Return a table row: target, result, position and reason of the first error, number of errors.
 
         Numbers are zero and texts empty if the module is legal.
         """
@@ -100,7 +100,7 @@ def needs(rows: Sequence[Portability]) -> str:
 
 
 def _reason(row: Portability, fault: Diagnostic) -> str:
-    """Return the message of an error without the name of the row's target."""
+    """Return the message of an error on a target, without the target's name."""
     return fault.message.removesuffix(f"; the target is {row.target}")
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # PTX version for modules without a `.version`.
 NEWEST = (9, 5)
-# Maximum number of findings per statement; locating each one scans the whole statement.
+# Maximum number of findings per statement; locating a finding scans the whole statement.
 MOST_OF_A_STATEMENT = 50
 
 
@@ -42,7 +42,7 @@ class Routine:
     declared: dict[str, int] | None = None  # statement numbers of the names declared in the body; computed on demand
     unbanked: Counter[str] = field(default_factory=Counter[str])  # number of undeclared numbered names, by stem
     warned: set[str] = field(default_factory=set[str])
-    narrow_calls: tuple[Finding, ...] = ()  # of this function; reported if an entry reaches it
+    narrow_calls: tuple[Finding, ...] = ()  # errors of calls in this function; reported if an entry reaches the calls
     notes: dict[str, int] = field(default_factory=dict[str, int])  # counters of plugin rules, named by the rules
 
 
@@ -54,7 +54,7 @@ class Walk:
         self.forced = target
         self.target: str | None = target
         self.version: tuple[int, int] | None = None
-        self.address_size = 32  # default of a module without it. Manual: ".address_size"
+        self.address_size = 32  # default of a module without the directive. Manual: ".address_size"
         self.independent_textures = False
         self.at = -1
         self.sound = True  # whether the current instruction is valid by itself; further checks require it
@@ -65,8 +65,8 @@ class Walk:
         self.functions: dict[str, tuple[Function, int]] = {}
         self.aliased: set[str] = set()
         self.variables: dict[str, Variable] = {}
-        # By object identity: a parsed tree has one operand per distinct text, and the module keeps all of them alive.
-        # These properties do not depend on the operand's statement.
+        # Names in each operand, by the operand's identity: a parsed tree has one operand per distinct text, and the
+        # module keeps all operands alive. The names do not depend on the operand's statement.
         self.names: dict[int, tuple[str, ...]] = {}
         self.plain_names, self.plain_addresses = plain_names(), plain_addresses()
         self.right: RightForms = {}  # valid forms, shared by all modules of one target and version

@@ -14,7 +14,7 @@ _DOTTED = re.compile(r"\.(\w+(?:::\w+)*)")
 
 
 def finding_of(verdict: Verdict, opcode: tuple[str, ...]) -> Finding:
-    """Return a verdict as a finding, with the faulty modifier as its word if the message names one."""
+    """Return a verdict as a finding, which underlines the faulty modifier if the message names one."""
     # Only verdicts on out-of-range constants have no help.
     help = verdict.in_file or verdict.help or "use a constant that the instruction allows"
     word = "" if verdict.operand is not None else _modifier(verdict.message, opcode)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyptx_ir.isa.rows import ptx
 
-# PTX version and target, or alternative targets. Manual: the notes at the end of ld, st, atom, red, fence, cvta,
+# PTX version and target of each modifier. Manual: the notes at the end of ld, st, atom, red, fence, cvta,
 # isspacep, cp.async.bulk and cp.async.bulk.tensor.
 WORDS: dict[str, tuple[tuple[int, int], str]] = {
     "cluster": (ptx(7, 8), "sm_90"),

@@ -101,7 +101,7 @@ class _Lines:
 
 
 def say(item: Item, text: str) -> None:
-    """Set the comment of an item, and the kind and name of commented data lines."""
+    """Set the comment of a data line, and give the line the kind and name of commented lines."""
     item.kind = item.name = EXPLAINED
     item.remark = text
 

@@ -96,7 +96,7 @@ def _best(key: str, group: Sequence[tuple[Case, str | None]], least: int, *, las
 
 
 def _least(key: str, text: str, usual: int) -> int:
-    """Return the number of deviations that a rule must remove to be worth its entry."""
+    """Return the number of deviations that a rule must remove to be added to the style."""
     if (key, text) in _known_rules() or repeats(text):
         return 1
     return usual if text.isspace() or not text else _WORTH

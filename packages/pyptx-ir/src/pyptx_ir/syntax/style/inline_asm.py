@@ -70,7 +70,7 @@ class Region:
 
 
 def signature(item: Item, *, broad: bool = False) -> Signature:
-    """Return the matching key of an item; with `broad`, the key without modifiers."""
+    """Return the key that items of a template and of matching text share; with `broad`, without modifiers."""
     marks = tuple(cut(item.canonical())[::2]) if item.shape is None else item.shape.canonical
     return item.kind, _opcode(item, broad=broad), marks
 
@@ -83,7 +83,7 @@ def _opcode(item: Item, *, broad: bool) -> str:
 
 
 class Signatures:
-    """Matching keys of a sequence of items, exact ones and broad ones, computed at first use."""
+    """Exact and broad signatures of a sequence of items, computed at first use."""
 
     def __init__(self, row: Sequence[Item]) -> None:
         self.row = row
@@ -99,7 +99,7 @@ class Signatures:
         return made
 
     def of(self, region: Region, *, broad: bool = False) -> tuple[Signature, ...]:
-        """Return the signatures of a region's items: the exact ones, or the broad ones."""
+        """Return the exact, or the broad, signatures of a region's items."""
         return tuple([self[at][broad] for at in range(region.start, region.end)])
 
 
@@ -226,7 +226,7 @@ def laid(row: Sequence[Item], templates: Mapping[int, Template]) -> dict[int, It
 
 
 def still_inside(leading_trivia: str, *, inside: bool) -> bool:
-    """Return whether the item after this leading trivia is in an asm region: by its marks, else by the last state."""
+    """Return whether the item after this leading trivia is in an asm region; without marks, return `inside`."""
     begin, finish = leading_trivia.rfind(BEGIN), leading_trivia.rfind(FINISH)
     return begin > finish if begin != finish else inside
 
@@ -278,7 +278,7 @@ def _usual(
 
 
 def _of_author(signatures: Signatures, region: Region, files: Mapping[int, str]) -> str | None:
-    """Return the template of one region with its author's names; None if it contains other source locations."""
+    """Return the template of one region with its author's names; None if a `.loc` comment in it has no placeholder."""
     row = signatures.row
     text = next(_erased(row, region, files, named=True), None)
     if text is None or not _reads(text, signatures.of(region)):

@@ -146,7 +146,7 @@ def _gaps(row: Iterable[tuple[Item, Shape]]) -> list[Case]:
     for (name, kind, shape), times in Counter([(item.name, item.kind, shape) for item, shape in row]).items():
         for gap in gaps(shape.canonical, shape.spelt, shape.kinds, shape.opcode):
             found[name, kind, gap] += times
-    unusual = {(kind, pair) for _, kind, (pair, usual, gap) in found if gap != usual}  # pairs that need a rule
+    unusual = {(kind, pair) for _, kind, (pair, usual, gap) in found if gap != usual}  # token pairs that need a rule
     return [
         Case((f"{name}\n{pair}", f"{kind}\n{pair}"), (gap, None) if gap == usual else (gap,), times)
         for (name, kind, (pair, usual, gap)), times in found.items()

@@ -117,7 +117,7 @@ def _key(kind: type, raw: str) -> str | bytes | None:
     if kind is SectionData:  # cached by text: most data lines occur several times
         return raw
     if kind in _VERBATIM:
-        is_usual = not ("+" in raw or "-" in raw) or _EXPONENT.search(raw) is None  # quick test: few have a sign
+        is_usual = not ("+" in raw or "-" in raw) or _EXPONENT.search(raw) is None  # quick: few texts have a sign
     else:
         is_usual = kind in _COUNTED and _UNUSUAL.search(raw) is None
     if not is_usual:

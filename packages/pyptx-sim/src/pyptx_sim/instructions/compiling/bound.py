@@ -28,7 +28,7 @@ class BoundInstruction:
     def __init__(
         self, program: Program, site: Site, *, checked: bool, exact: bool = False, polls: bool = False
     ) -> None:
-        """Bind the instruction at `site`; `exact` requests results that are bit-exact with the hardware.
+        """Bind the instruction of `site`; `exact` requests results that are bit-exact with the hardware.
 
         `polls`: the instruction is part of a polling loop.
         """

@@ -109,7 +109,7 @@ def _computes(operands: Operands) -> bool:
 
 
 def _report(operands: Operands, wave: Wave, lanes: Lanes, at_fault: Mask, *, aligned: bool) -> None:
-    """Report the lanes `at_fault` of the first warp with such lanes."""
+    """Report the lanes `at_fault`, missing or outside their membermask, of the first warp with such lanes."""
     row = int(at_fault.any(axis=1).argmax())
     warp, which = int(lanes.row_numbers()[row]), lane_names(at_fault[row])
     name, count = wave.geometry.warp_name(warp), int(np.count_nonzero(at_fault))

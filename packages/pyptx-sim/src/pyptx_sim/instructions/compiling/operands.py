@@ -91,7 +91,7 @@ class Operands(BoundInstruction):
         return self.write(self.named(name), ptx_type)
 
     def place(self, operand: str | Operand, space: str = "") -> Target:
-        """Return a `Target` for an address operand, or for the operand with a name, for `ExecutionContext.by_memory`.
+        """Return a `Target` for an address operand, or for the operand of this name, for `ExecutionContext.by_memory`.
 
         The address is in `space`, by default the opcode's (`"generic"` if it has none). An address in
         `"shared::cluster"` may be in any CTA, whatever the opcode specifies.
@@ -123,7 +123,7 @@ class Operands(BoundInstruction):
                 yield type(self)(self.program, site, checked=False)
 
     def alike(self, opcode: str) -> Action:
-        """Return the action of `opcode` with these operands and modifiers; the table must give both the same names."""
+        """Return the action of `opcode` with these operands and modifiers; both opcodes must name them alike."""
         step = step_of(tuple(opcode.split(".")))
         if step is None or step.compile is None:
             return self.fail(f"no plugin provides semantics of {opcode}")

@@ -60,7 +60,7 @@ class CallSite:
     dynamic_stack: bool
 
     def begin(self, wave: Wave, group: Group) -> int | None:
-        """Pass the arguments, and continue the group at the callee's first block."""
+        """Pass the arguments, and continue the group's warp splits at the callee's first block."""
         splits, ids, lanes = wave.splits, group.ids, group.lanes
         saved = {slot: _saved(wave, slot) for slot in self.saved}
         caller = full_frame_base(wave)

@@ -81,7 +81,7 @@ def target(operands: Operands, operand: Operand, space: str) -> Target:
 
 
 def bare_target(operands: Operands, operand: Operand, space: str) -> Target:
-    """Return a `Target` without the check of variable bounds, for steps whose `Access` checks `within_of` faster."""
+    """Return a `Target` without a check of variable bounds; the step's `Access` checks these faster (`within_of`)."""
     if space == "shared::cluster":
         return _anywhere(operands, operand, "shared")
     find = _anywhere(operands, operand, space)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.scheduling.code import Action
     from pyptx_sim.machine.wave import Wave
 
-_LINE = 128  # bytes: the region of discard and applypriority
-_WORD = 8  # bytes: the unit of st.bulk
+_LINE = 128  # bytes that discard and applypriority affect
+_WORD = 8  # st.bulk sizes are multiples of this number of bytes
 
 
 def compile_fill(operands: Operands) -> Action:

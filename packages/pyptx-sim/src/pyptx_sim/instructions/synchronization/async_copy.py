@@ -132,7 +132,7 @@ class _Pieces:
 
 
 def arrive_on_completion(wave: Wave, kind: GroupKind, threads: Threads) -> None:
-    """Issue an arrival of each thread at its mbarrier, after all earlier operations of this kind by the thread."""
+    """Issue an arrival of each thread at its mbarrier, after all earlier operations of `kind` by the thread."""
     groups = wave.groups_of(kind)
     arrivals = Arrivals(
         wave=wave,
@@ -161,7 +161,7 @@ def multicast(wave: Wave, lanes: Lanes, threads: Threads, peers: Reader) -> Thre
 
 
 def commit(kind: GroupKind) -> Action:
-    """Return an action that commits each thread's open group of this kind."""
+    """Return an action that commits each thread's open group of `kind`."""
 
     def step(wave: Wave, lanes: Lanes) -> None:
         wave.groups_of(kind).commit(lanes.row_numbers(), lanes.full_mask)

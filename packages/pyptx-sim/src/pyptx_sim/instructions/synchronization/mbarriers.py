@@ -236,7 +236,7 @@ class _Waiting:
             values = everywhere if len(everywhere) == 1 else distinct(phases[index]).tolist()
             for value in values:
                 same = index if len(values) == 1 else index[phases[index] == value]
-                phase = value & 1 if self._parity else phase_of(value)  # ptxas drops the other bits
+                phase = value & 1 if self._parity else phase_of(value)  # ptxas keeps only bit 0 of the parity
                 if not mbarriers.test(offset, phase, wave.pc, parity=self._parity):
                     continue
                 answers[same] = True

@@ -25,7 +25,7 @@ def acting(run: Callable[[ExecutionContext], None]) -> Action:
 def ending(run: Callable[[ExecutionContext], Stall | None], following: int, *, together: bool) -> Terminator:
     """Return a terminator that calls `run`, warp by warp; if `run` returns a stall, it is called again later.
 
-    `together`: the lanes of a warp synchronize there, once they need not wait.
+    `together`: the lanes of a warp synchronize at the instruction, once `run` returns no stall.
     """
 
     def end(wave: Wave, group: Group) -> None:
@@ -46,7 +46,7 @@ def ending(run: Callable[[ExecutionContext], Stall | None], following: int, *, t
 def ending_once(run: Callable[[ExecutionContext], None], following: int, *, together: bool) -> Terminator:
     """Return a terminator that calls `run` once for all converged lanes; stalled lanes continue after the instruction.
 
-    `together`: the lanes of a warp synchronize there.
+    `together`: the lanes of a warp synchronize at the instruction.
     """
 
     def end(wave: Wave, group: Group) -> None:

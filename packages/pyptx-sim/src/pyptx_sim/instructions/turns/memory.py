@@ -222,7 +222,7 @@ class MemoryAccesses(ActiveLanes):
                 self.wave.undefined.define(register.register.slot, self._lanes)
 
     def undefined_in(self, registers: Sequence[Carried | None]) -> tuple[list[NDArray[Any] | None], Origin] | None:
-        """Return the undefined bits of registers in active lanes, and the first origin; None if there are none.
+        """Return the undefined bits of registers in active lanes, and the origin of the first; None if there are none.
 
         A store propagates undefined bits to memory with `Arena.leave`, and reads the registers with readers that do not
         report undefined bits (`Operands.unchecked`).

@@ -160,7 +160,7 @@ class ExecutionContext(MemoryAccesses):
             self.wave.machine.observers.acquire(place, phase, *lanes, self.pc, scope="cluster", acquires=True)
 
     def use_blocks(self, blocks: Integers) -> None:
-        """Record, if `observed`, that each warp also executes the instruction for the CTA in the slot `blocks[i]`.
+        """Record, if `observed`, that each warp also executes the instruction for the CTA in CTA slot `blocks[i]`.
 
         The start of that CTA must happen before the instruction (`cluster-cta-not-started`).
         """

@@ -23,7 +23,7 @@ COPY: Final = GroupKind(
     wait="cp.async.wait_group, then bar.sync (__syncthreads) for the other readers",
 )
 
-_ENOUGH: Final = 64  # recorded arrivals before the next check which of their phases a wait has observed
+_ENOUGH: Final = 64  # least number of recorded arrivals above which `_settle` is called
 
 
 class Arrival(NamedTuple):

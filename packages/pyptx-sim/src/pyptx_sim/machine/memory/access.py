@@ -59,7 +59,7 @@ class LaneOffsets:
         return self.offsets, lanes.warps(self.positions), self.columns
 
     def seen(self, hidden: Mask, values: list[Array], lanes: Lanes) -> tuple[LaneOffsets, list[Array]]:
-        """Return the offsets of the visible stores, and their values; `hidden` is in the order of `of_threads`."""
+        """Return offsets and values of the visible stores; `hidden` masks the others, in the order of `of_threads`."""
         offsets, _, _ = self.of_threads(lanes)
         positions, columns = (
             lanes.active if self.positions is None or self.columns is None else (self.positions, self.columns)

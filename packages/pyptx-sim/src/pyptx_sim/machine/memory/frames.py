@@ -22,7 +22,7 @@ class Call(Protocol):
 
     @property
     def pc(self) -> int:
-        """Index of the instruction."""
+        """Index of the call instruction in the program."""
         ...
 
     @property

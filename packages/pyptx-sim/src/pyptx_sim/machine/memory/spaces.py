@@ -78,11 +78,11 @@ class FlatMemory:
         return self.buffers.outside(addresses, size)
 
     def flat(self, addresses: IntArray, lanes: Lanes) -> IntArray:  # noqa: ARG002 - the same bytes for every lane
-        """Return the addresses, which equal the offsets."""
+        """Return the addresses, which equal the offsets in the arena."""
         return addresses
 
     def flat_at(self, addresses: IntArray, warps: IntArray, lanes: IntArray) -> IntArray:  # noqa: ARG002 - as above
-        """Return the addresses, which equal the offsets."""
+        """Return the addresses, which equal the offsets in the arena."""
         return addresses
 
     def describe(self, address: int) -> str:
@@ -137,7 +137,7 @@ class SharedMemory:
         return self._extents[offset]
 
     def unnamed(self, addresses: IntArray) -> Mask:
-        """Return which addresses, without ranks, are past all variables, if dynamic shared memory has no variables."""
+        """Return which addresses, without CTA ranks, are past all variables, if none is in dynamic shared memory."""
         named = self._allocations or any(not each.size for each in self._placements)
         last = max((each.offset + each.size for each in self._placements), default=0)
         return np.asarray(addresses >= (self.end if named else last))

@@ -71,7 +71,7 @@ def root_cause_key(wave: Wave, split: int) -> tuple[int, int]:
 
 
 def _arrivals(wave: Wave, known: Mbarrier) -> str:
-    """Return which instructions have arrived, and which could have arrived but were never executed."""
+    """Return which instructions have arrived at an mbarrier, and which could have arrived but were never executed."""
     program = wave.machine.program
     came = [f"{program.opcode(pc)} ({program.place(pc)}, {times}×)" for pc, times in known.arrivals.items()]
     never = [
@@ -84,7 +84,7 @@ def _arrivals(wave: Wave, known: Mbarrier) -> str:
 
 
 def describe_warpgroup(wave: Wave, split: int) -> str:
-    """Return a message with the warps of a warp split's warpgroup that have not arrived."""
+    """Return a message with the warps of a warp split's warpgroup that have not arrived at the instruction."""
     splits, geometry = wave.splits, wave.geometry
     warp = int(splits.warp[split])
     group = int(geometry.warpgroups.of[warp])

@@ -163,7 +163,7 @@ class Scheduler:
         return ids[blocks == block], block
 
     def _choose_randomly(self, ids: IntArray, blocks: IntArray, random: np.random.Generator) -> tuple[IntArray, int]:
-        """Return the block of one warp split, drawn by the paces of the warps, and some of the splits at that block."""
+        """Return the block of one split, drawn with its warp's pace as weight, and some of the splits at that block."""
         self._draw_paces(random)
         paces = self._paces[self._wave.splits.warp[ids]].cumsum()
         first = min(int(paces.searchsorted(random.random() * paces[-1])), len(ids) - 1)
@@ -177,7 +177,7 @@ class Scheduler:
         return chosen, block
 
     def _draw_paces(self, random: np.random.Generator) -> None:
-        """Draw new paces of warps and ranks of warp splits (by their first lanes) after a random number of steps."""
+        """Draw new paces (weights) of warps and ranks of splits (by first lane) after a random number of steps."""
         if self._wave.steps >= self._next_paces:
             self._next_paces = self._wave.steps + int(random.integers(1, _PACED))
             self._paces = random.random(self._wave.height) ** random.integers(_POWERS)
@@ -276,7 +276,7 @@ class Scheduler:
             self._force_gates(_COMING)
 
     def _take_back_passes(self) -> None:
-        """Revoke unused gate passes when all warps have reconverged, since converged warps do not check gates."""
+        """Clear unused `PASS` keys of splits when all warps have reconverged: converged warps do not check gates."""
         splits = self._wave.splits
         if not splits.diverged:
             splits.key[splits.key == PASS] = -1
@@ -313,7 +313,7 @@ class Scheduler:
         return self._force_gates((State.READY, State.MBARRIER))
 
     def _force_gates(self, coming: tuple[State, ...]) -> bool:
-        """Resume and report warp splits at gates whose missing lanes cannot arrive: no split is in a `coming` state."""
+        """Resume and report splits at gates if missing lanes cannot arrive: no split of the warp is in `coming`."""
         splits = self._wave.splits
         waiting = np.flatnonzero(splits.state == State.GATE)
         if not len(waiting):
