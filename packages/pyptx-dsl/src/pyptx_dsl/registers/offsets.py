@@ -109,9 +109,8 @@ class OffsetSlot:
         self.labels = labels
         self.stale = False
         self._forms = {self.bits: OffsetForm(narrow)}
-        self._read: tuple[
-            int, ...
-        ] = ()  # a set would take 216 bytes for each offset, and kernels have as many offsets as loads
+        # A set would take 216 bytes for each offset, and kernels have as many offsets as loads.
+        self._read: tuple[int, ...] = ()
 
     # --- requests -----------------------------------------------------------------------------------
 

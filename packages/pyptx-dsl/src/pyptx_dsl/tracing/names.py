@@ -137,12 +137,10 @@ class Names:
         self.unnamed_labels: set[str] = set()
         self._kernel = kernel
         self._declared = declared
-        self._taken: set[str] = {
-            kernel
-        }  # all names declared in inner scopes so far, also closed ones, labels, and generated names
-        self._banks: list[
-            NumberedNames
-        ] = []  # large register groups of all scopes so far: `_taken` does not store their names
+        # Names declared in inner scopes so far, also closed ones; labels; generated names.
+        self._taken: set[str] = {kernel}
+        # Large register groups of all scopes so far: `_taken` does not store their names.
+        self._banks: list[NumberedNames] = []
         self._hints: dict[str, int] = {}
         self._scopes = [NameScope()]
 
