@@ -229,7 +229,7 @@ class Waiting:
     def predicate(self) -> Reg:
         """Return the predicate register that the poll writes."""
         if not isinstance(self.done, Reg):
-            raise TypeError(f"{self.done!r} is declared by no step")
+            raise TypeError(f"no statement of the wait declares its predicate {self.done!r}")
         return self.done
 
     def compare(self) -> None:

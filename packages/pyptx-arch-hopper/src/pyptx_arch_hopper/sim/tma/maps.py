@@ -76,6 +76,7 @@ class Packing:
 
 
 _TOGETHER = 16
+_HELP_RANK = "merge dimensions of the tensor, or add dimensions of size 1"
 # Modes in the order of their numbers in `tensormap.replace`. Manual: "tensormap.replace", table of new values.
 ELEMENTS: Final = (
     "u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f32.ftz", "f64", "bf16", "tf32", "tf32.ftz",
@@ -196,7 +197,7 @@ class Record:
         yield unknown, "element type, swizzle or interleave is not simulated", "use the values of sm_90"
         least = 3 if self.columns or self.interleave else 1
         wrong = not least <= self.rank <= RANKS
-        yield wrong, f"rank {self.rank}, must be {least} to {RANKS}", "merge or add dimensions of the tensor"
+        yield wrong, f"rank {self.rank}, must be {least} to {RANKS}", _HELP_RANK
         packing = self.packing
         padded = packing is not None and packing.padded
         unit = 32 if padded or self.interleave == INTERLEAVES.index("32B") else 16
@@ -339,7 +340,7 @@ def encode(described: TensorMap, address: int) -> bytes:
             raise LaunchError(f"unknown {what} {word!r} of a tensor map", help=f"use one of {', '.join(known)}")
     if not 1 <= len(described.shape) <= RANKS:
         message = f"invalid tensor map: rank {len(described.shape)}, must be 1 to {RANKS}"
-        raise LaunchError(message, help="merge or add dimensions of the tensor")
+        raise LaunchError(message, help=_HELP_RANK)
     record = _record(described, element, address)
     fault = record.fault()
     if fault is not None:
