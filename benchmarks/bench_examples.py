@@ -8,7 +8,7 @@ tracing and emitting. Exits with 1 if a target is missed:
 
 - a GEMM of size 512 in 0.1 s (0.4 s if one CTA pair takes over all tiles; no target for sm_120);
 - a GEMM of size 1024 on Hopper in 1.2 s;
-- checks at 3 times the time without;
+- a simulation with all checks in 3 times the time without checks;
 - tracing and emitting a GEMM in 20 ms.
 
 A kernel that misses a target is measured a second time, best of 30 (`--again`), and only that counts: shared machines
@@ -48,7 +48,7 @@ HEIGHTS = count(1024, 128)  # M of traced GEMMs, a new one per trace: a kernel c
 
 @dataclass(frozen=True)
 class Case:
-    """A call of a kernel: `kernel` and `arrays` are functions of the module of a file in examples/.
+    """A call of a kernel: `kernel` and `arrays` get the imported module of a file in examples/.
 
     `size` is shown in the table. `limit` is the target in seconds without checks, if any. `traces` are N and K of a
     GEMM that is also traced.
@@ -80,7 +80,7 @@ def of(*shapes: tuple[int, ...], dtype: Any = BFLOAT16) -> Callable[[Any], Array
 
 
 def called(name: str, *arguments: Any) -> Callable[[Any], Any]:  # noqa: ANN401 - arguments of any maker
-    """Return a function that returns a module's kernel, or creates one with a function of the module."""
+    """Return a function of a module: it returns the kernel `name`, or calls `name` to build the kernel."""
     return lambda module: getattr(module, name)(*arguments) if arguments else getattr(module, name)
 
 
@@ -272,7 +272,7 @@ def measure(case: Case, repeat: int) -> Figures:
 
 
 def main() -> int:
-    """Measure every case, or those whose names contain a word; return 1 if a target is missed."""
+    """Measure every case, or those whose names contain a word of `--only`; return 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--again", type=int, default=30)

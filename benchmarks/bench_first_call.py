@@ -41,7 +41,7 @@ ROWS, WIDTH = 2048, 8192
 
 
 def child(modules: list[str]) -> None:
-    """Import the given modules, then make the call; print the milliseconds of each part, and the imported modules."""
+    """Import the given modules, then make the call; print the milliseconds per part of the call, and the imports."""
     __import__("numpy")  # the example, not pyptx, imports numpy
 
     times = dict.fromkeys(COLUMNS, 0.0)

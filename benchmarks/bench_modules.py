@@ -110,7 +110,7 @@ def most_memory() -> float:
 
 
 def best(codes: list[CodeType], repeat: int) -> Cost:
-    """Write a module `repeat` times; return the best cost."""
+    """Write a module `repeat` times; return the `Cost` of the fastest run."""
     costs = list[Cost]()
     for _ in range(repeat):
         gc.collect()

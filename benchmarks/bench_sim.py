@@ -370,7 +370,7 @@ def measure(case: Case, checks: str, repeat: int) -> tuple[float, float, float]:
 
 
 def beside(case: Case, repeat: int) -> str:
-    """Return the seconds of NumPy's best run of the same work in float32; "" if the case has no NumPy version."""
+    """Return the seconds of NumPy's best run of the case in float32; "" if the case has no NumPy version."""
     if case.numpy is None:
         return ""
     inputs = [_widened(each) for each in case.inputs(np.random.default_rng(1))]

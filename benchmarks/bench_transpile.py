@@ -55,7 +55,7 @@ def long_module() -> str:
 
 
 def memory_is_kept() -> bool:
-    """Print the memory to transpile a long function, without and with sugar; return whether the target is met."""
+    """Print the memory to transpile a long function, without and with rewrites; return whether the target is met."""
     kept = True
     for way in ("plain", "sugar"):
         command = [sys.executable, __file__, "--long", way]

@@ -1,4 +1,4 @@
-"""Modules of the corpus, by producer."""
+"""PTX modules of the folder `corpus`, by producer (a compiler, or `handmade`)."""
 
 from __future__ import annotations
 

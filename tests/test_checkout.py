@@ -111,7 +111,7 @@ def test_the_version_of_a_clone_names_its_commit(tmp_path: Path) -> None:
     assert derived(tmp_path)["version"] == "1.2.3"
     git = ("git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b.example")
     subprocess.run([*git, "init", "--quiet"], check=True)
-    assert derived(tmp_path)["version"] == "1.2.3"  # no commit: no local version label
+    assert derived(tmp_path)["version"] == "1.2.3"  # a checkout without a commit gets no local version label
     subprocess.run([*git, "commit", "--quiet", "--allow-empty", "--message=first"], check=True)
     head = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout
     assert derived(tmp_path)["version"] == f"1.2.3+g{head[:12]}"

@@ -1,6 +1,6 @@
 """Every module of the corpus round-trips byte-identically, without sugar rules and with all of them.
 
-By default a share of the compilers' modules is tested, with `PYPTX_KERNELS=all` all of them; handmade ones always are.
+By default a share of the compilers' modules is tested, with `PYPTX_KERNELS=all` all; handmade ones always are.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def test_every_module_comes_back_byte_for_byte(folder: str, sugar: bool) -> None
 
 
 def test_rules_say_nearly_all_branches() -> None:
-    """At most 5 % of all branches stay branches; at least 95 % of all loops become Python blocks."""
+    """At most 5 % of all PTX branches stay branches in Python; at least 95 % of all loops become Python blocks."""
     branches = left = loops = raised = 0
     for path in planned_modules():
         for body in Row(parse(decode(path.read_bytes()))).bodies():

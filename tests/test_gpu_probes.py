@@ -64,7 +64,7 @@ def test_products_of_warps_and_warpgroups_are_all_those_of_the_simulators_tests(
     names = [product.name for product in mma.every_product()]
     assert len(set(names)) == len(names)
     left_out = set(names) - {product.name for product in mma.warp_products(HOPPER)}
-    newer = (".kind::f8f6f4", ".f16.e4m3", ".f16.e5m2")  # forms that sm_90a lacks
+    newer = (".kind::f8f6f4", ".f16.e4m3", ".f16.e5m2")  # words in the names of MMAs that sm_90a lacks
     assert all(any(word in name for word in newer) or ".aligned" not in name for name in left_out), left_out
     grouped = mma.group_products()
     assert sorted(map(str, mma.group_tests.cases())) == sorted(str(each) for held in grouped.values() for each in held)

@@ -1,4 +1,4 @@
-"""Hostile modules inject no code into the printed Python: an audit hook observes no other events."""
+"""Hostile modules inject no code into the printed Python: an audit hook observes no event but its execution."""
 
 from __future__ import annotations
 

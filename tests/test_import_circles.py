@@ -1,6 +1,6 @@
-"""Modules have no import cycles at run time, even inside functions; imports for type checkers may have some.
+"""Modules have no import cycles at run time, even inside functions; imports for type checkers may form cycles.
 
-Two modules of a run-time cycle cannot be understood, tested or loaded one without the other. A cycle can be closed
+A module of a run-time cycle cannot be understood, tested or loaded without the others. A cycle can be closed
 inside a function, by `import_module` with a string, through a re-exported name, or in the `__init__` of a package.
 """
 

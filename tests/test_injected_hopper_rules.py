@@ -1,4 +1,4 @@
-"""Hopper's transpiler rules, each with one wrong rewrite at a time: only this is rejected, and the bytes are right.
+"""Hopper's transpiler rules, each with one wrong rewrite at a time: only this one is rejected, and the PTX is right.
 
 By default one module is tested for each rule, with `PYPTX_KERNELS=all` all of them.
 """
@@ -52,7 +52,7 @@ SITES = {
     ("accumulator", "tilelang-0.1/products.sm_90a.half.ptx"): 1,
 }
 TAKEN = full(list(SITES), default=list({name: (name, path) for name, path in SITES}.values()))
-NUMBER = re.compile(r"\d+(?=\D*\Z)", re.ASCII)  # the last number in a printed line
+NUMBER = re.compile(r"\d+(?=\D*\Z)", re.ASCII)  # the last number in a printed Python line
 
 
 def rules(key: Key) -> list[SugarRule]:

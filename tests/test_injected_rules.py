@@ -1,4 +1,4 @@
-"""Transpiler rules with some wrong rewrites: these and no others are rejected, and the emitted bytes are right.
+"""Transpiler rules with some wrong rewrites: only these rewrites are rejected, and the emitted PTX is right.
 
 By default a share of the corpus is used, with `PYPTX_KERNELS=all` all of it: at least 300 wrong rewrites.
 """
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.scaled
 
 ONE_OF = 40  # one of this many modules is tested by default
 LEAST = full(300, default=15)
-SITES = 3  # maximum wrong rewrites per module; one per function: its rewrites interact
+SITES = 3  # maximum wrong rewrites per module, one per function, because its rewrites interact
 MANY = 6  # maximum wrong rewrites in one function
 NUMBER = re.compile(r"(?<=[\[(, ])\d+(?=[\]),])", re.ASCII)
 CALL = re.compile(r"(?:ptx\.inst\.|[a-z]\w*\()", re.ASCII)  # call of an instruction, or of a printed function

@@ -1,4 +1,4 @@
-"""The stubs of this project's packages: together they have every instruction; none depends on the rows of another."""
+"""The stubs of this project's packages: together they have every instruction; each needs its own package only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shares of test cases: a part by default, all on request; every case is in some share."""
+"""Shares of test cases: a share runs by default, all cases on request; every case is in some share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lines that `python my_kernel.py` prints: they launch a compiler's kernel on torch and jax arrays."""
+"""The lines that a transpiled `my_kernel.py` prints: they launch a compiler's kernel on torch and jax arrays."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_lines_with_tensor_maps_have_their_ranks_and_run(folder: Path, capsys: p
     assert np.array_equal(np.frombuffer(written, np.uint32)[:128], range(128))
     bits = np.frombuffer(stored, np.uint16).reshape(1024, 1024)
     assert set(np.unique(bits)) == {0, 0x3F80}  # bf16 1.0
-    assert not bits[:16].any()  # the last argument, 16, is the first stored row
+    assert not bits[:16].any()  # the kernel's last argument, 16, is the first row that it stores
     assert bits[16:80, :64].any(axis=1).all()
 
 

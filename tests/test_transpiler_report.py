@@ -1,6 +1,6 @@
 """The page on readability of transpiled Python is up to date and stays within the limits reached.
 
-By default some producers are measured, with `PYPTX_KERNELS=all` all of them.
+By default the modules of some compilers are measured, with `PYPTX_KERNELS=all` all of them.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from tools.transpiler_report import HEAD, INTRODUCTION, PAGE, ROOT, measured, pr
 pytestmark = pytest.mark.scaled
 
 SOME = ("cutedsl-4.8", "llvm-22", "nvrtc-12.4")
-# Lines of Python per instruction, formatting included, in functions of more than 200 instructions.
+# Maximum lines of Python per PTX instruction, formatting included, in functions of more than 200 instructions.
 COMPACT = (
     *("nvcc-13.0", "nvcc-13.5", "nvrtc-11.8", "nvrtc-12.4", "nvrtc-13.5"),
     *("cutedsl-4.8", "mosaic-0.10", "pallas-0.10", "tilelang-0.1", "triton-3.9", "warp-1.19", "xla-0.10"),
 )
 MOST_IN_LARGE = dict.fromkeys(COMPACT, 0.65)
-MOST = 0.80  # lines of Python per instruction in all functions
+MOST = 0.80  # maximum lines of Python per PTX instruction in all functions
 # Per producer: lines of formatting per instruction, and shares (%) of texts and branches that no rule rewrites.
 MOST_OF_ALL = {"of formatting": 0.05, "`text=` %": 0.10, "raw `bra` %": 5.0}
 LEAST_RAISED = 95.0

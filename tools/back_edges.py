@@ -1,6 +1,6 @@
 """Back edges of a control flow graph: edges to a block that dominates the block that they leave.
 
-Such an edge makes a natural loop (Aho, Lam, Sethi, Ullman, "Compilers", 9.6).
+Each back edge makes a natural loop (Aho, Lam, Sethi, Ullman, "Compilers", 9.6).
 """
 
 from __future__ import annotations

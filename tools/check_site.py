@@ -2,7 +2,7 @@
 
 python -m tools.check_site [FOLDER]      (`site` by default; prints each fault, and exits with 1 if there is one)
 
-Every href, src and fragment must lead to a file and an anchor of it. Links to other hosts are not followed.
+Every href, src and fragment must lead to a file and an anchor of that file. Links to other hosts are not followed.
 """
 
 from __future__ import annotations

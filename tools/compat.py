@@ -110,7 +110,7 @@ def check_row(session: nox.Session, row: Row) -> None:
 
 
 def check_interpreter(session: nox.Session, python: str) -> None:
-    """Run the tests of the core on any interpreter, then those of each framework that can be installed there."""
+    """Run the core's tests on any interpreter, then the tests of each framework that can be installed with it."""
     with Environment(session, "interpreter", python) as environment:
         environment.install(CORE, *_needs())
         environment.test(*CORE_TESTS, "-m", "not torch and not jax")

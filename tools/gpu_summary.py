@@ -93,7 +93,7 @@ class Stage:
 
     @property
     def ran(self) -> bool:
-        """Whether the stage was started, or was not for lack of time; False if it is `left out`."""
+        """Whether the stage was started, or not started for lack of time; False if it is `left out`."""
         return not self.status.startswith("left out")
 
 

@@ -2,10 +2,10 @@
 
 python tools/gpu_tools.py --profile | --debug | --sanitize
 
---profile: ncu shows the Python lines of a traced kernel. --debug: cuda-gdb stops at one. --sanitize: compare memcheck
-and racecheck of compute-sanitizer with the simulator on injected faults; the table goes to $OUT/sanitizer.md. Exits
-with 1 if a tool's result is wrong. For the table: a finding in a repaired kernel, or no memcheck finding for an access
-past an array in global memory.
+--profile: ncu shows the Python lines of a traced kernel. --debug: cuda-gdb stops at such a line. --sanitize: compare
+memcheck and racecheck of compute-sanitizer with the simulator on injected faults; the table goes to $OUT/sanitizer.md.
+Exits with 1 if a tool's result is wrong. A row of the table is wrong if a repaired kernel has a finding, or an access
+past an array in global memory has no memcheck finding.
 """
 
 from __future__ import annotations

@@ -131,7 +131,7 @@ def build_wheels(session: nox.Session, *packages: str) -> list[str]:
 def compiled_wheel(session: nox.Session, package: str) -> str:
     """Return the wheel of a compiled package for the session's Python; rebuild it only if a source has changed.
 
-    Concurrent sessions wait for the one that builds: they would share its build folder.
+    Concurrent sessions wait for the session that builds: they would share its build folder.
     """
     import fcntl  # fcntl does not exist on Windows, nor does the compiled package
 

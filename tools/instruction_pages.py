@@ -32,7 +32,7 @@ def pages(rows: Iterable[InstructionRow], marker: str) -> dict[str, str]:
 
 
 def file_name(entry: Entry) -> str:
-    """Return the page's file name of an instruction, with a replacement for `:`, which some file systems forbid."""
+    """Return the file name of an instruction's page, with a replacement for `:`, which some file systems forbid."""
     return f"{entry.name.replace('::', '-')}.md"
 
 

@@ -2,9 +2,9 @@
 
 A loop is a natural loop of the control flow: a branch goes back to a block that dominates it. The loop's body is every
 block that reaches the branch without passing that block. The *main* loop does most of the work. It is the loop with the
-most MMAs, among the loops with MMAs that have no inner loop with MMAs. In a kernel without MMAs it is the same for
-memory accesses. A loop that only waits is never the main one. ptxas wraps an instruction with uniform operands into a
-loop with one iteration per distinct value of its lanes (`BRA.U.ANY`); this does not count as a loop.
+most MMAs, among the loops with MMAs that have no inner loop with MMAs. In a kernel without MMAs, memory accesses
+select it likewise. A loop that only waits is never the main loop. ptxas wraps an instruction with uniform operands into
+a loop with one iteration per distinct value of its lanes (`BRA.U.ANY`); this does not count as a loop.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     python -m tools.static_evidence [--check | --list | --foreign FOLDER]
 
 Everything is assembled by one ptxas release, that of tools/kernel_resources. Our rows are regenerated each time;
-`--check`, which needs no ptxas, exits with 1 if a kernel's PTX differs from its row. Rows of others are kept, unless
-FOLDER has the output of `python -m tests.foreign.flagships` (`nox -s evidence` does both).
+`--check`, which needs no ptxas, exits with 1 if a kernel's PTX differs from its row. Rows of other compilers are kept,
+unless FOLDER has the output of `python -m tests.foreign.flagships` (`nox -s evidence` does both).
 """
 
 from __future__ import annotations

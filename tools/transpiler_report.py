@@ -2,8 +2,8 @@
 
     python -m tools.transpiler_report [--check]
 
-Nothing is executed: the lines are those of the first output, with every rule. tests/test_external_corpus.py verifies
-that the output reproduces the same bytes. `--check` exits with 1 if the page is stale.
+Nothing is executed: the lines are those of the transpiler's first output, with every rewrite rule. `--check` exits with
+1 if the page is stale. tests/test_external_corpus.py verifies that the output reproduces the bytes of the corpus.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Dry run of the benchmarks without a GPU: every case with small inputs, and our kernels on the simulator.
 
-It finds errors that a GPU would show only after minutes: a case that names a missing function, a baseline with other
-arguments, a reference with another shape. Nothing is timed, and no result has a time.
+It finds errors that a GPU would show only after minutes: a case that names a missing function, a baseline with wrong
+arguments, a reference with a wrong shape. Nothing is timed, and no result has a time.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class DryRun:
         return TICK_US
 
     def capture(self, calls: Sequence[Callable[[], object]], held: int) -> Callable[[], object]:
-        """Return one call, not their replay: the runner has made each of them before, and a dry run times nothing."""
+        """Return one of the calls, not a replay of all: the runner has made all calls before, and nothing is timed."""
         return calls[-held]
 
 

@@ -66,7 +66,7 @@ class Cuda:
         """Time a run with events.
 
         An untimed run precedes the events: it keeps the device busy, at the power of this load, while the host enqueues
-        the rest.
+        the events and the timed run.
         """
         import torch
 
@@ -124,7 +124,7 @@ class Replay:
 def replay(device: Device, function: Callable[..., Any], sets: Sequence[Sequence[Any]]) -> Replay:
     """Call the function once per set of inputs; capture as many repetitions of these calls as take `GRAPH_US`."""
     calls = [partial(function, *inputs) for inputs in sets]
-    calls[0]()  # one-time work: compilation, tuning
+    calls[0]()  # does one-time work (compilation, tuning) before the capture
     turn_us = device.stopwatch(lambda: [call() for call in calls])
     turns = max(1, min(ceil(GRAPH_US / turn_us), MOST_CALLS // len(calls)))
     return Replay(device.capture(calls * turns, held=len(calls)), len(calls) * turns, sets)

@@ -48,7 +48,7 @@ def spread(samples: Sequence[float]) -> Spread:
 
 
 def speed(ours: Sequence[float], theirs: Sequence[float]) -> Spread:
-    """Return the speedup over `theirs`, from ratios of each round: above one if ours takes less time."""
+    """Return the speedup over `theirs`, from ratios of each round: above 1 if our kernel takes less time."""
     return spread([their / our for our, their in zip(ours, theirs, strict=True)])
 
 

@@ -104,7 +104,7 @@ def examine(case: Case, device: gpu.Device, seconds: float) -> Result:
 def _contestants(
     case: Case, device: gpu.Device, sets: Sequence[Inputs], expected: Output
 ) -> tuple[dict[str, gpu.Replay], dict[str, str]]:
-    """Return replays of the kernel, the copy and the correct baselines; and the reasons why others are absent."""
+    """Return replays of the kernel, the copy and the correct baselines; and why the other baselines are absent."""
     contestants = {
         OURS: gpu.replay(device, case.kernel, sets),
         COPY: gpu.replay(device, *gpu.copying(device, case.bytes)),

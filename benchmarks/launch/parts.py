@@ -1,4 +1,4 @@
-"""Parts of the benchmark, with their devices and time limits."""
+"""Parts of the launch benchmark, with their devices and time limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run the parts of the benchmark in processes of their own."""
+"""Run the parts of the launch benchmark in processes of their own."""
 
 from __future__ import annotations
 

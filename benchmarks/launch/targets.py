@@ -51,7 +51,7 @@ TARGETS = (
 
 
 def judge(parts: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Return the targets that this machine can measure, each with its value and whether the limit holds."""
+    """Return the targets that this machine can measure, each with the measured value and whether the target is met."""
     judged = []
     for target in TARGETS:
         # The best round counts on the null driver: only other processes of this machine make a round slower.

@@ -40,7 +40,7 @@ def torch_on_null(repeat: int, _device: str) -> list[dict[str, Any]]:
         "torch.empty_like(x)": lambda: torch.empty_like(x),
     }
     before = driver.count()
-    # Rounds are shorter than a time slice: other processes interrupt longer ones.
+    # Rounds are shorter than a time slice: other processes would interrupt longer rounds.
     rows = measure(calls, lambda: None, 500, 10 * repeat)
     assert driver.count() - before == 5 * 500 * (10 * repeat + 1)
     return rows

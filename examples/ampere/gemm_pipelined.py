@@ -110,7 +110,7 @@ def store(pointer: Reg, shape: tuple[int, int], origin: Origin, acc: Accumulator
     place = ptx.mma.fragment(shape=SHAPE, operand="c", dtype=f32)
     row, column = origin[0] + place.row(lane, 0), origin[1] + place.column(lane, 0)
     target, pair = pointer + (row * shape[1] + column) * 2, reg.scalar(b32)
-    rows, columns = shape[0] - reg.from_(row, s32), shape[1] - reg.from_(column, s32)  # of C, from there on
+    rows, columns = shape[0] - reg.from_(row, s32), shape[1] - reg.from_(column, s32)  # from (row, column)
     beside = [columns > j * 8 for j in range(len(acc[0]))]
     for i, blocks in enumerate(acc):
         for first in (0, 2):

@@ -4,7 +4,7 @@
 - `gemm_nvfp4`: A and B in e2m1, two to a byte, the first in the low half, a scale factor in ue4m3 for every 16.
 
 Ring and epilogue are those of `warp_mma.py`, and so are the fragments: elements of 4, 8 or 16 bits are all rows of
-32 bytes. New are the scale factors. They are row-major, one row for each row of A and of B. A lane loads them from
+32 bytes. Only the scale factors are new. They are row-major, one row for each row of A and of B. A lane loads them from
 global memory to registers, for the next stage while it computes the current one. A stage is short enough that one load,
 of 4 or 16 bytes, covers its scale factors of a row.
 

@@ -5,7 +5,7 @@ second accumulator: `gemm_fp8_hopper.py`). A scale belongs to a row of A, or to 
 is constant along K, so the warps that store C multiply each accumulator by both. An array of a single scale is for the
 whole matrix.
 
-All else is that of `gemm_highperf_blackwell.py`: persistent CTA pairs, two accumulators, stores by TMA.
+The rest of the kernel is that of `gemm_highperf_blackwell.py`: persistent CTA pairs, two accumulators, stores by TMA.
 
 A is M x K, B is N x K, as quantizers write them: K is contiguous in both. C is M x N. `scale_a` has M or 1 elements of
 f32, `scale_b` N or 1. K is a multiple of 16 and N one of 8, so that rows are multiples of 16 bytes.

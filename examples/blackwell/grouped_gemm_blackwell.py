@@ -107,7 +107,7 @@ class GroupedBlock(Block):
                 ptx.ld(u32, end, ptx.addr(pe + group * 4))
 
     def corner(self, tile: Rows) -> Rows:
-        """Return the tile itself, which contains this CTA's first row and column."""
+        """Return `tile` unchanged: a `Rows` already has this CTA's first row and column."""
         return tile
 
     def fetch(self, stage: Reg, corner: Rows, k: Reg, full: Reg) -> None:

@@ -9,7 +9,7 @@ In a row of K elements, each block of 16 or 32 has a scale factor of one byte. `
     line 31: row 31, row 63, row 95, row 127
 
 `tcgen05.cp` copies each line to one lane of tensor memory and each word to one column. A matrix has 512 such bytes for
-every 128 rows and every four blocks of K; those of the same rows are contiguous. The array has `extent(rows, blocks)`
+every 128 rows and every four blocks of K; bytes of the same rows are contiguous. The array has `extent(rows, blocks)`
 times 128 words. Scale factors past the edges of the matrix are zeros, because NaN times zero is NaN. cuBLAS documents
 the same layout ("1D Block Scaling Factors Layout").
 """

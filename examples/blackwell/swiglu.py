@@ -2,7 +2,7 @@
 
 The kernel is `examples/hopper/swiglu.py` for another target. A thread loads 64 bytes of each matrix in two accesses
 (`ld.global.v8.f32`, LDG.256 in SASS), and adds and multiplies two elements per instruction (`mul.rn.f32x2`, FMUL2). EX2
-and RCP still compute one. Matrices that are not multiples of 32 bytes use 16-byte accesses.
+and RCP still compute one element. Matrices that are not multiples of 32 bytes use 16-byte accesses.
 
     python examples/blackwell/swiglu.py
 """

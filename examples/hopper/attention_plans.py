@@ -20,7 +20,7 @@ MERGING = 3.9
 
 Fitted, like the times of steps, to 4096 queries and keys of one head on an H200. Head dimension 64: 48.1 us unsplit,
 23.4, 18.3, 17.1 and 28.1 us over 2, 3, 5 and 8 CTAs, 27.6 us over 4, or 14.9 us if causal. Head dimension 128: 30.0 us
-over 2 CTAs, 22.9 us over 3. Each includes 3.2 us of launch; the fit is within 4% of all.
+over 2 CTAs, 22.9 us over 3. Each includes 3.2 us of launch; the fit is within 4% of all these times.
 """
 
 
@@ -80,8 +80,8 @@ class Plan:
     def cost(self, heads: int, queries: int, keys: int, *, causal: bool) -> float:
         """Return the estimated time of `heads` heads (over all batches) in us, after the launch.
 
-        Clusters start in order, causal ones with the longest first. If there are more than n per resident slot, some
-        slot runs n + 1 in sequence, none shorter than the last of them.
+        Clusters start in order, causal ones with the longest first. If there are more than n clusters per
+        resident slot, some slot runs n + 1 in sequence, none shorter than the last of these.
         """
         merging, room = MERGING if self.splits > 1 else 0.0, AT_ONCE[self.splits]
 

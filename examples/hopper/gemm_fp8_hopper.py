@@ -105,7 +105,7 @@ def build_gemm(*, overlaps: bool = False, **sizes: int):
 gemm = build_gemm()
 
 CUTS = {128: (6, 1.0), 192: (5, 0.9)}
-"""Number of stages for each tile width, and the cost of a column relative to one of the narrow tiles.
+"""Number of stages for each tile width, and the cost of a column relative to a column of the narrow tiles.
 
 On an H200, 8192 cubed takes 887 us with the wide tiles and 1008 us with the narrow ones, in 21 and 32 waves.
 """

@@ -119,8 +119,8 @@ class GroupedGemm(Gemm):
     def store_group(self, acc: RegArray, y, staged: SharedAlloc, at: tuple[Reg, Reg, Reg]) -> None:
         """Round the accumulator and store the rows of each warp's 16 that belong to the group, 64 columns at a time.
 
-        TMA stores rows that all belong to it, else the lanes copy them. Each 64 columns commit a bulk group in both
-        cases, so that the number of outstanding groups determines which buffer is free.
+        TMA stores the 16 rows if all belong to the group, else the lanes copy its rows. Each 64 columns commit a bulk
+        group in both cases, so that the number of outstanding groups determines which buffer is free.
         """
         (row, end, column), warp = at, (ptx.special.tid.x() >> 5) - 4
         lane, buffers = reg.from_(ptx.special.laneid(), u32), self.c_tile.stages * 16 // self.block_m

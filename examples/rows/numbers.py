@@ -1,8 +1,8 @@
 """Arithmetic on *numbers*: registers of f32, or of f32 pairs (f32x2), on which Blackwell computes two at a time.
 
-The operators `+ - *` of registers accept both types. This module has the rest, so that a kernel is written once:
-instructions that exist for one half only, and packing and unpacking of pairs. Packing and unpacking cost a `mov.b64`,
-of which nothing is left in SASS, where a pair is two adjacent registers.
+The operators `+ - *` of registers accept both types. This module has the other operations, so that one kernel
+supports both: instructions that exist for one half only, and packing and unpacking of pairs. Packing and unpacking cost
+a `mov.b64`, of which nothing is left in SASS, where a pair is two adjacent registers.
 """
 
 from __future__ import annotations

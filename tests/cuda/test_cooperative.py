@@ -30,7 +30,7 @@ extern "C" __global__ void shift(int *x, int rounds) {
 
 
 def shifted(last_sync: int, **options: Any) -> tuple[Any, Any, Any]:
-    """Run the cooperative kernel; return the array, its expected contents, and the result of the run."""
+    """Run the cooperative kernel; return its output array, the expected contents, and the simulator's result."""
     threads = 24 * 64
     x = np.arange(2 * threads, dtype=np.int32)
     ptx = ptx_of(SOURCE, f"-DLAST_SYNC={last_sync}")

@@ -37,7 +37,7 @@ N = 500
 
 
 def consumed(waits: int, **options: Any) -> tuple[Any, Any, Any]:
-    """Run both kernels; return the partial sums, their expected values, and the result of the run."""
+    """Run both kernels; return the partial sums, their expected values, and the simulator's result."""
     x, y = np.zeros(N, np.float32), np.zeros(4, np.float32)
     weights = np.arange(N, dtype=np.float32) % 7
     launches = [

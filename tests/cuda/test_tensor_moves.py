@@ -38,7 +38,7 @@ def evaluate(modes: Modes, number: int) -> int:
 
 
 def places(shape: str, repeats: int, split: int, *, halves: bool) -> Any:
-    """Return tensor memory lane and column, relative to the address, of each thread's registers (or 16-bit halves)."""
+    """Return lane and column, relative to the tensor memory address, of each thread's registers (or 16-bit halves)."""
     registers, wide, _, modes = SHAPES[shape]
     threads, values = modes(repeats)
     unit = 16 if halves else 32

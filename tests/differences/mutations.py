@@ -18,12 +18,12 @@ Changed: TypeAlias = "tuple[list[n.Statement], n.Instruction | None]"
 Edit: TypeAlias = "Callable[[n.Instruction, list[n.Instruction], Random], n.Instruction | None]"
 TYPES = ("s32", "u32", "b32", "s64", "u64", "b64", "f32", "f64", "u16", "s16", "b16", "f16")
 WORDS = ("global", "shared", "local", "param", "lo", "hi", "wide", "lt", "gt", "le", "ge", "eq", "ne", "rn", "rz")
-DRAWS = 20  # statements that are drawn for each kind of change
+DRAWS = 20  # random statements to try for each kind of change
 
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """Module with one change, the kind of the change, and the statement before and after the change."""
+    """A mutant: the module with one change, the kind of the change, and the statement before and after the change."""
 
     kind: str
     module: n.Module
@@ -148,7 +148,7 @@ CHANGES: dict[str, Callable[[list[n.Statement], int, Random], Changed | None]] =
 
 
 def mutant(module: n.Module, chance: Random) -> Mutant | None:
-    """Change one statement of one function; return None if no drawn statement can be changed."""
+    """Change one statement of one function; return None if none of the randomly drawn statements can be changed."""
     functions = [i for i, node in enumerate(module.body) if isinstance(node, n.Function) and node.body is not None]
     if not functions:
         return None

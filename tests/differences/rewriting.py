@@ -22,7 +22,7 @@ INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
 
 
 def renamed(module: n.Module, chance: Random, *, inside: bool = False) -> n.Module:
-    """Rename every private name, sometimes to another's old name, and shuffle register declarations.
+    """Rename every private name, some to each other's old names, and shuffle register declarations.
 
     With `inside`, rename only inside functions.
     """

@@ -1,6 +1,6 @@
 """Property of `pyptx diff` over the corpus: "same" for renamed and reformatted modules only.
 
-By default a share of the modules is compared, with `PYPTX_KERNELS=all` all of them.
+By default a share of the corpus modules is compared, with `PYPTX_KERNELS=all` all of them.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def touched(found: Comparison) -> tuple[set[int], set[int]]:
 
 
 def names_the_place(found: Comparison, module: n.Module, one: Mutant) -> bool:
-    """Return whether `pyptx diff` reports a change at its line; a move may be reported at the statements it passes."""
+    """Return whether `pyptx diff` reports a change at its line; it may report a move at statements in between."""
     before, after = touched(found)
     start, end = line(module, one.before), 0 if one.after is None else line(one.module, one.after)
     if one.kind == "moved":

@@ -73,7 +73,7 @@ def blocks(page: str) -> list[Block]:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Result of running a page: number of Python blocks run, and each output block with the actual output."""
+    """Result of running a page's code: number of Python blocks run, and each output block with the actual output."""
 
     count: int
     outputs: tuple[tuple[Block, str], ...]

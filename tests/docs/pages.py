@@ -22,7 +22,7 @@ def text_of(page: Path) -> str:
 
 
 def name(page: Path) -> str:
-    """Return the path of a page relative to the root."""
+    """Return the path of a page relative to the repository's root."""
     return page.relative_to(ROOT).as_posix()
 
 

@@ -32,7 +32,7 @@ FIGURE = re.compile(
 
 
 def figures(page: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield each paragraph or table with a figure, and the targets of the links that may be its run or source."""
+    """Yield each paragraph or table with a measured figure, and the targets of the links to its run or source."""
     text = re.sub(r"(?ms)^ *```.*?^ *```$|`[^`\n]*`", "", page)
     for section in re.split(r"(?m)^#+ .*$", text):
         blocks = [block for block in re.split(r"\n\s*\n", section) if block.strip()]

@@ -1,4 +1,4 @@
-"""The check of the built site finds each glossary term that the linked page does not use; `nox -s docs` runs it."""
+"""The documentation site's checker finds each glossary term that the linked page does not use; see `nox -s docs`."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def entries() -> dict[str, str]:
-    """Return the text of each entry of the page, by the name of its test (derived from its heading)."""
+    """Return the text of each entry of docs/limitations.md, by the name of its test (derived from its heading)."""
     parts = re.split(r"(?m)^### ", PAGE.read_text(encoding="utf-8").split("\n## ", 1)[1])[1:]
     names = [re.sub(r"\W+", "_", re.sub(r"[^\w\s-]", "", part.splitlines()[0].lower())) for part in parts]
     return dict(zip(names, parts, strict=True))
@@ -82,7 +82,7 @@ def test_every_entry_is_linked_from_the_page_about_its_subject() -> None:
 
 
 def entry(body: str, target: str = "sm_90a", version: str = "9.0", parameters: str = "") -> str:
-    """Return a module with one kernel `k`."""
+    """Return a PTX module with one kernel `k`."""
     return (
         f".version {version}\n.target {target}\n.address_size 64\n.visible .entry k({parameters})\n{{\n"
         ".reg .pred %p<4>;\n.reg .b16 %h<4>;\n.reg .b32 %r<16>;\n.reg .b64 %rd<16>;\n.reg .f32 %f<16>;\n"
@@ -96,7 +96,7 @@ def ran(text: str, *args: Any, block: int = 1, grid: int = 1, **options: Any) ->
 
 
 def rules(result: Result) -> set[str]:
-    """Return the rules of the findings of a run."""
+    """Return the rules of the findings of a simulator run."""
     return {finding.rule for finding in result.findings}
 
 

@@ -1,4 +1,4 @@
-"""Every page is in the index and in a menu, and every link between pages has a target."""
+"""Every page is in the documentation's index and in a menu, and every link between pages has a target."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WORDS = re.compile(r"[^\w\- ]")
 
 
 def menu() -> set[str]:
-    """Return the pages in the site's menu."""
+    """Return the pages in the documentation site's menu."""
 
     def pages(entry: Any) -> Iterator[str]:
         match entry:
@@ -37,7 +37,7 @@ def menu() -> set[str]:
 
 
 def anchors(page: Path) -> set[str]:
-    """Return the anchors of a page: explicit ones, and anchors derived by the site from headings."""
+    """Return the anchors of a page: explicit ones, and anchors that the site generator derives from headings."""
     text = re.sub(r"(?ms)^```.*?^```", "", text_of(page))
     headings = re.findall(r"(?m)^#+ (.+?)(?: \{ ?#([\w-]+) ?\})?$", text)
     made = [given or re.sub(r"[\s-]+", "-", WORDS.sub("", title.lower())).strip("-") for title, given in headings]

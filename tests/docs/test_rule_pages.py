@@ -1,4 +1,4 @@
-"""Each rule of the simulator and each code of `pyptx check` has a page: a faulty example, its output, the fixed one."""
+"""Each rule of the simulator and each code of `pyptx check` has a page: faulty example, its output, fixed example."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_finding_has_the_shape_of_messages(name: str) -> None:
 @pytest.mark.hopper
 @pytest.mark.blackwell
 def test_the_site_has_the_texts_of_the_packages() -> None:
-    """The rule pages are up to date; `python -m tools.rule_pages` writes them again."""
+    """The rule pages are up to date; `python -m tools.rule_pages` writes the pages again."""
     assert {path.name: path.read_text(encoding="utf-8") for path in PAGES.glob("*.md")} == site(KNOWN)
 
 

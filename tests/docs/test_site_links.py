@@ -1,4 +1,4 @@
-"""The link checker of the built site finds broken links only; `nox -s docs` runs it on the site."""
+"""The link checker of the built documentation site finds broken links only; `nox -s docs` runs it on the site."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class Group:
     good: str
     cases: tuple[BadLaunch, ...]
     plugins: tuple[str, ...] = ()  # plugins to load; if empty, all installed ones
-    mark: str = ""  # pytest marker of the package or device that the group requires
+    mark: str = ""  # pytest marker for the package or device that the group requires
 
 
 KERNELS = """\

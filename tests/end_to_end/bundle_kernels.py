@@ -19,7 +19,7 @@ THREADS = 128
     arch="sm_80",
 )
 def scale(X, Y, *, twice: bool = False, dtype=f32):
-    """Multiply the first `count` elements by `alpha`, once or twice; copy the rest. `dtype` is the type of `mul`."""
+    """Multiply the first `count` elements by `alpha`, once or twice; copy later elements. `dtype` is `mul`'s type."""
     px, py = ptx.global_ptrs(X, Y)
     tid = reg.from_(ptx.special.tid.x(), u32)
     block = reg.from_(ptx.special.ctaid.x(), u32)

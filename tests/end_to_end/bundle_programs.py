@@ -66,7 +66,7 @@ def compile_shared(folder: Path, name: str, *flags: str) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Output of a C program: the result of each step, and the driver calls."""
+    """Output of a C program: the result that it prints for each step, and the driver calls."""
 
     steps: Mapping[str, str]
     calls: Sequence[Mapping[str, Any]]

@@ -1,6 +1,6 @@
 """Program that passes the bundle `typed` arrays of all element types for each parameter, and prints the results.
 
-Argument: the library. It prints a row for each parameter, with the result for each row of the table of element types.
+Argument: the library. It prints a line for each parameter, with the result for each element type of pyptx.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Errors of ptxas for a whole module."""
+"""Errors that ptxas reports for a whole PTX module."""
 
 from __future__ import annotations
 

@@ -22,5 +22,5 @@ def block(page: str, first: str, last: str, *, occurrence: int = 0) -> str:
 
 
 def on_cpu(source: str) -> str:
-    """Replace cuda by cpu in a block: the only permitted change."""
+    """Replace cuda by cpu in a code block, the only change that tests make to it."""
     return source.replace('device="cuda"', 'device="cpu"')

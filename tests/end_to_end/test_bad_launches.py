@@ -1,4 +1,4 @@
-"""Property L8 for calls: a bad launch raises one error, of its class, at the user's line; the next call works."""
+"""Property L8 for calls: a bad launch raises an error of the case's class, at the user's line; the next call works."""
 
 from __future__ import annotations
 

@@ -81,13 +81,13 @@ def call(
 
 @pytest.fixture(scope="module", params=[(), SANITIZERS], ids=["plain", "sanitized"])
 def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the program that reads calls of `blend`."""
+    """Return the compiled C program that reads calls of `blend` from its input."""
     folder = export(bundle_kernels.blend, CHOICES, tmp_path_factory.mktemp("calls") / "blend")
     return build(folder, CALLS.read_text(encoding="utf-8"), "blend", *request.param)
 
 
 def told(program: Path, lines: Sequence[str], *, context: int = 0) -> tuple[list[str], Seen]:
-    """Load in the context of a device and run the lines; return the output for each line, and the driver calls."""
+    """Run the program in a device's context on input `lines`; return its output for each line, and the driver calls."""
     seen = run(program, lines=[f"context {context}", "load", *lines, "unload"])
     assert (seen.steps["1"], seen.steps[str(len(lines) + 2)]) == ("0 success",) * 2
     return [seen.steps[str(number + 2)] for number in range(len(lines))], seen
@@ -170,7 +170,7 @@ def test_c_takes_the_element_types_that_python_takes(tmp_path: Path) -> None:
     program = Path(__file__).with_name("bundle_types.py")
     seen = run(Path(sys.executable), str(program), str(compile_shared(folder, "typed")))
     for number, (declared, results) in enumerate(zip([*BY_NAME, "f32"], json.loads(seen.steps["rows"]), strict=True)):
-        refused = -100 - 9 * number - 1  # error code: the second of nine per array
+        refused = -100 - 9 * number - 1  # the second of nine error codes per array
         assert results == [0 if takes(declared, BY_ARRAY[row.array].name) else refused for row in ELEMENT_TYPES]
 
 

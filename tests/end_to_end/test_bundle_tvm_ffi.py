@@ -41,7 +41,7 @@ def test_a_packed_call_launches_on_the_stream_that_tvm_ffi_calls_current(seen: S
         wanted = [*addresses, struct.pack("<f", alpha), struct.pack("<I", count)]
         assert [bytes.fromhex(value) for value in launch["parameters"]] == wanted
     assert [launch["grid"][1] for launch in launches] == [4, 4, 15]
-    assert len(seen.all("cuLibraryLoadData")) == 1  # loaded at the first call; both specializations have the same code
+    assert len(seen.all("cuLibraryLoadData")) == 1  # the first call loads the code, which both specializations share
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ int main(int count, char **words)
 
 
 def program_for(kernel: Kernel[Any], fill: Mapping[str, str], stream: str = "(struct CUstream_st *)0x5000") -> str:
-    """Return a C program that sets these members, launches, and launches again with a misaligned first address.
+    """Return a C program that sets argument members, launches, and launches again with a misaligned first pointer.
 
     `everything` has a tensor map, which requires more than 8-byte alignment.
     """
@@ -139,7 +139,7 @@ def test_every_step_says_how_it_went(everything: Path) -> None:
 
 
 def test_code_is_loaded_into_the_current_context_and_nothing_is_forbidden_by_a_capture(everything: Path) -> None:
-    """The first load has no current context, the second has one. The first launch in a context may load code too."""
+    """The first load runs without a current context, the second with one. A context's first launch may load code."""
     calls = [call for call in run(everything).calls if call["call"] != "cuKernelSetAttribute"]
     names = [call["call"].removeprefix("cu") for call in calls]
     modes = [call["mode"] for call in calls if call["call"] == "cuThreadExchangeStreamCaptureMode"]
@@ -171,7 +171,7 @@ def test_what_the_driver_refuses_is_returned_with_its_text(everything: Path, cal
     seen = run(everything, call)
     assert seen.steps[step].startswith("209 ")
     assert "no text for" not in seen.steps[step]
-    assert bool(seen.all("cuLaunchKernelEx")) == (step != "launch")  # after a failed load, the next call loads again
+    assert bool(seen.all("cuLaunchKernelEx")) == (step != "launch")  # a call after a failed load retries the load
 
 
 def test_a_driver_that_does_not_start_is_reported_with_its_reason(everything: Path) -> None:

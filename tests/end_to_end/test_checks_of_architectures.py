@@ -15,7 +15,7 @@ BUDGET = "setmaxnreg.inc.sync.aligned.u32 104;"
 HALF = ".maxntid 128, 1, 1"
 PAIR = "tcgen05.dealloc.cta_group::2.sync.aligned.b32 %r1, 64;"
 
-# Target, directives and body of an entry, and the only diagnostic's line, column, code and end of its hint.
+# Target, directives and body of an entry, and its only diagnostic: line, column, code, and end of the hint.
 FOUND: dict[str, tuple[str, str, str, tuple[int, int, str, str]]] = {
     "wgmma without the a": ("sm_90", "", "wgmma.fence.sync.aligned;", (5, 1, "target", "write .target sm_90a")),
     "setmaxnreg without a budget": (

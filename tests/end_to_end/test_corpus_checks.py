@@ -1,4 +1,4 @@
-"""`pyptx check` on the corpus: no error in modules that ptxas accepts; the verdict of ptxas on other targets.
+"""`pyptx check` on the corpus: no error in modules that ptxas accepts; the same verdict as ptxas for other targets.
 
 By default a few modules of each compiler are checked; `PYPTX_KERNELS=all` checks all of them.
 """

@@ -1,4 +1,4 @@
-"""The corpus agrees with its manifest, does not depend on one machine, and covers the listed features."""
+"""The corpus agrees with its manifest, does not depend on one machine, and contains the PTX features listed here."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Properties of styles for the corpus: lossless, with few deviations; formatting changes whitespace only.
 
-By default a share of the modules is tested, and all with `PYPTX_KERNELS=all`.
+By default a share of the corpus modules is tested, and all with `PYPTX_KERNELS=all`.
 """
 
 from __future__ import annotations

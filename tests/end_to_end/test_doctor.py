@@ -48,7 +48,7 @@ def report(
 
 @pytest.fixture(scope="module")
 def as_it_is(tmp_path_factory: pytest.TempPathFactory) -> Report:
-    """Return the report of one run in the unchanged environment, but without a driver."""
+    """Return the report of one run in the unchanged environment, but without a CUDA driver."""
     return report(tmp_path_factory.mktemp("as_it_is"), {})
 
 

@@ -1,4 +1,4 @@
-"""Calls with empty arrays of NumPy, torch and jax are legal; if the grid has no CTAs, nothing runs."""
+"""Calls with empty arrays of NumPy, torch and jax are legal; if the grid has no CTAs, no kernel runs."""
 
 from __future__ import annotations
 

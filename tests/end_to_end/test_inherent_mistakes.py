@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 PAGE = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
 (SECTION,) = re.findall(r"(?ms)^## Mistakes that no check finds\n(.*?)(?=^## |\Z)", PAGE)
-# Row of the page without a case here: slow programs have the intended result.
+# Row of docs/findings.md without a case here: slow programs have the intended result.
 UNPROVED = {"bank conflicts and uncoalesced accesses"}
 
 

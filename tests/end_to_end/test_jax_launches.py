@@ -157,7 +157,7 @@ def test_scalars_shared_memory_and_new_values(null: Any, jax: Any) -> None:
     (launch,) = null.launches()
     assert (launch["grid"], launch["shared"]) == ([2, 2, 1], 256)
     assert addresses(launch, 3) == [address(x), address(new), address(old)]
-    assert address(new) != address(total)  # `total` is not donated: no alias
+    assert address(new) != address(total)  # the caller did not donate `total`, so the output has its own memory
     assert launch["parameters"][3:] == [struct.pack("<f", 2.5), struct.pack("<I", 7)]
 
 
@@ -284,7 +284,7 @@ def at_once(*calls: Callable[[], object]) -> list[object]:
 
 def test_kernels_compile_at_the_same_time(null: Any, jax: Any, compiling: Compiling) -> None:
     x, kernels = jax.numpy.ones(64), [fresh(10 + number) for number in range(3)]
-    compiling.meanwhile = Barrier(3, timeout=30).wait  # returns once all three threads compile
+    compiling.meanwhile = Barrier(3, timeout=30).wait  # each thread's compilation waits until all three threads compile
     at_once(*(partial(made, x) for made in kernels))
     assert len(set(compiling.texts)) == 3
     assert len(null.launches()) == 3

@@ -1,4 +1,4 @@
-"""Arrays of several frameworks in one call: an error that names the argument, for every framework and call history."""
+"""Arrays of several frameworks in one call raise an error that names the argument, whatever the earlier calls."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def test_it_prints_what_c_prints() -> None:
             i, v = block * 2 + lane, float(given[block * 2 + lane])
             expected += f"{i} {v:8.3f}|{v:<6.1f}|{v:g} -3 {2**40} A text é 100%\n"
         expected += "".join(f"tid {lane} ff\n" for lane in lanes)
-    assert sorted(result.printed.splitlines()) == sorted(expected.splitlines())  # threads print in any order
+    assert sorted(result.printed.splitlines()) == sorted(expected.splitlines())  # threads print in no fixed order
     assert not result.findings
     np.testing.assert_array_equal(result.outputs[0], given)
 

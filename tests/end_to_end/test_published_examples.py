@@ -95,7 +95,7 @@ def test_a_published_product_is_right_and_clean_on_the_simulator(
 
 
 ATTENTION = [case for case in CASES if "attention" in case[0]]
-PROXY_FENCE = "missing-proxy-fence"  # docs/published-kernels.md names and discusses the lines
+PROXY_FENCE = "missing-proxy-fence"  # docs/published-kernels.md names the lines with this finding
 
 
 @pytest.mark.hopper
@@ -151,7 +151,7 @@ def test_the_published_flagship_writes_what_tma_still_stores_with_two_tiles_a_cl
     random = np.random.default_rng(0)
     a, b = (random.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((m, k), (n, k)))
     schedule = module.create_hilbert_schedule(1, 1).astype(np.uint32)
-    schedule[1] = 1  # the first cluster takes tile 1, too
+    schedule[1] = 1  # the first cluster computes tile 1 as well as tile 0
     result = module.gemm_warp_specialized.simulate(a, b, schedule, **mode)
     early = [finding for finding in result.findings if finding.rule == "early-reuse"]
     assert {(finding.origin[0].line, finding.other_origin[0].line) for finding in early} == {(243, 263)}

@@ -1,8 +1,8 @@
 """The tcgen05 examples of the wheel of pyptx 0.1.1: traced unchanged, assembled, run on the simulator.
 
 The table lists the rules found for each kernel in order and with delayed completion (`delay_async`).
-docs/published-kernels.md names the lines and explains the findings. Most of the kernels are probes for devices.
-`PYPTX_KERNELS=all` runs all of them with another schedule, too.
+docs/published-kernels.md names the lines and explains the findings. Most of the kernels are hardware probes.
+`PYPTX_KERNELS=all` runs all kernels with another schedule, too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Kernels of nvcc can be written by hand: the same statements in the same order, with structures and operators."""
+"""Kernels that nvcc compiled, written by hand: the same statements in the same order, with structures and operators."""
 
 from __future__ import annotations
 

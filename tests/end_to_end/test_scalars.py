@@ -28,7 +28,7 @@ X, Y = np.arange(128, dtype=np.float32), np.ones(128, np.float32)
     arch="sm_80",
 )
 def saxpy(X: Any, alpha: Any, Y: Any, count: Any, Z: Any) -> None:
-    """Z = alpha * X + Y for the first `count` elements, and Z = Y for the rest."""
+    """Z = alpha * X + Y for the first `count` elements, and Z = Y for all other elements."""
     px, py, pz = ptx.global_ptrs(X, Y, Z)
     i = ptx.global_id()
     x, y = reg.array(f32, 2)

@@ -2,7 +2,7 @@
 
 `PYPTX_KERNELS=all` lowers every entry of every module and compiles every instruction that the entry can reach. By
 default each combination of opcode, operand kinds and guard is compiled once. The test lowers the entries with a new
-combination. If another function of a module has one, the test lowers all entries of the module.
+combination. If a function that is not an entry has a new combination, the test lowers all entries of the module.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ NO_PROGRAMS = frozenset({"handmade/leniencies.ptx", "handmade/listing.ptx", "han
 
 @cache
 def _missing() -> tuple[Counter[str], dict[str, str], int]:
-    """Return counts of opcodes without semantics, errors of other instructions, and the number that compile."""
+    """Return counts of opcodes without semantics, errors for others, and the number of instructions that compile."""
     missing: Counter[str] = Counter()
     refused: dict[str, str] = {}
     compiled: set[Shape] = set()

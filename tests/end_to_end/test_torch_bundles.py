@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.torch, pytest.mark.ptxas]
 
 SIZE, COUNT = 8, 20
-LETTERS = "IqfH"  # `struct` formats of the types of the scalars of `many`, which repeat
+LETTERS = "IqfH"  # `struct` formats of the scalar types of the kernel `many`, which repeat
 
 
 def value_of(number: int) -> float:
@@ -52,7 +52,7 @@ def test_warm_calls_pass_the_bytes_of_the_cold_one(
     wanted = [struct.pack("<Q", tensor.data_ptr()) for tensor in (x, out)]
     wanted += [struct.pack("<" + LETTERS[number % 4], value_of(number)) for number in range(COUNT)]
     assert [launch["parameters"] for launch in launches] == [wanted] * 4
-    assert len(long) <= 2  # at most two calls take the full path
+    assert len(long) <= 2  # at most two of the calls take the full path
 
 
 def test_kernels_of_bundles_have_the_fingerprint_of_what_was_compiled(tmp_path: Path) -> None:

@@ -371,7 +371,7 @@ def test_calls_of_the_dispatcher_are_launched_again_without_a_search(null, searc
     assert [one["parameters"] for one in null.launches()] == [pointers(x, y) for y in made]
     assert len(searches) == 1
     wanting = torch.ones(64, requires_grad=True)
-    assert operators.operator_of(kernel).default(wanting).requires_grad  # set by autograd, not by a direct launch
+    assert operators.operator_of(kernel).default(wanting).requires_grad  # by autograd, not by a direct launch
     assert len(null.launches()) == 1
 
 
@@ -385,7 +385,7 @@ def test_what_the_dispatcher_launches_again_is_written_to_once(null, searches):
         versions.append([each._version - old for each, old in zip((a, b), before, strict=True)])
     assert versions[0] == versions[1] == versions[2]
     assert sum(versions[0]) == 1
-    assert len(searches) <= 1  # no search if another test has made the plan
+    assert len(searches) <= 1  # no plan search if an earlier test has cached the plan
     assert len(null.launches()) == 3
 
 

@@ -113,7 +113,7 @@ def test_views_that_have_no_element_in_common_are_written_in_compiled_graphs() -
 
 @kernel(mutates=("Q", "K"), grid=4, block=32)
 def rotate(Q, K):
-    """Q += 1000 and K += 2000, for rows of 32 elements with a stride of 64."""
+    """Q += 1000 and K += 2000, for matrices Q and K with rows of 32 elements with a stride of 64."""
     pq, pk = ptx.global_ptrs(Q, K)
     at = (reg.from_(ptx.special.ctaid.x(), u32) * 64 + reg.from_(ptx.special.tid.x(), u32)) * 4
     for pointer, more in ((pq, 1000), (pk, 2000)):

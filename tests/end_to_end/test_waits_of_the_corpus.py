@@ -1,6 +1,6 @@
 """Each mbarrier wait that a corpus module writes as a block equals a form of `ptx.mbarrier.wait`, names included.
 
-By default a share of each form's waits is tested, and all with `PYPTX_KERNELS=all`.
+By default the tests check a share of each form's waits, and all waits with `PYPTX_KERNELS=all`.
 """
 
 from __future__ import annotations

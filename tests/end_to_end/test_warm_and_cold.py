@@ -1,7 +1,7 @@
 """First and later calls behave alike: results, checks, errors, version counters.
 
 The null driver replaces NVIDIA's, and CPU tensors stand for device memory. A cold call goes through torch's dispatcher
-and the full path; a warm call goes through the launcher, which has a cached plan for it.
+and the full path; a warm call goes through the launcher, which has a cached plan for the call.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ SCENES: tuple[Callable[[], None], ...] = (outputs, numbers, threads)
 
 
 def main() -> None:
-    """Run all of SCENES in a second thread: the main thread may allocate memory below the simulator's global memory."""
+    """Run all SCENES in a second thread: the main thread may allocate memory below the simulator's global memory."""
     failed: list[str] = []
 
     def play() -> None:

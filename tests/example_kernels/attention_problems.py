@@ -12,7 +12,7 @@ import numpy as np
 BF16 = 2.0**-7
 """Bound for rounding an operand and the result to bf16 (2^-8 each), relative to the sum of magnitudes."""
 F32 = 2.0**-12
-"""Bound for all other errors (f32 arithmetic), relative to the sum of magnitudes."""
+"""Bound for errors other than bf16 rounding (f32 arithmetic), relative to the sum of magnitudes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def wide(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def magnitudes(sizes: Sizes, inputs: tuple[np.ndarray[Any, Any], ...]) -> tuple[np.ndarray[Any, Any], ...]:
-    """Return O, dQ, dK and dV computed from magnitudes of their terms: rounding errors are relative to these.
+    """Return O, dQ, dK and dV computed from magnitudes of their terms: rounding errors are relative to them.
 
     Delta counts twice in the gradients of the scores: it is computed from O after O was rounded.
     """

@@ -22,7 +22,7 @@ BANKS, BANK = 32, 4
 
 
 class BankCounter(Observer):
-    """Counter of shared memory passes per opcode, beyond the minimum for the number of bytes."""
+    """Counter of shared memory passes per opcode, beyond the minimum for the accessed bytes."""
 
     def __init__(self, view: Any, found: Counter[str]) -> None:
         self.found, self.sites = found, view._machine.program.sites

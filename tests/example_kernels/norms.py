@@ -1,4 +1,4 @@
-"""Helpers of the row kernel tests: arrays, error bounds, and the kernels of a folder of examples."""
+"""Helpers of row kernel tests (norm, softmax, SwiGLU): arrays, error bounds, and the kernels of an example folder."""
 
 from __future__ import annotations
 

@@ -182,8 +182,8 @@ def test_keys_are_split_where_tiles_of_queries_leave_multiprocessors_idle() -> N
     assert splits_for(64, 1, 4096, 4096, causal=True) == 4  # later clusters have few keys
     assert splits_for(128, 8, 1, 8192) == 8
     assert splits_for(128, 16, 1, 8192) == 6  # 16 clusters of 8 CTAs take two waves
-    assert splits_for(64, 16, 512, 512) == 1  # the merge costs more than two steps
-    assert splits_for(64, 1, 128, 128) == 1  # one step of keys only
+    assert splits_for(64, 16, 512, 512) == 1  # merging partial outputs costs more than two steps of keys
+    assert splits_for(64, 1, 128, 128) == 1  # all 128 keys are one step
     for heads, queries in ((32, 4096), (132, 1), (66, 200)):
         assert splits_for(64, heads, queries, 1 << 16) == 1
 
@@ -196,7 +196,7 @@ def test_the_entry_splits_as_it_chooses_or_is_told() -> None:
     for out in found.values():
         assert_close(out, expected, bound)
     assert (found[None] == found[8]).all()
-    assert (found[None] != found[1]).any()  # split keys: another order of additions
+    assert (found[None] != found[1]).any()  # splitting the keys changes the order of additions
 
 
 @pytest.mark.parametrize("by", [1, 2, 3, 5, 7, 12, 96, 127, 128, 641, 65_535, 65_537, (1 << 30) + 1])
@@ -295,7 +295,7 @@ def test_registers_suffice_and_ptxas_has_no_advice(sizes: Sizes) -> None:
 @pytest.mark.parametrize("sizes", ASSEMBLED, ids=str)
 @pytest.mark.parametrize("splits", full([1, 4], default=[1]))
 def test_exponentials_overlap_with_products(sizes: Sizes, splits: int) -> None:
-    """The loop awaits only its score MMAs; its other MMAs are awaited in the next step, after the exponentials."""
+    """The loop waits for its score MMAs only; the next step waits for the other MMAs, after its exponentials."""
     loop = main_loop(forward().kernel_for(sizes.head_dim, splits).sass(**sizes.dimensions()))
     assert loop is not None
     found = loop.histogram
@@ -304,7 +304,7 @@ def test_exponentials_overlap_with_products(sizes: Sizes, splits: int) -> None:
     assert found["F2FP"] == 128 // 4
     assert found["SYNCS"] == 6  # mbarriers: two arrivals; two waits of two polls each
     assert found["BAR"] == 2
-    hiding = {"FSEL"} if sizes.causal else set()  # the first of two MMA loops masks keys
+    hiding = {"FSEL"} if sizes.causal else set()  # causal: the first of two MMA loops masks keys
     assert found.keys() - COUNTING == {"HGMMA", "WARPGROUP", "SYNCS", "BAR", *SOFTMAX, *hiding}
     places = {
         name: [at for at, opcode in enumerate(loop.opcodes) if opcode.startswith(name)]

@@ -91,7 +91,7 @@ def test_the_main_loop_has_five_products_and_no_advice(head_dim: int, causal: bo
     found = loop.histogram
     # S and dP reduce over the head dimension, dV and dK over 64 queries, dQ over 128 keys.
     assert found["HGMMA"] == 2 * head_dim // 16 + 2 * 64 // 16 + 128 // 16
-    assert found["REDG"] == head_dim // 16  # 64 x head_dim / 2 elements, 128 threads, four per REDG
+    assert found["REDG"] == head_dim // 16  # 64 x head_dim / 2 elements, 128 threads, four elements per REDG
     assert found["STSM"] == 64 // 16
     assert found["BAR"] == 1
     assert not found.keys() & {"LDG", "STG", "LDL", "STL", "ATOMG"}

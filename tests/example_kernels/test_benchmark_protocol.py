@@ -73,8 +73,8 @@ def test_speeds_of_rounds_that_do_not_match_are_refused():
     [
         (Spread(1.03, 1.05, 1.07), "faster"),
         (Spread(0.90, 0.94, 0.96), "slower"),
-        (Spread(1.005, 1.015, 1.019), "even"),  # median within 2 % of 1
-        (Spread(0.97, 1.04, 1.10), "even"),  # the interquartile range contains 1
+        (Spread(1.005, 1.015, 1.019), "even"),  # the median of the time ratios is within 2 % of 1
+        (Spread(0.97, 1.04, 1.10), "even"),  # the interquartile range of the time ratios contains 1
     ],
 )
 def test_a_difference_is_claimed_only_beyond_two_percent_and_the_spread(ratio, expected):

@@ -27,7 +27,7 @@ PER_INSTRUCTION = 16  # K of one bf16 MMA instruction
 
 @dataclass(frozen=True)
 class Case:
-    """An example kernel and its arrays; `defined`: its result is the GEMM of `matrices` in `fast` numerics."""
+    """An example kernel and its arrays; `defined`: the kernel's result is the GEMM of `matrices` in `fast` numerics."""
 
     file: str
     kernel: Callable[[Any], Any]

@@ -195,7 +195,7 @@ def test_the_text_does_not_grow_with_the_problem(head_dim: int) -> None:
 
 
 def the_loop(found: list[Loop], opcode: str) -> Loop:
-    """Return the loop in which an opcode has the largest share of instructions, which is the innermost one."""
+    """Return the loop in which an opcode has the largest share of instructions: the innermost loop with the opcode."""
     return max(found, key=lambda loop: loop.histogram[opcode] / len(loop.opcodes))
 
 
@@ -210,7 +210,7 @@ def test_registers_suffice_and_every_warp_does_its_own_job(sizes: Sizes) -> None
     assert multiplying["UTCHMMA"] == 2 * (sizes.head_dim // 16 + 128 // 16)  # MMAs of S and O, two query tiles
     assert multiplying["UTCBAR"] == 2 + 2  # commits: scores of two tiles; stages of K and V
     assert not {"LDTM", "MUFU", "UTMALDG", "LDL", "STL"} & multiplying.keys()
-    assert weighing["MUFU"] == 128 * 3 // 4 + 1  # EX2: polynomials replace a quarter; one more rescales O
+    assert weighing["MUFU"] == 128 * 3 // 4 + 1  # polynomials replace a quarter of the EX2; one more EX2 rescales O
     assert weighing["F2FP"] == weighing["FMNMX3"] == 128 // 2
     assert weighing["LDTM"] == 4
     assert weighing["STTM"] == 4

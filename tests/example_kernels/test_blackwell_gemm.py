@@ -36,7 +36,7 @@ SHAPES = {
     "gemm_multicast_blackwell": ((600, 264, 136), (1, 8, 8), (512, 256, 64), (1100, 520, 200)),
     "gemm_persistent_blackwell": ((300, 520, 72), (1, 8, 8), (256, 256, 64), (600, 1032, 456)),
 }
-# Persistent kernels, with fewer CTAs than tiles.
+# GEMMs that run as persistent kernels, with fewer CTAs than tiles.
 LAST: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ("gemm_highperf_blackwell", {"blocks": 2}),
     ("gemm_highperf_blackwell", {"blocks": 5}),
@@ -93,7 +93,7 @@ def test_it_may_be_cut_up_in_any_way(
 @pytest.mark.parametrize("schedule", full(SCHEDULES, default=SCHEDULES[3:4]), ids=str)
 @pytest.mark.parametrize("room", full((2, 4, 6, 10, 12, 264), default=(10, 264)))
 def test_pairs_take_over_what_has_no_room(room: int, schedule: Mapping[str, Any]) -> None:
-    """Six tiles; `room` CTAs are resident: from one pair, which computes all tiles, to all pairs at once."""
+    """Six tiles; `room` CTAs are resident: from one CTA pair, which computes all tiles, to one pair per tile."""
     kernel = import_module("examples.blackwell.gemm_persistent_blackwell").build_gemm(stages=3)
     check(kernel, (520, 264, 72), {**schedule, "resident_blocks": room})
 

@@ -183,7 +183,7 @@ def test_its_loops_are_what_the_hand_sees(product: Product) -> None:
         (HIGHPERF, {"block_n": 64, "b_major": "K", "cluster": 3}, "block_n=64: multiples of 192"),
         (FP8, {"block_n": 96}, "block_n=96: multiples of 64"),
         (FP8, {"block_n": 256}, "block_n=256: multiples of 64 up to 192"),  # would spill
-        (HIGHPERF, {"stages": 1}, "stages=1: two or more"),  # one stage: the loop waits for itself
+        (HIGHPERF, {"stages": 1}, "stages=1: two or more"),  # with one stage, the main loop waits for itself
         (HIGHPERF, {"blocks": 1}, "blocks=1, band=8: a cluster of 2"),
         (HIGHPERF, {"band": 0}, "blocks=None, band=0: a cluster of 2, and a row"),
         (NARROW, {"rows": 24}, "rows=24: multiples of 16 up to 256"),
@@ -222,7 +222,7 @@ def test_an_fp8_sum_keeps_what_is_small_beside_it() -> None:
     inputs = (*(each.astype(ml_dtypes.float8_e4m3fn) for each in (a, b)), *np.ones((2, 1), np.float32))
     result = kernel.simulate(*inputs, checks="none", numerics="exact").outputs[0].astype(np.float64)
     expected = import_module(f"examples.hopper.{FP8}").reference(*inputs)
-    lost = 128 * 0.0625  # 448 may absorb each 0.0625 of the first 128 terms
+    lost = 128 * 0.0625  # a sum of 448 may lose the 0.0625 of each of the first 128 terms
     assert (np.abs(result - expected) <= lost + 2.0**-8 * expected).all()
 
 

@@ -1,6 +1,6 @@
 """Norms, softmax and SwiGLU of examples/hopper: correct on every code path for rows; properties of plans and code.
 
-A share of the matrix of kernels, paths, types and schedules runs by default, and all of it with `PYPTX_KERNELS=all`.
+A share of all combinations of kernel, path, type and schedule runs by default, and all run with `PYPTX_KERNELS=all`.
 """
 
 from __future__ import annotations

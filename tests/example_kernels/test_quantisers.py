@@ -53,9 +53,8 @@ def mxfp8(x: Array) -> tuple[Array, ...]:
     size = np.abs(blocks).max(2)
     sound = np.isfinite(size)
     fraction, exponent = np.frexp(np.where(sound, size, 1).astype(np.float64))
-    power = np.clip(
-        np.where(size == 0, -127, exponent - np.where(fraction <= 0.875, 9, 8)), -127, 127
-    )  # 448 is 0.875 * 2^9
+    # 0.875 * 2^9 = 448 is the largest e4m3 number.
+    power = np.clip(np.where(size == 0, -127, exponent - np.where(fraction <= 0.875, 9, 8)), -127, 127)
     with np.errstate(invalid="ignore", over="ignore", under="ignore"):
         scaled = np.ldexp(blocks.astype(np.float64), -power[..., None]).astype(np.float32)
         data = fits(scaled, 448.0).astype(ml_dtypes.float8_e4m3fn).view(np.uint8)

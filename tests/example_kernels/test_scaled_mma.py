@@ -71,7 +71,7 @@ def draw(name: str, m: int, n: int, k: int) -> list[Array]:
 
 
 def assert_close(actual: Array, expected: Array) -> None:
-    """Compare a result rounded to bf16 with the exact result: half an ulp, plus a small bound for f32 errors."""
+    """Compare a result rounded to bf16 with the exact result; bound: half an ulp, plus a small bound for f32 errors."""
     assert np.isfinite(expected).all()
     error = np.abs(actual.astype(np.float64) - expected)
     assert (error <= 2.0**-8 * np.abs(expected) + 2.0**-20 * np.abs(expected).max()).all()

@@ -1,4 +1,4 @@
-"""Accepted findings: data races by the manual's text, and features that a compiler release lacks.
+"""Accepted findings: data races by the manual's text, and kernels that need a feature a compiler release lacks.
 
 Each row states its reason. A listed finding that no longer occurs is a fault of this list.
 """

@@ -22,7 +22,7 @@ COMPILING, SOURCES, REQUIREMENTS = HERE / "compiling", HERE / "sources", ROOT / 
 TARGETS = ("sm_80", "sm_90a", "sm_100a")
 BEFORE_BLACKWELL = TARGETS[:2]
 
-sys.path.insert(0, str(ROOT / "corpus"))  # module of the corpus that installs environments
+sys.path.insert(0, str(ROOT / "corpus"))  # for `environments`, a corpus module that installs compilers
 
 
 @dataclass(frozen=True, slots=True)

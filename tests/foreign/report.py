@@ -1,4 +1,4 @@
-"""The page `docs/foreign-kernels.md`: the kernels that ran, the date, and their outcomes."""
+"""The page `docs/foreign-kernels.md`: the kernels that ran, their outcomes, and the date of the run."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def _key(folder: Path) -> str:
 
 @cache
 def simulator() -> str:
-    """Return a hash of our packages and this file, on which an outcome depends besides the kernel."""
+    """Return a hash of our packages and this file: with the kernel, they determine an outcome."""
     packages = (pyptx_ir, pyptx_sim, pyptx_arch_hopper, pyptx_arch_blackwell)
     sources = (path for each in packages for path in Path(str(each.__file__)).parent.rglob("*.py"))
     texts = (path.read_bytes() for path in sorted({Path(__file__), *sources}))
@@ -170,7 +170,7 @@ def _rows(arguments: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _launch(row: dict[str, Any], texts: list[str], arrays: dict[str, Array], placed: dict[str, Array]) -> Launch:
-    """Return a launch by its fields, or by the compiler's data about the entry, which is in one of the texts."""
+    """Return a launch by its fields, or by the compiler's data about the entry, whose PTX is one of `texts`."""
     fields = dict(row)
     arguments = [_argument(each, arrays, placed) for each in fields.pop("arguments")]
     if "cute" in fields:
@@ -212,7 +212,7 @@ def _dtype(element: str) -> np.dtype[Any]:
 
 
 def map_of(row: dict[str, Any], array: Array) -> TensorMap:
-    """Return the tensor map that a row specifies for an array."""
+    """Return the tensor map that a row of `launch.json` specifies for an array."""
     if row["tiles"]:
         (rows, columns), (height, width) = array.shape, row["tiles"]
         array = array.reshape(rows // height, height, columns // width, width).swapaxes(1, 2)
@@ -221,7 +221,7 @@ def map_of(row: dict[str, Any], array: Array) -> TensorMap:
 
 
 def distance(got: Array, want: Array, *, ordered: bool = True) -> float:
-    """Return the largest difference, relative to the largest expected magnitude, or to 1 if that is greater."""
+    """Return the largest difference from the reference, relative to its largest magnitude (at least 1)."""
     have, wanted = got.astype(np.float64).reshape(-1), want.astype(np.float64).reshape(-1)
     if not ordered:
         have, wanted = np.sort(have), np.sort(wanted)

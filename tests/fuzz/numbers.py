@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from random import Random
 
 HEADER = ".version 8.5\n.target sm_80\n.address_size 64\n"
-# Texts around a number: `@` is replaced by the drawn number.
+# PTX statements with a number: `@` is replaced by the drawn number.
 INSTRUCTIONS = (
     "mov.u32 r, @;",
     "mov.u64 e, @;",

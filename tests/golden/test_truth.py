@@ -21,7 +21,7 @@ pytestmark = pytest.mark.scaled
 
 TARGET, OF_WARPGROUPS = "sm_90", "sm_90a"
 TRUTH = read(Path(__file__).with_name("truth_sm_90.json"))
-# Results missing from the recording belong to instructions and MMAs added later; they are not compared.
+# Instructions and MMAs without a recorded result were added after the recording; they are not tested.
 INSTRUCTIONS = [row for row in RECORDED if row.opcode in TRUTH]
 WARP_PRODUCTS = [each.of(TRUTH) for each in mma.warp_products(OF_WARPGROUPS) if each.name in TRUTH]
 EDGES = [each for each in edges.warp_products(OF_WARPGROUPS) if each.name in TRUTH]

@@ -37,7 +37,7 @@ class Truth(dict[str, "np.ndarray"]):
     saved = time.monotonic()
 
     def save(self) -> None:
-        """Append the results collected since the last save, and clear them."""
+        """Append the results collected since the last save to `$OUT/truth_<target>.json`, and clear them."""
         self.saved = time.monotonic()
         if self and "OUT" in os.environ:
             found, name, version = device(), ctypes.create_string_buffer(256), ctypes.c_int()

@@ -20,7 +20,7 @@ from .driver import DriverError, device
 
 bugs: Any = import_module("packages.pyptx-sim.tests.injected_bugs")
 
-# Titles; the index is the case number. Faults that memcheck and racecheck detect, and one that they do not.
+# Titles of injected faults, by case number: faults that memcheck or racecheck detects, and one that neither detects.
 CASES = (
     "a load past the end of an array",
     "a store before the beginning",

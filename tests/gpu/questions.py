@@ -146,7 +146,7 @@ def _products() -> Iterator[Question]:
     a = rng.integers(-8, 8, (TURNS, 128, 8)).astype(ml_dtypes.bfloat16)
     starts = rng.integers(1, 99, (TURNS, 128, 4)).astype(np.float32)
     columns = np.repeat(np.arange(1, 9).astype(ml_dtypes.bfloat16), 8).view(np.uint32).reshape(8, 4)
-    right = np.tile(columns, (2 * N // 8, 1))  # core matrices of 8 rows of B; row i consists of i + 1
+    right = np.tile(columns, (2 * N // 8, 1))  # core matrices of 8 rows of B; all elements of row i are i + 1
     given = a.view(np.uint32), right, starts.view(np.uint32)
     dealt = np.array([_dealt(each) for each in a])
     total, last = dealt.sum(axis=0), dealt[-1]

@@ -37,7 +37,7 @@ SIZE, THREADS = 1000, 128
     arch="sm_80",
 )
 def scaled(X, Y):
-    """Multiply the first `count` elements by `alpha`; copy the rest."""
+    """Multiply the first `count` elements by `alpha`; copy all other elements."""
     smem.alloc(f32, (16, 1024))
     px, py = ptx.global_ptrs(X, Y)
     index = (reg.from_(ptx.special.ctaid.x(), u32) << 7) + reg.from_(ptx.special.tid.x(), u32)

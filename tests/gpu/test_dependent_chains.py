@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.gpu
 
 TRIES = 20
-NANOSECONDS = 2_000_000  # time that the first launch spins while the other two are resident
+NANOSECONDS = 2_000_000  # time that the first launch spins while the second and third launch are resident
 WRITTEN = 7
 PROGRAMMATIC = ((6, struct.pack("<i", 1)),)  # CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
 BETWEEN = {
@@ -35,7 +35,7 @@ BETWEEN = {
 
 
 def seen_by_the_third(gpu: Device, between: Entry) -> np.ndarray:
-    """Run three launches, the later two dependent; return the word of the first that the third has read, per try."""
+    """Run three launches, the later two dependent; return the first launch's word as the third reads it, per try."""
     times, stream = gpu.upload(np.zeros(4, np.uint64)), gpu.stream()
     first = plan_of(FIRST, Pointer(0), Scalar("u64", "nanoseconds", NANOSECONDS))
     chain = (

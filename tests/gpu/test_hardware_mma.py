@@ -35,7 +35,7 @@ GROUPS = mma.group_products() if device().capability[0] == 9 else {}  # only dev
 def record(
     truth: MutableMapping[str, np.ndarray], name: str, hardware: np.ndarray, found: np.ndarray, *, both: bool = True
 ) -> bool:
-    """Record an MMA; return whether the simulator gives the same bits. If not, `both` records both results in full."""
+    """Record the GPU's MMA result; return whether the simulator's is equal. If not, `both` records both in full."""
     truth[name] = held(hardware)
     same = bool((hardware == found).all())
     if both and not same:

@@ -26,12 +26,12 @@ class Misuse:
 
 
 def outside(source: str, told: str, *words: str) -> Misuse:
-    """Return a misuse outside any trace."""
+    """Return a program that misuses a knob outside any trace."""
     return Misuse(dedent(source).strip() + "\n", told, words)
 
 
 def of_module(source: str, told: str, *words: str) -> Misuse:
-    """Return a misuse while a module is built."""
+    """Return a program that misuses a knob while it builds a module."""
     return Misuse(MODULE + dedent(source).strip() + "\nm.ptx()\n", told, words)
 
 

@@ -10,10 +10,10 @@ from pyptx_sim.extension import extensions
 from .injected_tensors import INJECTED as TENSORS
 from .rows import injected
 
-_LUCK = frozenset({"tmem-race"})  # only if operations are concurrent; in sequence, the finding is a missing wait
-_OF_ARRAYS = frozenset({"element-type"})  # a note about the launch's arrays, which mutations keep
+_LUCK = frozenset({"tmem-race"})  # reported only for concurrent operations, else as a missing wait
+_OF_ARRAYS = frozenset({"element-type"})  # a note about launch arrays, which no mutation changes
 # Rules that no mutation operator triggers on these subjects. `test_barrier_phases`, `test_inactive_lanes` and
-# `test_unconverted_addresses` of the packages test them.
+# `test_unconverted_addresses` in the packages' tests trigger these rules.
 _ELSEWHERE = frozenset({"barrier-phase", "inactive-lane", "generic-address"})
 SHIPPED = (
     frozenset(rule.name for name in ("sim", "hopper", "blackwell") for rule in extensions()[name].rules)

@@ -99,7 +99,7 @@ def tried(subject: Case) -> Iterator[Mutant]:
 
 
 def unlike(subject: Case) -> Iterator[Mutant]:
-    """Yield the mutants of a kernel, one of each group of similar mutants."""
+    """Yield the mutants of a kernel, one of each group that differs only in numbers."""
     shapes = [_NUMBER.sub("#", line) for line in emit(subject.module).splitlines()]
     seen: set[tuple[str, ...]] = set()
     for mutant in mutants(subject.module):
@@ -203,7 +203,7 @@ def _grouped(file: Any) -> Arguments:
 def _norm_gradients(file: Any) -> Arguments:
     x, w, dy = drawn((7, 264), (264,), (7, 264), dtype=np.float32)
     dx, dw = file.reference(x, w, dy)
-    return [x, w, dy], [dx, dw[None]]  # one CTA processes all rows
+    return [x, w, dy], [dx, dw[None]]  # dw has one row, because one CTA processes all rows of x
 
 
 def _column_sums(_: Any) -> Arguments:
@@ -212,7 +212,7 @@ def _column_sums(_: Any) -> Arguments:
 
 
 def _scales_of_rows(file: Any) -> Arguments:
-    m, n, k = 136, 272, 336  # three tiles of three steps: reuses both accumulators and stages
+    m, n, k = 136, 272, 336  # three tiles of three steps: the kernel reuses accumulators and stages
     a, b = drawn((m, k), (n, k), dtype=ml_dtypes.float8_e4m3fn)
     scales = (np.abs(each) + 0.5 for each in drawn((m,), (n,), dtype=np.float32, seed=1))
     arrays = [a, b, *scales]
@@ -265,7 +265,7 @@ def _quantisable_below(file: Any) -> Arguments:
     return [x, np.abs(x).max().astype(np.float32)[None]], outputs
 
 
-FEW = {"blocks": 2, "stages": 2}  # few CTAs: several tiles per CTA, stages are reused
+FEW = {"blocks": 2, "stages": 2}  # few CTAs: each computes several tiles and reuses its stages
 NARROW = FEW | {"block_n": 128}
 SINGLE = {"dtype": np.float32}
 KERNELS = {

@@ -69,7 +69,7 @@ class Subject:
 
 
 def words(*shape: int) -> NDArray[np.uint32]:
-    """Return an array of random words, equal in every call."""
+    """Return an array of random words; calls with equal arguments return equal words."""
     return np.random.default_rng(7).integers(0, 1 << 16, shape).astype(np.uint32)
 
 

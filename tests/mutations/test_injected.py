@@ -64,7 +64,7 @@ def test_a_subject_assembles(name: str) -> None:
 
 @pytest.mark.parametrize(("row", "schedule"), runs(ROWS))
 def test_a_injected_fault_is_found_and_named(row: Injected, schedule: dict[str, Any]) -> None:
-    """Each run has a finding; the row's finding occurs in it or, for random schedules, in a run with a later seed."""
+    """Each run reports a finding: the row's or, for random schedules, the row's is in a run with a later seed."""
     subject, module = SUBJECTS[row.subject], injected(row).module
     found = subject.run(module, **schedule).findings
     assert found

@@ -1,4 +1,4 @@
-"""Mutants of the example kernels are found, give wrong results, do not terminate, or are listed with a reason.
+"""Mutants of the example kernels cause findings, give wrong results, do not terminate, or are listed with a reason.
 
 By default the mutants of one small kernel are tested; `nox -s mutants` tests all kernels (about an hour on two cores).
 """

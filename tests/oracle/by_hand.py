@@ -54,7 +54,7 @@ class HandWritten:
 
 
 def read(path: Path) -> tuple[HandWritten, ...]:
-    """Return the instructions of a file; a line with only an instruction has no results yet."""
+    """Return the instructions of a file; a line with only an instruction has no ptxas results yet."""
     found: list[HandWritten] = []
     for line in path.read_text(encoding="utf-8").splitlines():
         since, _, rest = line.partition("\t")
@@ -103,7 +103,7 @@ def _first_versions(tool: Tool, homes: dict[str, list[str]]) -> dict[str, tuple[
 
 
 def _cover(tool: Tool, names: list[str]) -> tuple[str, ...]:
-    """Return the fewest targets that cover exactly the targets in `found`."""
+    """Return the fewest of `names` that cover exactly the targets in `names`; a target covers all that include it."""
     every = [target.name for target in targets_of(tool.newest_ptx)]
     covered = {name: {other for other in every if includes(other, name)} for name in names}
     whole = {name: others for name, others in covered.items() if others <= set(names)}

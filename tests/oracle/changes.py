@@ -1,4 +1,4 @@
-"""Change one line, name or operand of a module. Each function changes the list of lines in place, or does nothing."""
+"""Change one line, name or operand of a module. Each function changes the module's lines in place, or none."""
 
 from __future__ import annotations
 

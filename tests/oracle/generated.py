@@ -4,8 +4,8 @@
     … --ptxas PATH …                                compare with each of these (default: the one found)
     … --seed N --show N                             seed of the cases, and number of differences to print
 
-Prints, for each kind, the number of agreeing and of listed cases. Exits with 1 if a difference is not listed in
-`known_generated`, or, for statements, in `known`.
+Prints, for each kind, the numbers of cases on which both agree, and of listed differences. Exits with 1 if a difference
+is not listed in `known_generated`, or, for statements, in `known`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 TARGET, VERSION = "sm_90a", (9, 0)
 STATEMENTS, SECTIONS = 2000, 600
-AT_ONCE = 200  # statements per file; ptxas stops at a syntax error, then the rest is checked in another file
+AT_ONCE = 200  # statements per file; ptxas stops at a syntax error, the statements after it go to another file
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Case:
         return any(re.search(pattern, line) for pattern in patterns)
 
     def __str__(self) -> str:
-        """Return the text of the case and both verdicts."""
+        """Return the text of the case, and the verdicts of `pyptx check` and ptxas."""
         return f"{self.kind}: {self.text}\n  check: {self.ours}\n  ptxas: {self.theirs}"
 
 

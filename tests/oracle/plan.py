@@ -61,8 +61,8 @@ def plan(
         if not homes:
             continue
         cases = list(cases_of(row, chance, valid=valid, broken_each=broken))
-        # The last target that has the row gets all cases; the first target and a random one get a third each, because
-        # modifiers have their own requirements.
+        # The last target that has the row gets all cases; the first target and a random one get a third of them each,
+        # because single modifiers may require other targets than their row.
         for home, share in zip(dict.fromkeys((homes[0], homes[-1], chance.choice(homes))), (0, 1, 2), strict=False):
             at_home.setdefault(home, []).extend(cases if share == 1 or len(homes) == 1 else cases[share::3])
         samples.append((row, homes[0], [case for case in cases if case.fault == "valid"][:2]))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .cases import Case
     from .ptxas import Assembler
 
-# Meanings of the symbols in forms.
+# Types and state spaces of the symbols that forms of instructions contain.
 SYMBOLS: dict[str, str] = {
     "gmem": ".global",
     "smem": ".shared",
@@ -43,7 +43,7 @@ SYMBOLS: dict[str, str] = {
 
 
 def declared(name: str) -> str | None:
-    """Return the type or state space of a symbol in a form, with its meaning."""
+    """Return a symbol's state space or a register's type in an oracle form; None for special registers."""
     return None if name in special_registers() else SYMBOLS.get(name) or register_type(name)
 
 
@@ -83,12 +83,12 @@ class Tally:
 
     @property
     def unexplained(self) -> list[Difference]:
-        """Return the differences that no list explains."""
+        """Return the differences that no reviewed list explains."""
         return [difference for difference in self.differences if not difference.reason]
 
     @property
     def total(self) -> int:
-        """Return the number of cases, without differences that a list explains."""
+        """Return the number of cases, without differences that a reviewed list explains."""
         return self.accepted + self.refused + len(self.unexplained)
 
 
@@ -128,7 +128,7 @@ class Report:
         return ""
 
     def differences(self) -> list[Difference]:
-        """Return every difference that no list explains."""
+        """Return every difference that no reviewed list explains."""
         return [difference for cell in self.cells.values() for difference in cell.unexplained]
 
     def table(self) -> str:
@@ -146,7 +146,7 @@ class Report:
         return "\n".join(lines)
 
     def agreement(self, fault: str | None = None) -> float:
-        """Return the share of agreeing cases in a class (or all classes), without differences that a list explains."""
+        """Return the share of a class (or all) on which table and ptxas agree; explained differences do not count."""
         cells = [cell for (_, name), cell in self.cells.items() if fault in (None, name)]
         return 1 - sum(len(cell.unexplained) for cell in cells) / max(1, sum(cell.total for cell in cells))
 

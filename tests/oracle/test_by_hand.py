@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.no_cover
 
 EVERYTHING = os.environ.get("PYPTX_ORACLE") == "all"
-SHARE, TARGETS_SHARE = (1, 1) if EVERYTHING else (6, 3)  # tested: one of this many forms, one of this many targets
+SHARE, TARGETS_SHARE = (1, 1) if EVERYTHING else (6, 3)  # one of 6 forms, and one of 3 targets, is tested by default
 PATHS = sorted(FOLDER.glob("*.tsv"))
 ASKED = ("sm_80", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_120a")
 RICHEST = ("sm_90a", "sm_100a", "sm_107a", "sm_120a")

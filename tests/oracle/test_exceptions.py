@@ -1,4 +1,4 @@
-"""The documentation lists each reviewed difference from ptxas."""
+"""The documentation lists each reviewed difference between the instruction table and ptxas."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 GALLERY = ROOT / "tests" / "end_to_end" / "gallery.py"
 WRAPPERS = ROOT / "packages" / "pyptx-dsl" / "tests" / "test_ptx_assembles.py"
 
-# Names of variables in forms, by state space.
+# Names of the variables in the oracle's forms of instructions, by state space.
 VARIABLES = {"param": "pp", "shared": "smem", "global": "gmem", "const": "cmem", "local": "lmem"}
 _NAME = re.compile(r"[%$_A-Za-z][\w$%]*")
 

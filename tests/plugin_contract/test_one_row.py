@@ -1,4 +1,4 @@
-"""A plugin's instruction is a row and a function of arrays; check, docs, stub, wrapper and simulator use them."""
+"""A plugin's instruction is a table row and a function of arrays; check, docs, stub, wrapper and simulator use them."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def plugin(tmp_path: Path) -> Path:
 
 
 def kernel(call: str, more: str = "") -> str:
-    """Return the Python source of a kernel with this call, followed by `more`."""
+    """Return the Python source of a kernel that contains `call`, followed by `more`."""
     return KERNEL.replace("CALL", call) + more
 
 

@@ -1,4 +1,4 @@
-"""Prose uses the field's terms: it has no banned word without an exception; in one folder, their number only falls."""
+"""Prose uses the field's terms: no banned word without an exception; in one folder, the number of them only falls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_EXCEPTIONS = 10
 
 
 def rows(name: str) -> list[list[str]]:
-    """Return the rows of a TSV table of this folder, without the table's head."""
+    """Return the rows of a TSV table of this folder, without the header line."""
     with (HERE / name).open(encoding="utf-8", newline="") as file:
         return list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))[1:]
 

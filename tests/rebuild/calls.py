@@ -57,7 +57,7 @@ def expression(operand: tree.Operand, names: Mapping[str, Code], opcode: tuple[s
 
 
 def constant(operand: tree.Operand | str | None) -> object:
-    """Return a declaration's constant as Python; strings get quotes, and an open dimension is 0."""
+    """Return a declaration's constant as Python; strings get quotes, and a dimension without a size is 0."""
     match operand:
         case None:
             return 0

@@ -60,7 +60,7 @@ def printed(module: nodes.Module, *, unchecked: bool = False) -> Iterator[str]:
 
 
 def lines(*given: str) -> str:
-    """Return lines of Python joined to one text."""
+    """Return lines of Python joined by line breaks."""
     return "".join([f"{line}\n" for line in given])
 
 
@@ -84,7 +84,7 @@ def section(node: nodes.Section) -> Iterator[str]:
 
 
 def definition(node: nodes.Function, block: nodes.Block) -> Iterator[str]:
-    """Yield a function. All parts of a long body but the last are functions of their own, which precede it."""
+    """Yield a function. A long body is split: all parts but the last become Python functions that precede it."""
     body = Body(block)
     for number, part in enumerate(body.parts):
         yield lines(f"def part_{number}():", *part)

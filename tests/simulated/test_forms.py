@@ -1,4 +1,4 @@
-"""Every form of Hopper and Blackwell compiles on the simulator, except for the listed ones; a share of them runs.
+"""Every form of Hopper and Blackwell compiles on the simulator, except for those listed here; a share of them runs.
 
 `PYPTX_KERNELS=all` tests every form of every row, with all types and modifiers; the default is some forms of each row.
 """
@@ -38,7 +38,7 @@ SAMPLES = "textures of several samples, which no interface of CUDA makes"
 FABRIC = "other nodes of a fabric, of which there are none here"
 PACKED = "arithmetic of PTX 9.4 on four floats of 8 bits and fewer, whose rounding is not known here"
 WIDENED = "ldmatrix of PTX 9.4 that widens s4 to s8: how its rows lie in memory is not known here"
-HALO = "im2col::w with a halo"  # not specified: the manual has only figures
+HALO = "im2col::w with a halo"  # the manual specifies the halo only in figures
 SWIZZLE = "a swizzle of 96 bytes, of which the manual does not show how rows lie"
 # Instructions that Hopper supports and the simulator does not: an opcode or modifier, and the reason.
 NOT_SIMULATED = {

@@ -17,7 +17,7 @@ from pyptx_ir.syntax.nodes import Declarator, Module, Parameter
 
 
 def head() -> None:
-    """A module begins with its header, in one call or statement by statement."""
+    """A module begins with its header, emitted by one call, or by one call per statement."""
     m = module(
         version=(8, 7), target=["sm_90a", "debug"], address_size=None, unchecked=True, tail="\n\n", labels="$L_{block}"
     )
@@ -150,7 +150,7 @@ def structures(p: Reg, r: RegArray) -> None:
 
 
 def waits(p: Reg, r: Reg) -> None:
-    """A wait takes names and registers for its instructions."""
+    """An mbarrier wait takes label names and registers for the instructions that it emits."""
     ptx.mbarrier.wait("bar", r, form="poll_retry", result=r, failed=p, label="L", selp="selp.u32", setp="setp.ne.u32")
     ptx.mbarrier.wait("bar", r, form="scoped_done", past_label="D", done="P1", uniform=True, suspend_time_hint=64)
     ptx.mbarrier.wait("bar", r, poll="test_wait", parity=False, sem="acquire", scope="cluster", space=None, pred=p)

@@ -148,7 +148,7 @@ def control_flow(p: Reg, r: RegArray) -> None:
 
 
 def exact_code(p: Reg, r: RegArray) -> None:
-    """Temporaries are registers, `spelling` maps types to opcodes, and a wait has one of eight forms."""
+    """Temporaries are registers, `spelling` maps types to opcodes, and an mbarrier wait has one of eight forms."""
     with ptx.expr(temps=(r[1], *r[2:4]), spelling={u32: "add.u32", f32: "add.f32"}):
         r[5] = (r[6] + 1) * r[7]
         assert_type(ptx.inst.mul.wide.u32(..., r[5], 4), Reg)

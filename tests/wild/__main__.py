@@ -70,7 +70,7 @@ def say(line: str) -> None:
 
 
 def examine(requirement: str, options: argparse.Namespace) -> int:
-    """Run the selected parts on one wheel, print the results, and return the number of faults."""
+    """Run the selected checks on one wheel, print the results, and return the number of faults."""
     try:
         wheel = fetch(requirement, options.cache)
     except FetchError as error:
@@ -95,7 +95,7 @@ def examine(requirement: str, options: argparse.Namespace) -> int:
 
 
 def described(wheel: Path, sample: Sample) -> str:
-    """Return a summary line for a wheel, which states if only a sample of its modules was taken."""
+    """Return a summary line for a wheel, which says if only a sample of its modules was checked."""
     size = wheel.stat().st_size / 1e6
     line = f"{wheel.name} ({size:.0f} MB): {sample.distinct} distinct modules in {sample.files} files"
     if len(sample.modules) < sample.distinct:

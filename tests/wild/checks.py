@@ -53,7 +53,7 @@ def check(data: bytes, name: str) -> Checked:
 
 
 def ptxas_takes(data: bytes) -> bool:
-    """Return whether ptxas assembles a module, for its own target or the oldest supported one."""
+    """Return whether ptxas assembles a module, for its own target or for the oldest target that ptxas supports."""
     target = _TARGET.search(data)
     number, suffix = (int(target[1]), target[2].decode()) if target else (_OLDEST, "")
     arch = f"sm_{number}{suffix}" if number >= _OLDEST else f"sm_{_OLDEST}"

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """Rebuilding result of a module: the fault (`""` if none), statements, statements not in the style, and seconds."""
+    """Rebuilding result of a module: fault (`""` if none), numbers of statements: all, not in the style; seconds."""
 
     fault: str
     statements: int

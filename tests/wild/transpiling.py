@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Transpiled:
-    """Result of a module, with or without rules: the fault (`""` if none), rejected rewrites, and seconds."""
+    """Transpiling result of a module, with or without sugar rules: fault (`""` if none), rejected rewrites, seconds."""
 
     name: str
     sugar: bool

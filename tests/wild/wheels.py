@@ -71,7 +71,7 @@ def fetch(requirement: str, cache: Path) -> Path:
 def take(wheel: Path, limit: int | None) -> Sample:
     """Return the distinct PTX modules of a wheel; with `limit`, at most that many, those with the smallest hashes.
 
-    Members are unpacked one at a time into a temporary file and mapped, so that memory holds one text at a time.
+    Members are unpacked one at a time into a temporary file and mapped, so that memory holds one module at a time.
     """
     kept: dict[str, WheelModule] = {}
     seen: set[str] = set()
@@ -116,7 +116,7 @@ def _texts_of_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Itera
 
 
 def bare_texts(data: Bytes, found: Sequence[Image]) -> Iterator[bytes]:
-    """Yield the modules in `data` that are plain text outside the given images, each up to its first NUL."""
+    """Yield the modules in `data` that are plain text outside the fat binaries `found`, each up to its first NUL."""
     starts = [image.start for image in found]
     for match in _BARE.finditer(data):
         nearest = bisect_right(starts, match.start()) - 1

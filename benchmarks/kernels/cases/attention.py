@@ -22,7 +22,7 @@ BACKENDS = {"FlashAttention": "FLASH_ATTENTION", "cuDNN": "CUDNN_ATTENTION"}
 
 @dataclass(frozen=True, slots=True)
 class Attend:
-    """Attention function of Q, K and V, [B, S, H, D]: our kernel if it is `forward`, else torch's with one backend."""
+    """Attention function of Q, K and V, [B, S, H, D]: `forward`, or torch's function if a backend is given."""
 
     causal: bool
     backend: str | None = None
@@ -45,7 +45,7 @@ class Attend:
 
 @dataclass(frozen=True, slots=True)
 class Differentiate:
-    """Forward and backward pass together, with torch's autograd; `kernels` returns ours for a head dimension."""
+    """Forward and backward pass, with torch's autograd; `kernels` returns our gradient kernels for a head dimension."""
 
     attend: Attend
     kernels: Callable[[int], Any] = KERNELS

@@ -43,7 +43,7 @@ def beside(name: str, how: str, kernel: Any) -> Case:  # noqa: ANN401 - late, bu
 
 
 def attentions(shape: str, *, causal: bool) -> list[Case]:
-    """Return the variants of the forward pass and the gradients."""
+    """Return the case of the overlapping forward kernel, and that of gradients with five MMAs per step."""
     name = f"attention {shape}{' causal' * causal}"
     found = [beside(name, "overlaps", Overlapping(causal))]
     gradients = f"attention and gradients {shape}{' causal' * causal}"

@@ -139,7 +139,7 @@ CASES = (
     LAYER.case(2048, 8192, goal_us=35),
     SOFTMAX.case(2048, 8192, goal_us=35),
     SWIGLU.case(2048, 8192, goal_us=50.5),
-    # Traffic of at least a gigabyte; the goal is 0.97 of the copy's speed.
+    # Traffic of at least a gigabyte; the goal is 0.97 of a device copy's speed.
     RMS.case(32768, 8192),
     LAYER.case(32768, 8192),
     SOFTMAX.case(32768, 8192),
@@ -147,7 +147,7 @@ CASES = (
     RMS.case(65536, 8192, "bfloat16"),
     SOFTMAX.case(65536, 8192, "bfloat16"),
     SWIGLU_BF16.case(32768, 8192, "bfloat16"),
-    # Short rows; rows in shared memory; rows split over a cluster, in registers and in shared memory.
+    # Short rows; rows kept in shared memory; rows split over a cluster, kept in registers or in shared memory.
     RMS.case(262144, 512, "bfloat16"),
     RMS.case(8192, 24576),
     SOFTMAX.case(4096, 65536),

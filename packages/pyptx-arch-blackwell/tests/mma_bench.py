@@ -187,7 +187,7 @@ class Bench:
         return hidden
 
     def _scale(self, it: Product, operands: list[str]) -> tuple[Array, Array]:
-        """Put scale factors into tensor memory: A's by CTA, B's in each CTA; return their values, `[rows, parts]`."""
+        """Put scale factors into tensor memory: A's split by CTA, B's in each CTA; return values, `[rows, parts]`."""
         assert it.scales is not None
         (a_codes, a_factors), (b_codes, b_factors) = scales(it, self.rng, it.m), scales(it, self.rng, it.n)
         first, rows = [self.take(SCALE_COLUMNS), self.take(SCALE_COLUMNS)], it.m // it.blocks

@@ -49,7 +49,7 @@ class Issue:
     def descriptor(self, bits: int, *, absolute: bool = False) -> str:
         """Return a register with descriptor `bits`, whose address is relative to the shared memory image.
 
-        With `absolute`, its leading dimension field is such an address, too.
+        With `absolute`, its leading dimension field is an address relative to the image, too.
         """
         name = self.long(bits)
         self.setup.append(f"add.u64 {name}, {name}, %base;")

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.scaled, pytest.mark.ptxas]
 
 CALLS = calls()
-# Tests of rejected calls use every fourth call, unless all kernels are selected.
+# Tests of rejected calls use every fourth call, unless `PYPTX_KERNELS=all`.
 SOME = share(CALLS, 4)
 ASKED = (9, 0)  # newest PTX version of ptxas 13.0
 HERE = "calls.py:"
 TARGETS = ("sm_100a", "sm_103a", "sm_110a")
-FAMILIES = ("sm_100f", "sm_103f", "sm_110f")  # family-specific targets have fewer features than others
+FAMILIES = ("sm_100f", "sm_103f", "sm_110f")  # family-specific targets have fewer features than sm_*a targets
 
 
 def trace(calls: Iterable[Call], target: str, version: tuple[int, int], group: int) -> tuple[str, list[str]]:

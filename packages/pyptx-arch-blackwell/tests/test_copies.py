@@ -1,4 +1,4 @@
-"""`tcgen05.cp` against CuTe's layouts, its decompression, and the lanes moved by `tcgen05.shift`."""
+"""`tcgen05.cp`, compared with CuTe's layouts, its decompression, and the lanes moved by `tcgen05.shift`."""
 
 from __future__ import annotations
 

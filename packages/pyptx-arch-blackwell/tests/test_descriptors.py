@@ -1,4 +1,4 @@
-"""Descriptors encode and decode bit by bit; known constants decode to known descriptors."""
+"""Descriptors encode and decode bit by bit; constants of published kernels decode to the expected fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tcgen05.mma` with `numerics="exact"` is bit-exact against measurements by others (arXiv 2511.10909).
+"""`tcgen05.mma` with `numerics="exact"` equals published measurements of devices bit for bit (arXiv 2511.10909).
 
 All K terms and the addend are truncated at a number of bits below the greatest exponent, added, and rounded towards
 zero; an f16 result is rounded to nearest. The model is repeated here in fractions, element by element.

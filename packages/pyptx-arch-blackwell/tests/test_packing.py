@@ -1,4 +1,4 @@
-"""Packing of elements in memory: sizes from the manual's shapes, and NumPy's own packing."""
+"""Packing of elements in memory: compared with the manual's shapes and with NumPy's packing of bits."""
 
 from __future__ import annotations
 

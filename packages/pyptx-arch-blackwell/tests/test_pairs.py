@@ -1,4 +1,4 @@
-"""CTA pairs: `.cta_group::2` requires that the peer CTA has started, deallocation that its accesses are complete.
+"""CTA pairs: `.cta_group::2` requires that the peer CTA has started, `dealloc` that the peer's accesses are complete.
 
 Manual: "Issue Granularity", "tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit".
 """

@@ -1,4 +1,4 @@
-"""Scale factor layouts, against CuTe's layouts, the blocks that cuBLAS documents, and the manual."""
+"""Scale factor layouts, compared with CuTe's layouts, the blocks that cuBLAS documents, and the manual."""
 
 from __future__ import annotations
 

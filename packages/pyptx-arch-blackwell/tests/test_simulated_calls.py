@@ -158,7 +158,7 @@ def test_a_kernel_of_calls_multiplies(case: Product, options: dict[str, Any]) ->
 
 
 def operands_of(it: Product, constants: list[int]) -> tuple[dict[str, int], list[int]]:
-    """Return the constants of the bench's MMA by operand name, and the words of its disable-output-lane mask."""
+    """Return the constants of the MMA in `mma_bench` by operand name, and the words of its disable-output-lane mask."""
     names = ["a", *["metadata"] * it.sparse, "b", "idesc", *[f"lanes{i}" for i in range(4) if it.hidden is not None]]
     names += ["scale_a", "scale_b"] if it.scales else []
     found = dict(zip(names, constants, strict=False))
@@ -166,7 +166,7 @@ def operands_of(it: Product, constants: list[int]) -> tuple[dict[str, int], list
 
 
 def images_of(it: Product, tiles: Tiles) -> list[np.ndarray[Any, Any]]:
-    """Return the tiles of A and B, contiguous in the bench's shared memory image, as 32-bit words."""
+    """Return the tiles of A and B, contiguous in the shared memory image of `mma_bench`, as 32-bit words."""
     start, found = 0, []
     for layout, rows, k in ((it.a_layout, it.m, it.stored), (it.b_layout, it.n, it.k)):
         if layout is None:

@@ -1,4 +1,4 @@
-"""Locations of the metadata of a sparse A, against CuTe's layouts, and decoding of its codes."""
+"""Locations of the metadata of a sparse A, compared with CuTe's layouts, and decoding of its codes."""
 
 from __future__ import annotations
 

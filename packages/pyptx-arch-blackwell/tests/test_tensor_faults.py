@@ -202,7 +202,7 @@ def test_an_instruction_for_a_pair_is_refused_in_a_block_alone() -> None:
         (("fill", "use", "lastuse"), ("%rd11",) * 3, []),
         (("fill", "lastuse", "lastuse"), ("%rd11",) * 3, ["tcgen05-collector"]),
         (("fill", "", "use"), ("%rd11",) * 3, ["tcgen05-collector"]),
-        (("fill", "use", "use"), ("%rd11", "%rd10", "%rd11"), []),  # the collector buffer of A permits other Bs
+        (("fill", "use", "use"), ("%rd11", "%rd10", "%rd11"), []),  # reuse of A's buffer permits another B
         (("use", "", ""), ("%rd11",) * 3, ["tcgen05-collector"]),
     ],
 )

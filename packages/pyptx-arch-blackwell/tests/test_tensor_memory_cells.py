@@ -19,7 +19,7 @@ def words_of(block: int, lanes: range, columns: range) -> np.ndarray:
 
 
 def told(offsets: np.ndarray, size: int) -> list[int]:
-    """Return the sorted arena offsets of all words in the runs."""
+    """Return the sorted arena offsets of all words in the runs of places."""
     return sorted((offsets[:, None] + np.arange(0, size, WORD)).reshape(-1).tolist())
 
 

@@ -493,7 +493,7 @@ def mbarriers() -> Iterator[Call]:
         own = {"space": "shared::cta", **more}
         yield Call(f"arrive_cluster own {more}", lambda b, o=own: bar.arrive_cluster(b.bar[0], 2, **o))
         near = lambda b, m=more: bar.arrive_cluster(b.u64, space=None, **m)
-        yield Call(f"arrive_cluster generic {more}", near, needs="sm_80", since=(7, 1))  # CTA's own mbarrier
+        yield Call(f"arrive_cluster generic {more}", near, needs="sm_80", since=(7, 1))  # the calling CTA's mbarrier
     yield Call("expect_tx plain", lambda b: bar.expect_tx(b.u64, 64, scope=None, space=None))
     for scope, space in product(("cta", "cluster"), ("shared::cta", "shared::cluster")):
         where = {"scope": scope, "space": space}

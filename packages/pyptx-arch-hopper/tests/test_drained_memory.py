@@ -1,4 +1,4 @@
-"""Reuse of shared memory, and CTA exit in clusters: correct orders by waits, arrivals and flags, and findings."""
+"""Reuse of shared memory, and CTA exit in clusters: correct and faulty kernels with waits, arrivals and flags."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Tile` inferred for a tensor-map parameter from copies in a kernel: rank, bytes of a box, whether it is written."""
+"""`Tile` inferred for a tensor map from a kernel's copies: rank, bytes of a box, and whether the kernel writes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Accesses to registers of outstanding wgmma.mma_async are reported; delayed completion gives the wrong result.
+"""The simulator reports accesses to registers of outstanding wgmma.mma_async; delayed completion shows their effect.
 
 The severity depends on the waits that ptxas inserts, which the last test verifies. Manual: "wgmma.fence",
 "wgmma.wait_group".

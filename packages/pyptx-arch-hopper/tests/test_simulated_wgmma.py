@@ -316,7 +316,7 @@ def cut_off(case: Case, problem: Problem) -> float:
 
 
 def run(case: Case, seed: int, **options: object) -> tuple[Array, Problem]:
-    """Run a case on random matrices; return D, and the problem with the expected D."""
+    """Run a case on random matrices; return D, and the `Problem` with the expected D."""
     problem = problem_of(case, seed)
     result = kernel_of(case).simulate(*problem.given, checks="all", **options)
     assert not result.findings, str(result.findings[0])

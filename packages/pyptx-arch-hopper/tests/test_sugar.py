@@ -41,7 +41,7 @@ def module(body: str) -> str:
 
 
 def ring(body: str) -> str:
-    """Return the generated Python lines of the ring's definition and the wait."""
+    """Return the generated Python lines that define the mbarrier ring and wait on it."""
     done = transpile(module(body), ALL)
     assert done.applied["ring"] == 1, done.text
     assert not done.rejected

@@ -1,4 +1,4 @@
-"""Findings for wgmma with wrong operands, or issued by only some of its warps."""
+"""Findings for wgmma with wrong operands, or issued by only some of the warpgroup's warps."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Rows under one heading of a docs page."""
+    """Operator rows under one heading of a docs page."""
 
     title: str
     text: str

@@ -1,4 +1,4 @@
-"""`dir` of `ptx` and of all below it lists what a REPL or notebook can complete."""
+"""`dir` of `ptx` and of each namespace in it lists what a REPL or notebook can complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Im2col pixel columns: settings for a convolution, and rejected settings."""
+"""Im2col pixel columns: tensor map settings for a convolution, and rejected settings."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def ret() -> None:
     block=(32, 2),
 )
 def scale(X: TensorSpec, W: TensorSpec, Y: TensorSpec, *, factor: float = 1.0, unroll: int = 4) -> None:
-    """Scale rows."""
+    """Declare `unroll` registers, initialized with `factor`."""
     assert X.shape is not None
     assert (X.name, W.shape, Y.dtype, Y.layout) == ("X", (X.shape[1],), f32, Layout.ROW)
     for _ in range(unroll):
@@ -167,7 +167,7 @@ def test_objects_that_cannot_change_or_say_when_they_are_equal_are_template_valu
     for value in (FixedAlone(1.0), one, partial(one), lambda: 1.0):
         assert configured.ptx(value=value) == first
     assert configured.ptx(value=Fixed(2.0)) != first
-    changing = SimpleNamespace(number=1.0)  # not hashable: traced again for each call
+    changing = SimpleNamespace(number=1.0)  # unhashable template value: each call traces the kernel again
     assert configured.ptx(value=changing) == first
     changing.number = 2.0
     assert configured.ptx(value=changing) != first

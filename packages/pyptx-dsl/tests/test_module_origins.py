@@ -1,4 +1,4 @@
-"""A module is assembled, and ptxas errors are reported at Python lines."""
+"""ptxas assembles a traced module, and its errors are reported at Python lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every PTX line records the Python line that emitted it, and every error names the user's line."""
+"""Every PTX line records the Python line that emitted it, and every error names the line in the user's code."""
 
 from __future__ import annotations
 

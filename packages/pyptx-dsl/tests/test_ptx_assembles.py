@@ -211,7 +211,7 @@ def test_selections_and_tests_assemble_for_every_type() -> None:
 
 
 def cvt(to: PtxType, source: PtxType, count: int = 1, **keywords: object) -> Callable[[], object]:
-    """Return a body with a conversion from `count` registers."""
+    """Return a kernel body that converts `count` registers to one register by `ptx.cvt`."""
 
     def emit() -> None:
         sources = [reg.scalar(source) for _ in range(count)]

@@ -1,4 +1,4 @@
-"""A call uses the first installed runtime that claims its arrays; a missing runtime is named."""
+"""A call uses the first installed runtime that claims its arrays; an error names a missing runtime."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def written(**packages: tuple[InstructionRow, ...]) -> dict[str, str]:
 
 
 def classes(stub: str) -> dict[str, list[str]]:
-    """Return the members of each class of a stub, without docstrings."""
+    """Return the members of each class of a stub file, without docstrings."""
     nodes = [node for node in ast.parse(stub).body if isinstance(node, ast.ClassDef)]
     members = {node.name: [each for each in node.body if not isinstance(each, ast.Expr)] for node in nodes}
     return {name: [ast.unparse(each).partition("\n")[0] for each in body] for name, body in members.items()}

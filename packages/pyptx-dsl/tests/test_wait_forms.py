@@ -24,7 +24,7 @@ ANSWER = {"poll": ("result",), "poll_retry": ("result",)}
 
 
 class Ring:
-    """Two mbarriers, a phase, predicates and registers."""
+    """Operands of the waits: two mbarriers, a phase, predicates and registers."""
 
     def __init__(self) -> None:
         self.p, self.r = reg.array(pred, 4), reg.array(u32, 8)

@@ -45,7 +45,7 @@ def deep(name: str, levels: int) -> str:
     return f"{OPEN}{before}{opening * levels}{inside}{closing * levels}{after}\nret;\n}}\n"
 
 
-# Texts of which each is checked in a second at most; with quadratic cost, most took over a minute.
+# Each text must be checked within a second; a checker with quadratic cost took over a minute for most of them.
 LONG: dict[str, Callable[[], str]] = {
     "comments that never end": lambda: "/* a " * 16_000,
     "a comment that never ends in a function": lambda: OPEN + "/* a " * 16_000,

@@ -622,7 +622,7 @@ BROKEN: tuple[Broken, ...] = (
         entry("«frobnicate.b32» %r1;"),
         "ptxas rejects it, but accepts an instruction that is newer than the table",
     ),
-    # Arguments of another kind than the parameter
+    # Faults: arguments of a call whose kind differs from the parameter's
     *(
         Broken(f"{what} for {parameter}", "call-argument", entry(call, above=f".func f({parameter} a) {{ ret; }}\n"))
         for what, parameter, call in (

@@ -148,7 +148,7 @@ HOSTILE: dict[str, tuple[Callable[[int], str], Callable[[int], str]]] = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_pairs_take_time_in_proportion(name: str) -> None:
-    """Four times the size may take eight times as long; quadratic time would be sixteen."""
+    """Four times as much PTX may take eight times as long; quadratic time would be sixteen times."""
     left, right = HOSTILE[name]
     seconds: list[float] = []
     for count in (1_000, 4_000):

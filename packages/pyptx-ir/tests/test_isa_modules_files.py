@@ -1,4 +1,4 @@
-"""Checks of many files: in this process, in others, on a cluster; each report is yielded when it is ready."""
+"""Checks of many files: in this process, in others, on a compute cluster; each report is yielded when it is ready."""
 
 from __future__ import annotations
 

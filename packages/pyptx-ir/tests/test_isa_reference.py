@@ -1,4 +1,4 @@
-"""Reference of the instruction table: every row has an entry with a sentence, and the search finds it."""
+"""Reference of the instruction table: every row has an entry with a sentence, and the search finds the entry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command that installs further parts of pyptx, and the origins of its distributions."""
+"""The command that installs further packages of pyptx, and the origins of pyptx's distributions."""
 
 from __future__ import annotations
 

@@ -196,7 +196,7 @@ def test_every_element_and_move_keeps_the_contract() -> None:
 
 
 class Acme:
-    """Plugin of one row."""
+    """Plugin with one row of the instruction table."""
 
     def __init__(self, given: InstructionRow) -> None:
         self.given = given

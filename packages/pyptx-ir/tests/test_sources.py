@@ -1,4 +1,4 @@
-"""Inputs of commands: file kinds, the modules in a file, and errors for files without PTX."""
+"""Inputs of commands: file kinds, the PTX modules in a file, and errors for files without PTX."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edits: a changed copy keeps its whitespace and comments, and drops source text that no longer matches."""
+"""Edits: a changed copy of a tree keeps its whitespace and comments, and drops source text that no longer matches."""
 
 from __future__ import annotations
 

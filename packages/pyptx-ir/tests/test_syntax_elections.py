@@ -31,7 +31,7 @@ def rule(case: Case, rules: dict[str, str]) -> str | None:
 
 
 def by_all(every: list[Case]) -> dict[str, str]:
-    """Elect rules with a vote on each name, and look up all rules for each case."""
+    """Return the rules elected by votes of every case on every key: the reference."""
     rules: dict[str, str] = {}
     for level in reversed(range(LEVELS)):
         heard = [

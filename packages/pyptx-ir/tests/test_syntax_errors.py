@@ -1,4 +1,4 @@
-"""Wrong text: one error per wrong statement, with its position and a remedy; the rest is still parsed."""
+"""Wrong PTX text: one error per wrong statement, with its position and a remedy; the rest is still parsed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Styles: inferred from texts, applied, and compared with a text."""
+"""Formatting styles: inferred from PTX texts, applied to trees, and compared with a text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Syntax trees of texts: every directive and every kind of operand has a typed node."""
+"""Syntax trees of PTX texts: every directive and every kind of operand has a typed node."""
 
 from __future__ import annotations
 

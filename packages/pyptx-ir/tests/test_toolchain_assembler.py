@@ -1,4 +1,4 @@
-"""ptxas: found, executed, its log parsed."""
+"""The toolchain finds ptxas, executes it, and parses its log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""nvJitLink: the same cubins, resources and errors as ptxas, if ptxas is missing."""
+"""nvJitLink replaces a missing ptxas, with the same cubins, resources and errors as ptxas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two devices that XLA makes of one CPU, in a subprocess."""
+"""Kernel calls on two devices that XLA makes of one CPU, in a subprocess."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""jax transformations of kernel calls give the results of a loop over the items, or of plain jax."""
+"""jax transformations of kernel calls equal a loop of calls over the batch items, or the same formula in plain jax."""
 
 from __future__ import annotations
 

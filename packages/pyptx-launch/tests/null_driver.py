@@ -63,7 +63,7 @@ def build() -> Path:
 
 
 def compiled(folder: Path, *options: str, without: str = "") -> str:
-    """Compile a null driver with other options, or without one driver function, and return its path."""
+    """Compile a null driver with extra compiler options, or without one driver function, and return its path."""
     folder.mkdir(exist_ok=True)
     library = folder / "libcuda.so"
     compile_to(library, *options, *([f"-D{without}=cuNotYet"] if without else []))
@@ -71,7 +71,7 @@ def compiled(folder: Path, *options: str, without: str = "") -> str:
 
 
 class NullDriver:
-    """Controls and records of the null driver."""
+    """Settings of the null driver, and its records of driver calls and launches."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -1,4 +1,4 @@
-"""cuda.core streams, views and buffers as launch arguments, and images as its object codes."""
+"""cuda.core streams, views and buffers as launch arguments, and images as cuda.core.ObjectCode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Properties of launchers: a hit launches with the call's values; every other call is passed on whole as a miss."""
+"""Properties of launchers: a hit launches with the call's values; every other call reaches `miss` unchanged."""
 
 from __future__ import annotations
 

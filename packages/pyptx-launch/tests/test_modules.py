@@ -1,4 +1,4 @@
-"""Modules, and driver errors: each has its name, its meaning and a help text."""
+"""Modules, and driver errors: each error has its name, its meaning and a help text."""
 
 from __future__ import annotations
 

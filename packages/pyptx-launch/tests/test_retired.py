@@ -1,4 +1,4 @@
-"""The code of a dropped module stays loaded while its kernels may run, without waiting for them."""
+"""The code of a dropped module stays loaded while its kernels may run; dropping it does not wait for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modules with declarations that are too large for memory, and the lines of their errors.
+"""PTX modules with declarations that are too large for memory, and the lines of their errors.
 
 `python hostile_sizes.py` runs them in a process with limited memory and prints the outcome of each as JSON.
 """

@@ -1,4 +1,4 @@
-"""Unordered uses of a named barrier are reported under every schedule; ordered uses have no finding."""
+"""Unordered uses of a named barrier have a finding under every schedule; ordered uses have none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Benign races of compiled code are notes, for all data; each has a variant that is an error."""
+"""Findings of benign races in compiled code are notes, for all data; each race has a variant that is an error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyptx_sim.command import run as command
 
 from .ptx_text import execute, module
 
-# Runs: kind of input data, and schedule.
+# Each run: its kind of input data, and its schedule.
 RUNS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("zeros", {}),
     ("zeros", {"seed": 1}),
@@ -52,7 +52,7 @@ class Twins:
     before: str = ""
 
     def severities(self, part: str, words: Any, **schedule: Any) -> set[str]:
-        """Run the body with `part` for `FAULT`; return the severities of the findings."""
+        """Run the body with `part` in place of `FAULT`; return the severities of the findings."""
         body = self.body.replace("FAULT", part)
         shape = {"grid": self.grid, "block": self.block, "before": self.before}
         found = execute(body, words, **shape, **schedule).findings

@@ -1,4 +1,4 @@
-"""Functions: parameters, recursion, indirect calls, the stack, and functions of the device runtime."""
+"""PTX functions: parameters, recursion, indirect calls, the stack, and functions of CUDA's device runtime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All threads access one location: earlier accesses are looked up in parts, which does not change a finding."""
+"""All threads access one location: the checker looks up earlier accesses in parts, which changes no finding."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def test_reads_of_both_are_no_race() -> None:
 
 
 def test_strong_accesses_of_both_are_no_race() -> None:
-    """Both launches increment a counter atomically, without a wait."""
+    """Both launches increment a counter atomically, without griddepcontrol.wait."""
     count = "red.relaxed.gpu.global.add.u32 [%rd2], 1;\n"
     _, y, result = chained(RELEASE + count, count, seed=3)
     assert rules(result) == []

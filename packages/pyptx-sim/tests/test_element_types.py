@@ -1,4 +1,4 @@
-"""Accesses of a float type to an array of another one are notes, unless the access may be correct."""
+"""An access of a float type to an array of another float type is a note, unless the access may be correct."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An endless loop is reported within a few iterations, even if it computes a sum; a long loop that ends is not."""
+"""The simulator reports an endless loop within a few iterations, even if it computes a sum, but no loop that ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shadow memory entries of the fast path for all lanes equal those of lanes that are listed one by one."""
+"""The fast path for all lanes makes the same shadow memory entries as the path that lists lanes one by one."""
 
 from __future__ import annotations
 

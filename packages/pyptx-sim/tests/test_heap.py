@@ -1,4 +1,4 @@
-"""Temporary arrays of megabytes reuse freed memory, without new pages from the system."""
+"""Temporary NumPy arrays of megabytes reuse freed memory, without new pages from the operating system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shuffles from lanes that do not participate give undefined bits, reported where a result depends on them."""
+"""Shuffles from lanes that do not participate give undefined bits, a finding where a result depends on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An injected asynchronous fault is found under every schedule, and the kernel without it has no finding.
+"""The checks find an injected asynchronous fault under every schedule; the kernel without it has no finding.
 
 `PYPTX_KERNELS=all` runs every kernel under every schedule. Without it, kernels run alternately under two of the four
 schedules: in order and with seed 2, or with seed 1 and with delayed completion.

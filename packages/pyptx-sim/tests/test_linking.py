@@ -1,4 +1,4 @@
-"""Several modules as one program. Conflicts between names are compared with nvlink, if it is installed."""
+"""Several PTX modules linked as one program. Conflicts between names are compared with nvlink, if it is installed."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_visible_definition_comes_before_weak_ones() -> None:
     assert value(use, weak) == 5
     assert value(use, weak, weak) == 5
     assert value(use, weak, strong) == value(use, strong, weak) == 6
-    assert value(weak + entry(CALL_F), strong) == 6  # also for calls in the module of the weak `f`
+    assert value(weak + entry(CALL_F), strong) == 6  # calls in the weak `f`'s module reach the other `f`
 
 
 def test_common_variables_share_the_largest() -> None:

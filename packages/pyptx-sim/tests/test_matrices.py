@@ -341,7 +341,7 @@ def test_an_exact_product_of_f64_is_a_chain_of_fused_multiply_adds():
 
 
 def test_several_warps_store_one_matrix_at_one_address():
-    """Each warp writes the same values, so their order does not matter."""
+    """Each warp writes the same values, so the order of the writes does not matter."""
     body = """
     cvt.rn.f32.u32 %f1, %r0;
     LOAD

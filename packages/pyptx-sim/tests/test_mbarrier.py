@@ -161,7 +161,7 @@ def test_a_barrier_can_be_made_anew() -> None:
 
 
 def test_a_poll_of_two_barriers_is_told_not_yet() -> None:
-    """A poll of mbarrier 0 returns False: it completes only after the polling thread has observed mbarrier 1."""
+    """A poll of mbarrier 0 returns False: its phase completes only after the polling thread has observed mbarrier 1."""
     body = """
     setp.eq.u32 %p0, %r0, 0;
     @%p0 mbarrier.init.shared.b64 [bar], 1;

@@ -90,7 +90,7 @@ def test_one_finding_names_the_instruction_and_where_its_result_is_used(case: st
 @pytest.mark.parametrize("case", WRONG)
 def test_a_result_that_is_not_used_is_not_named(case: str, name: str) -> None:
     text = body(WRONG[case].replace(STORE, "st.global.u32 [%rd1], %r0;"), name)
-    others = [BODY_LINE + 6] if case.endswith("then together") else []  # the next collective lacks these lanes, too
+    others = [BODY_LINE + 6] if case.endswith("then together") else []  # the next collective lacks the same lanes, too
     for result in run(text):
         assert [(each.rule, each.line) for each in result.findings] == [("membermask-mismatch", BODY_LINE + 2)]
         assert list(result.findings[0].also) == others

@@ -1,4 +1,4 @@
-"""An address formed from one variable is in another one: reported if data flow proves it."""
+"""An address formed from one variable is in another variable: a finding if data flow proves it."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_dynamic_shared_memory_may_begin_at_a_variable_of_one_element(body: str)
 
 @pytest.mark.parametrize("state", ["global", "const"])
 def test_variables_of_the_module_are_told_apart(state: str) -> None:
-    """An offset of 1024 bytes is in `b`, one of 0 in `a`."""
+    """An offset of 1024 bytes from `a` is in `b`, an offset of 0 in `a`."""
     body = f"mov.u64 %rd3, a; mul.wide.u32 %rd4, %r0, 4; add.u64 %rd3, %rd3, %rd4; ld.{state}.u32 %r4, [%rd3+STEP];"
     text = TEXT.replace("mov.u32 %r3, a;", "").format(
         body=body, inside="", outside=f".{state} .align 16 .b8 a[256]; .{state} .align 16 .b8 b[2048];"

@@ -204,7 +204,7 @@ def test_a_wait_whose_parity_does_not_flip_is_named() -> None:
     schedules: list[dict[str, Any]] = [{"delay_async": True}, *({"seed": seed} for seed in range(1, 7))]
     findings = (finding for schedule in schedules for finding in launched(text, **schedule)[1])
     reads = [each for each in findings if each.rule == "read-before-wait" and each.message.startswith("read of")]
-    assert len(reads) > 1  # reads of the consumers; further findings are writes of the producer
+    assert len(reads) > 1  # findings at reads of the consumers; the other findings are at writes of the producer
     why = "the warp had already observed phase 0 complete; flip the parity after each wait"
     assert all(each.notes == (f"{ONCE.format(line_of_wait(text))}: {why}",) for each in reads)
 

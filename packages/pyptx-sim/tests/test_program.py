@@ -1,4 +1,4 @@
-"""Names, scopes, constants and variables of a module."""
+"""Names, scopes, constants and variables of a PTX module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recent results for registers are reused, but only for the same arrays."""
+"""`Recent` returns a cached result for registers, but only for the same array objects."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def test_a_float_is_rounded_once_to_another_format(opcode, source, target, mode)
         def reference(bits, sat=sat):
             value = ref.decode(bits, source)
             if value == "nan" and not sat and (source, target) == ("f64", "f32"):
-                return "nan"  # another test compares payloads
+                return "nan"  # another test compares NaN payloads
             return bits_or_nan(ref.saturate(value) if sat else value, target, mode)
 
         check_floats(text, reference, target, [column])

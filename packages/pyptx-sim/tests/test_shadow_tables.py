@@ -1,4 +1,4 @@
-"""Tables of last accesses, compared with dictionaries, while granules are split repeatedly."""
+"""The checker's tables of last accesses, compared with dictionaries, while granules are split repeatedly."""
 
 from __future__ import annotations
 

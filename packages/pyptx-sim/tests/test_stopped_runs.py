@@ -51,7 +51,7 @@ def test_the_error_has_the_race_and_names_it(body: str, kind: type[SimulationErr
     assert errors
     for error in errors:
         assert type(error) is kind
-        if kind is StepLimitExceeded or error.findings:  # the store may come after the trap
+        if kind is StepLimitExceeded or error.findings:  # the racing store may execute after the trap
             assert [finding.rule for finding in error.findings] == ["shared-race"]
             *_, title, named = str(error).splitlines()
             assert title == "1 earlier finding:"

@@ -15,7 +15,7 @@ from .streams import COPY, HEADER, WRITE, chained, each_schedule, entry, rules
 
 @each_schedule
 def test_a_launch_sees_what_the_ones_in_front_have_written(schedule: dict[str, Any]) -> None:
-    """The kernels do not synchronize: the end of a launch orders all of its accesses."""
+    """The kernels do not synchronize: the end of a launch orders its accesses before those of the next launch."""
     other_block = "xor.b32 %r6, %r1, 64; mad.wide.u32 %rd3, %r6, 4, %rd1;\n"
     x, y, result = chained(WRITE, other_block + COPY, plain=True, **schedule)
     assert result.findings == ()

@@ -52,7 +52,7 @@ def test_vectors_are_moved_at_once(word: str, dtype: Any, channels: int) -> None
 
 
 def test_geometries_lie_as_arrays_do() -> None:
-    """Geometries 1d, 3d, a1d and a2d of the same bytes."""
+    """Surface geometries 1d, 3d, a1d and a2d of the same bytes."""
     words = np.arange(48, dtype=np.uint32)
     for geometry, shape, coordinates in (
         ("1d", (48,), "{%r5}"),

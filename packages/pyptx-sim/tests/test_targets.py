@@ -1,4 +1,4 @@
-"""The simulated target is that of the module, of any generation, or the given one."""
+"""The simulated target is the module's, of any GPU generation, or that given to `run`."""
 
 from __future__ import annotations
 

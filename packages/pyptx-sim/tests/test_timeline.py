@@ -142,7 +142,7 @@ CASES: dict[str, Callable[..., Result]] = {
     "copies": copies,
     **{case.title: injected(case.title) for case in share(INJECTED, 6)},
 }
-TURNS = share(range(len(SCHEDULES)), 2, 1)  # schedules by default: seed 1, and delayed completion
+TURNS = share(range(len(SCHEDULES)), 2, 1)  # indices of the schedules run by default: seed 1, and delayed completion
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,7 +301,7 @@ def test_a_pipeline_shows_its_waits_its_copies_and_what_woke_whom(recorded: Call
     waits = {event["name"] for event in late.events("X") if event["cat"] == "wait"}
     assert {f"waiting at mbarrier full+{8 * stage}, phase 0" for stage in range(3)} <= waits
     woken = [event for event in late.events("f") if event["name"] == "completion"]
-    assert len(woken) == STEPS * BLOCKS * 4  # each load wakes four consumers
+    assert len(woken) == STEPS * BLOCKS * 4  # each load wakes four consumer warps
     assert any(event["name"] == "arrival" for event in late.events("f"))  # an arrival at `empty` wakes the producer
     seen = [event["name"] for event in late.events("i") if event["cat"] == "phase"]
     assert seen.count("mbarrier full+0, phase 0 complete") == 4 * BLOCKS

@@ -1,4 +1,4 @@
-"""Undefined bits are reported if a result depends on them, through any data flow, and not if they are masked."""
+"""The checker reports undefined bits if a result depends on them, through any data flow, unless code masks them."""
 
 from __future__ import annotations
 

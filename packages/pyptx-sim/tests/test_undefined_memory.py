@@ -1,4 +1,4 @@
-"""Undefined bits are tracked through atomics, fragments, copies and 128-bit registers to the results they affect."""
+"""The checker tracks undefined bits through atomics, fragments, copies and 128-bit registers to affected results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Undefined results of integer instructions are reported where they are used; other results are not."""
+"""The checker reports an undefined result of an integer instruction where it is used, and no defined result."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ ENTRY = """.visible .entry k(.param .u64 out)
 
 
 def made(vector: str, length: int, name: str) -> str:
-    """Return PTX that writes 1, 2, … to a vector's components, and the thread index plus one to the last one."""
+    """Return PTX that writes 1, 2, … to a vector's components, and the thread index plus one to the last component."""
     make = TYPES[name][1]
     parts = [f"{vector}.{each}" for each in "xyzw"[:length]]
     numbers = [f"mov.u16 h, {number};" for number in range(1, length)]

@@ -1,4 +1,4 @@
-"""A negative index that is extended as u32: the finding names the element before the array."""
+"""A negative index that is extended as u32: the finding names the negative element that the index means."""
 
 from __future__ import annotations
 

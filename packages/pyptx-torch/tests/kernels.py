@@ -1,4 +1,4 @@
-"""The kernels of these tests: one for each kind of call."""
+"""Kernels for pyptx-torch's tests: one for each kind of call."""
 
 from __future__ import annotations
 

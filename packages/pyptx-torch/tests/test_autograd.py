@@ -209,7 +209,7 @@ def test_torch_func_differentiates_and_batches():
 @pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
 def test_forward_and_backward_compile(backend):
     torch._dynamo.reset()
-    function = differentiable_kernel(*build_product(), save_for_backward=[0, 1])  # new: no call has traced it
+    function = differentiable_kernel(*build_product(), save_for_backward=[0, 1])  # a kernel that no call has traced
     compiled = torch.compile(lambda x, w: function(x * 2, w) + 1, fullgraph=True, backend=backend)
     x, w = pair()
     y = compiled(x, w)

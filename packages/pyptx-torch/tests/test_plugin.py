@@ -1,4 +1,4 @@
-"""The plugin satisfies the plugin contract, and claims torch's arrays."""
+"""pyptx-torch's plugin satisfies the plugin contract, and its runtime runs calls with torch tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""vmap of kernels: for every batch dimension the result is that of a loop."""
+"""vmap of kernels: for every batch dimension the result equals a loop of kernel calls over the batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command: one file, several files into a folder, and never a partial file."""
+"""`pyptx transpile`: one file, several files into a folder, and never a partial output file."""
 
 from __future__ import annotations
 

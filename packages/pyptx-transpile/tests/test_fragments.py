@@ -1,4 +1,4 @@
-"""Named fragments: which fragments get a name, where the name is used, and rejection of wrong names."""
+"""Named fragments: which fragments get a name, where the name is used, and rejection of deliberately wrong names."""
 
 from __future__ import annotations
 

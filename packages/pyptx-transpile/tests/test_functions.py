@@ -1,4 +1,4 @@
-"""Functions made from repeated statements: their arguments, and rejection of wrong functions."""
+"""Functions made from repeated statements: their arguments, and rejection of functions that emit wrong PTX."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def module(*bodies: str) -> str:
 
 
 def asm(*registers: int) -> str:
-    """Return scopes of an asm statement, one for each register, separated by other instructions."""
+    """Return `{ }` scopes as of an asm statement, one for each register, separated by other instructions."""
     return "".join(
         f"{{\n.reg .pred p;\nsetp.ne.b32 p, %r{at}, 0;\n@p shfl.sync.idx.b32 %r{at}, %r0, 0, 31, -1;\n}}\n"
         f"{OTHERS[at]} %r{at + 20}, %r{at};\n"
@@ -54,7 +54,7 @@ def asm(*registers: int) -> str:
 
 
 def defined(text: str) -> list[str]:
-    """Return the names of a file's functions, in order."""
+    """Return the names of a printed Python file's functions, in order."""
     return [node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
 
 

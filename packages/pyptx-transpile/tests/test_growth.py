@@ -1,4 +1,4 @@
-"""Time grows linearly with the size of a module; memory does not grow with the registers it declares."""
+"""Transpiling time grows linearly with a module's size; memory does not grow with the registers it declares."""
 
 from __future__ import annotations
 

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n\n.visible .entry long()\n{\n\t.reg .b32 %r<9>;\n\n"
 LINES = MOST_LINES + 1_000
 WRONG = {"mul.lo.s32": 3_000, "shl.b32": LINES - 500}
-"""Instructions that the wrong rules rewrite, in later pieces of the body, with their line numbers in the body."""
+"""Opcodes that this test's deliberately wrong rules rewrite, with their line numbers in the function body."""
 MB = 100
-"""A module of 660 kB takes 65 MB piece by piece, and 250 MB if CPython compiles its function as a whole."""
+"""Peak memory limit. Transpiling 660 kB of PTX takes 65 MB; 250 MB if CPython compiles the function as a whole."""
 STATUS = "print(open('/proc/self/status').read())"  # `ru_maxrss` starts at the parent's value
 
 
@@ -39,7 +39,7 @@ def long_text(lines: int) -> str:
 
 @cache
 def plain(source: str) -> str:
-    """Return the Python printed for a text without rules."""
+    """Return the Python that the transpiler prints for PTX text without rewrite rules."""
     return transpile(source).text
 
 

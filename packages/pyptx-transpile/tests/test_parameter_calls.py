@@ -1,4 +1,4 @@
-"""Loads of parameters: grouping into calls, their names, and rejection of wrong calls."""
+"""Parameter loads: grouping into calls, names of the results, and rejection of deliberately wrong calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rewrites: disjoint or nested, and never too deep."""
+"""Rewrites of a plan are disjoint or nested, and their Python blocks nest at most DEEPEST deep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Consecutive instructions with one guard become a `with` block if that takes no more lines."""
+"""Consecutive instructions with one guard become a `with` block if it takes no more lines than single calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wrong rules: their rewrites are rejected and reported; the output is still right."""
+"""Rules that print wrong Python: their rewrites are rejected and reported; the final Python still emits the source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops made of repeated statements: nesting, starts of iterations, numbers as expressions, causes of wrong loops."""
+"""Loops made of repeated statements: nesting, iteration starts, numbers as expressions, rejection of wrong loops."""
 
 from __future__ import annotations
 

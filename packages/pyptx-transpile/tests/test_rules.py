@@ -1,4 +1,4 @@
-"""Each rule by its own example: the PTX becomes that Python, and the Python emits that PTX."""
+"""Each rule transpiles its example's PTX to its example's Python, and the Python emits that PTX."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Named shared memory locations: which locations get a name, where the name is used, and rejection of wrong names."""
+"""Named shared memory addresses: which get a name, where it is used, and rejection of deliberately wrong names."""
 
 from __future__ import annotations
 

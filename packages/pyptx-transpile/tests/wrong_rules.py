@@ -1,4 +1,4 @@
-"""Rules of which one prints a wrong first rewrite; only this rewrite must be rejected."""
+"""Transpiler rules, one of which prints a wrong first rewrite; verification must reject only this rewrite."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def wrong_first(rule: SugarRule, change: Callable[[str], str]) -> list[SugarRule]:
-    """Return all rules; in the first rewrite of `rule`, `change` alters the last line."""
+    """Return all transpiler rules; in the first rewrite of `rule`, `change` alters the last Python line."""
 
     def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
         for number, rewrite in enumerate(rule.find(body, plan)):

@@ -161,7 +161,7 @@ def ticket_lock() -> Problem:
 
 
 def _orders(cell: int, value: int) -> tuple[int, int]:
-    """Apply the template `orders` of atomic_ref.cu to one location; return the cell and the result."""
+    """Apply the template `orders` of atomic_ref.cu to a location; return its final value and the sum of results."""
     total = 3 * cell
     cell = value
     total += cell

@@ -183,7 +183,7 @@ def predicates() -> Problem:
     r = (r & -r).bit_length() - 1  # fns finds the first set bit
     after = x.copy()
     after[6] = 0xFF << r
-    return Problem((x,), {0: after}, block=1)  # the kernel compares an undefined predicate, result unused
+    return Problem((x,), {0: after}, block=1)  # the kernel compares an undefined predicate but does not use the result
 
 
 ROW_8 = np.array([[1, 0], [3, 1], [5, 2], [7, 3], [11, 4], [13, 5], [17, 6], [19, 7]])

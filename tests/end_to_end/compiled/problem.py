@@ -1,4 +1,4 @@
-"""Rows for compiled kernels: a launch with real inputs and its expected results."""
+"""Test problems for compiled kernels: a launch with real inputs and its expected results."""
 
 from __future__ import annotations
 

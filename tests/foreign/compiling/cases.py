@@ -121,7 +121,7 @@ class Case:
 
 
 def corpus(path: str) -> ModuleType:
-    """Return a source of the corpus, whose kernels are run here too.
+    """Return a source of the corpus, whose kernels these tests run too.
 
     It may import the corpus's own `cases`, which is in its folder.
     """

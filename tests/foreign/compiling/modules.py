@@ -55,7 +55,7 @@ class Parameters:
         self.array(argument.array, texture=texture, sampler=argument.sampler)
 
     def structure(self, argument: Array | bytes | Sequence[Any]) -> None:
-        """Add a parameter: a structure that contains a pointer to an array, these bytes, or these members."""
+        """Add a structure as a parameter: with a pointer to an array, with raw bytes, or with members."""
         if isinstance(argument, bytes):
             self.rows.append({"bytes": argument.hex()})
             return

@@ -33,12 +33,12 @@ class Region:
     mask: Operand | None
     exact: bool
     depth: int = 0
-    whole: bool = True  # all threads of `warps` execute, except exited ones
+    whole: bool = True  # all threads of `warps` execute the body, except exited ones
     all_warps: bool = True
     loops: int = 0
-    leaving: bool = False  # in a loop that single lanes may leave
-    continued: bool = False  # some lanes have continued: `mask` is not the loop's
-    exits: bool = True  # the threads may exit
+    leaving: bool = False  # the body is in a loop that single lanes may leave
+    continued: bool = False  # some lanes have executed `continue`, so `mask` is not the loop's membermask
+    exits: bool = True  # the body may contain exits
     in_function: bool = False
 
 

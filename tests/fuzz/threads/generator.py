@@ -82,7 +82,7 @@ class _Generator(CtaStatements):
         )
 
     def prologue(self, body: Statements) -> Statements:
-        """Return the initialization of a body's shared memory and mbarriers; a CTA barrier must follow."""
+        """Return the initialization of a body's shared memory and mbarriers; the caller must append a CTA barrier."""
         each = statements(tuple(body))
         used = {(one.space, one.base) for one in each if isinstance(one, Load | Store | Atomic)}
         first: Statements = [

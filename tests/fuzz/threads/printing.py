@@ -31,7 +31,7 @@ class _Printer:
     predicates: int = 0
     temporaries: int = 0
     labels: int = 0
-    loops: list[tuple[str, str]] = field(default_factory=list)  # per loop: labels of `continue` and `break`
+    loops: list[tuple[str, str]] = field(default_factory=list)  # target labels of `continue` and `break`, per loop
 
     def entry(self, program: ast.Program) -> str:
         shared = [f".shared .align 8 .b32 sh[{program.shared}];"] if program.shared else []

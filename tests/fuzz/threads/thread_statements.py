@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .choices import Region, Statements
     from .programs import Body
 
-# Operations to choose from: without `rem`, undefined for zero, and `mov`, which computes nothing.
+# Random operations exclude `rem`, which is undefined for divisor 0, and `mov`, which computes nothing.
 ARITHMETIC: Final = tuple(op for op in (*BINARY, *COMPARISONS) if op != "rem")
 OF_ONE: Final = tuple(op for op in UNARY if op != "mov")
 
@@ -83,7 +83,7 @@ class ThreadStatements(Choices):
             return self.arithmetic(region)
         at = self.chance.randrange(6)
         space, base = self.chance.choice((("shared", self.counters), ("global", 0)))
-        d = self.name("u") if self.chance.random() < 0.3 else None  # the old value depends on the schedule
+        d = self.name("u") if self.chance.random() < 0.3 else None  # the atomic's old value depends on the schedule
         return [Atomic(d, space, UPDATES[at], base + at, 0, self.operand(region))]
 
     def ticket(self, region: Region) -> Statements:

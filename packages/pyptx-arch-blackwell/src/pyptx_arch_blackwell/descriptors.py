@@ -192,7 +192,7 @@ class InstructionDescriptor:
         bit_fields.encode(_FORMATS[self.kind], self)
 
     def _check_absent(self) -> None:
-        """Reject an option for which the format of the kind has no field."""
+        """Reject an option that the kind's instruction descriptor has no field for."""
         held = {each.name for each in _FORMATS[self.kind]} | {"kind", "d", "depth"}
         for option in fields(self):
             value = getattr(self, option.name)

@@ -74,7 +74,7 @@ def accumulator_fragment(
 
 
 def _step(parts: Iterable[Rectangle], lane: int) -> Stride | None:
-    """Return the element of D at the first column of a lane; None for a lane without elements of D."""
+    """Return the row and column of D at the first column of a lane; None for a lane without elements of D."""
     for part in parts:
         inside = lane - part.lane
         if 0 <= inside < part.rows and part.column == 0:
@@ -83,7 +83,7 @@ def _step(parts: Iterable[Rectangle], lane: int) -> Stride | None:
 
 
 def _composed(steps: dict[int, Stride | None], step: Stride) -> Stride | None:
-    """Return the step in D's rows and columns for a step in tensor memory; None if its lane has no element of D."""
+    """Return the step in D's rows and columns for a step in tensor memory; None if it ends in a lane without D."""
     if not step.row:
         return Stride(0, step.column)
     found = steps[step.row]

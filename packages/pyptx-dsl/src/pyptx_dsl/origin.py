@@ -130,7 +130,7 @@ def at_instruction(code: CodeType, line: int, instruction: int) -> str:
 
 
 def definition(code: CodeType) -> int:
-    """Return the line number of a function's `def`, which follows its decorators; without source, the first line."""
+    """Return the line number of a function's `def`, which follows its decorators; without source, its first line."""
     import linecache
 
     first = code.co_firstlineno

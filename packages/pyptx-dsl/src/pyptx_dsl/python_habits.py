@@ -53,7 +53,7 @@ CALLS: dict[str, str] = {
     "trunc": "write ptx.cvt(f32, f32, d, x, rounding='rzi')",
     "": f"{RUNS_EARLY}: compute with + - * / & | << >>, x.max(y), x.min(y), and the instructions of ptx",
 }
-"""Help for each function of Python, `math` or NumPy that requires a number; `""`: all other functions."""
+"""Help for each function of Python, `math` or NumPy that requires a number; key `""`: all other functions."""
 
 OPERATORS: dict[str, str] = {
     "** or pow()": "PTX has no power: write x * x, or compute 2**(y * log2(x)) with ptx.lg2, * and ptx.ex2",
@@ -61,7 +61,7 @@ OPERATORS: dict[str, str] = {
     "divmod()": CALLS["divmod"],
     "": "registers have + - * / // % & | ^ ~ << >> and comparisons; convert with ptx.cvt",
 }
-"""Help for each operator that registers do not support, named as in Python's messages; `""`: all other operators."""
+"""Help for each operator that registers do not support, named as in Python's messages; key `""`: all others."""
 
 ARGUMENTS: dict[str, str] = {
     "ptx.ret": "write results to the output arrays, and end with ptx.ret(): a kernel has no return value",

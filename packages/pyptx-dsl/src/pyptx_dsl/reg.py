@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 _FRAGMENT_THREADS = 128
-"""Threads of a warpgroup, which share one accumulator. Manual: "Asynchronous Warpgroup Level Matrix Instructions"."""
+"""Number of threads that share one accumulator. Manual: "Asynchronous Warpgroup Level Matrix Instructions"."""
 
 
 def scalar(dtype: PtxType, init: object = None, name: str | None = None) -> Reg:
@@ -170,5 +170,5 @@ def alloc_array(dtype: PtxType, count: int) -> RegArray:
 
 
 def pair(left: Reg | str | Sequence[object], right: Reg | str) -> PipeRef:
-    """Return the destination pair `left|right` of `setp`, `shfl.sync`, `elect.sync`; a list is a vector."""
+    """Return the destination pair `left|right` of `setp`, `shfl.sync`, `elect.sync`; a list becomes a vector."""
     return PipeRef(left, right)

@@ -116,8 +116,8 @@ def alloc(
     """Allocate a shared memory array of `shape` elements; emit only its declaration.
 
     `swizzle` is `"32B"`, `"64B"` or `"128B"`. The default alignment is 128 bytes, or the period of the swizzle (256,
-    512 or 1024 bytes) if larger. Raise SharedMemoryError for an invalid shape, and if the target has less shared
-    memory.
+    512 or 1024 bytes) if larger. Raise SharedMemoryError for an invalid shape, and for more bytes than the target's
+    shared memory has.
     """
     trace = active("smem.alloc")
     dimensions, dtype = _dimensions(shape), as_type(dtype)

@@ -52,7 +52,7 @@ class PtxType(Unique):
 
     @property
     def is_integer(self) -> bool:
-        """Whether integer operators apply: untyped bits, unsigned or signed."""
+        """Whether integer operators accept registers of the type: untyped bits, unsigned or signed."""
         return self.kind in {"bits", "unsigned", "signed"}
 
     @property
@@ -82,7 +82,7 @@ _DECLARABLE = frozenset(["pred", "b16", "u16", "s16", "b32", "u32", "s32", "b64"
 
 
 def _integers(bits: int, prefix: str, register: str | None = None) -> tuple[PtxType, PtxType, PtxType]:
-    """Return the `b`, `u` and `s` types of a width; 8-bit types have 16-bit registers."""
+    """Return the types `bN`, `uN` and `sN` of N bits; 8-bit types have 16-bit registers."""
     own = register or f"b{bits}"
     kinds = (("b", "bits"), ("u", "unsigned"), ("s", "signed"))
     rows = tuple(

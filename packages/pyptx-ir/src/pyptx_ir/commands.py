@@ -44,7 +44,7 @@ def ended(command: Callable[[], int]) -> int:
         print("\ninterrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        # When Python exits, flushing the buffered output would raise the error again, with a traceback.
+        # When Python exits, flushing the buffered output would raise BrokenPipeError again, with a traceback.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return READER_GONE
     return status

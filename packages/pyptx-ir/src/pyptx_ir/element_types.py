@@ -1,7 +1,7 @@
 """Element types that arrays of NumPy, torch and jax share with PTX, one row each.
 
 This is the only table of their framework names, DLPack codes and tensor map codes. The runtimes and the simulator
-derive their tables from it, each with the rows that its framework has.
+derive their tables from it, each with the types that its framework has.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where the installed pyptx distributions come from, and the pip command that installs more from there.
+"""Where the installed pyptx distributions come from, and the pip command that installs more of them from there.
 
 Installers record the folder, archive or repository of a distribution in its `direct_url.json` (PEP 610). The command
 never takes a name of this project from a package index: `pyptx` is an unrelated project there.

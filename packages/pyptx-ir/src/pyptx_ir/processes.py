@@ -66,8 +66,8 @@ def in_processes(
     all processes of a terminal: it ends the running calls and is raised here once.
 
     An interrupt raised while a lock of the pool is held would leave it locked indefinitely. So a thread with interrupts
-    blocked owns the pool, and this thread waits on a queue without such a lock. Workers unblock interrupts only while
-    they call `function`.
+    blocked owns the pool, and the calling thread waits on a queue without such a lock. Workers unblock interrupts only
+    while they call `function`.
     """
     results, leaving = SimpleQueue[_Result | _End](), list[bool]()
     thread = Thread(target=_hand_out, args=(partial(_interruptible, function), items, number, results, leaving))
@@ -103,7 +103,7 @@ def _hand_out(
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_all_start_methods, get_context
 
-    # Not with fork, because this process has threads.
+    # Workers must not start by fork, because this process has threads.
     context = get_context("forkserver" if "forkserver" in get_all_start_methods() else "spawn")
     try:
         with ProcessPoolExecutor(number or None, context) as pool, closing(completed(function, items, pool)) as done:

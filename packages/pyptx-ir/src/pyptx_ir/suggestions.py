@@ -15,7 +15,7 @@ MOST_COMPARED = 2_000
 
 def close_names(name: str, known: Iterable[str], *, most: int, cutoff: float = 0.6) -> list[str]:
     """Return at most `most` of the known names that are similar to `name`, best first; `cutoff` is difflib's ratio."""
-    from difflib import get_close_matches  # imported here: only invalid texts need it
+    from difflib import get_close_matches  # imported here: only invalid texts need difflib
 
     return get_close_matches(name, comparable(name, known, cutoff), n=most, cutoff=cutoff)
 

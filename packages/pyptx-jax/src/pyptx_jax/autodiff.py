@@ -41,7 +41,7 @@ def join(forward: Kernel, backward: Backward, keywords: Mapping[str, object]) ->
 
     def call(*arrays: object, **keywords: object) -> object:
         own = constants(forward.name, keywords)
-        specialized(forward, arguments_of(forward, arrays), own)  # raises call errors here, not inside jax
+        specialized(forward, arguments_of(forward, arrays), own)  # invalid calls raise here, not inside jax
         if not any(map(is_traced, arrays)):
             return answer(programs.get(own), arrays)
         # Inside shard_map, the gradient of a replicated array is the sum of the devices' gradients: jax adds the

@@ -97,7 +97,7 @@ def filled(special: Specialization, values: Mapping[str, Number]) -> Specializat
 
 
 def check_operands(special: Specialization, plain: object) -> tuple[Operand, ...]:
-    """Return the scalar operands listed in a record; raise BundleError if they are not its scalars without value."""
+    """Return the scalar operands listed in a record; raise BundleError if they do not match `special`."""
     named = cast("dict[str, object]", plain) if isinstance(plain, dict) else {}
     operands = tuple(Operand(name, str(held)) for name, held in named.items())
     left = {row.name for row in special.parameters if row.kind == "scalar" and row.value is None}

@@ -53,7 +53,7 @@ class Signature:
 
     @property
     def words(self) -> tuple[int, ...]:
-        """Integers that the native extension compares: device, element type and rank, extents and strides."""
+        """Integers that the native extension compares with a tensor's: device, dtype and rank, extents and strides."""
         code, bits, lanes = _DTYPES[self.dtype]
         pairs = ((extent, 0 if extent == 1 else stride) for extent, stride in zip(self.shape, self.steps, strict=True))
         head = (self.device[0] << 32 | self.device[1], len(self.shape) << 32 | lanes << 16 | bits << 8 | code)

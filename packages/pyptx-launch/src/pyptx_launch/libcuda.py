@@ -45,7 +45,7 @@ def call(function: str, *arguments: object, doing: str = "") -> tuple[object, ..
         raise NotImplementedError(f"{function} is missing in this release of cuda-bindings")
     try:
         result, *values = entry(*arguments)
-    except RuntimeError as absent:  # cuda-bindings raises it for a symbol that libcuda lacks
+    except RuntimeError as absent:  # cuda-bindings raises RuntimeError if libcuda lacks a symbol
         raise NotImplementedError(f"{function} is missing in this driver: {absent}") from None
     except (KeyError, ValueError) as unknown:  # a CUresult newer than cuda-bindings
         result = _code_in(unknown)

@@ -150,7 +150,7 @@ def _checked_kind(image: bytes) -> str:
     if not image:
         raise LaunchError("the image is empty: pass a cubin, a fatbin or PTX")
     padded = image[:64].ljust(64, b"\0")
-    if image.startswith(b"\x7fELF"):  # ELF64: the tables of segments and sections may be at any offset
+    if image.startswith(b"\x7fELF"):  # ELF64: segment and section header tables have any offset
         segments, sections, _, _, size, count, section_size, section_count = struct.unpack_from("<QQIHHHHH", padded, 32)
         stated, kind = max(64, segments + size * count, sections + section_size * section_count), "cubin"
     elif struct.unpack_from("<I", padded)[0] == _FATBIN_MAGIC:

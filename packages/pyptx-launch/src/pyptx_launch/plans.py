@@ -129,7 +129,7 @@ class Plan(_shim.Plan):
         check_shape(entry, grid, block, cluster, shared_bytes)
         rows = [row_of(parameter) for parameter in parameters]
         self.entry: Final = entry
-        self.module: Final = module  # the reference keeps the kernel's code loaded
+        self.module: Final = module  # this reference keeps the module's code loaded
         scalars = [each for each in parameters if isinstance(each, Scalar)]
         self.scalars: Final = tuple(each.name for each in scalars)
         self.optional: Final = frozenset(each.name for each in scalars if each.value is not None)

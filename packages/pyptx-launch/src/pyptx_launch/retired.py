@@ -76,7 +76,7 @@ class RetiredLibraries:
             self._guards = (*self._guards, capturing)
 
     def unload(self, *, wait: bool = False) -> None:
-        """Unload libraries whose work has finished, and record events for other libraries if there are many.
+        """Unload libraries whose work has finished; if many libraries lack an event, record events for them.
 
         With `wait`, synchronize with the devices and unload everything, unless a stream captures; raises DriverError
         for a failure. Without `wait`, driver errors leave the list unchanged: the next launch reports them.
@@ -96,7 +96,7 @@ class RetiredLibraries:
             self._lock.release()
 
     def _settle(self, contexts: Sequence[int], *, wait: bool) -> None:
-        """Record events for the retired libraries, or wait; then unload the libraries whose work has finished."""
+        """Record events for libraries without one, or wait; then unload the libraries whose work has finished."""
         # popleft() instead of iteration, which fails if another thread appends meanwhile.
         retired = tuple([self._gathering.popleft() for _ in range(len(self._gathering))])
         try:

@@ -123,7 +123,7 @@ _CORNERS: Final = {3: (-(2**15), 2**15 - 1), 4: (-(2**7), 2**7 - 1), 5: (-(2**4)
 
 @dataclass(frozen=True, slots=True)
 class MapView:
-    """A tensor map with known types and modes, innermost dimension first."""
+    """A tensor map whose type and mode names have been looked up in this module's tables, innermost dimension first."""
 
     dtype: str
     type: ElementType
@@ -160,7 +160,7 @@ class MapView:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule: its name, the manual's parameter, and a function that returns the error message for a violation."""
+    """A rule: its name, the driver function's parameter, and a function that returns the message for a violation."""
 
     name: str
     parameter: str
@@ -307,7 +307,7 @@ def _counts(map_: MapView) -> str | None:
     return None
 
 
-# Checks in order: each may assume that the preceding ones passed.
+# Checks in order: each check may assume that the preceding checks passed.
 RULES: Final = (
     Rule("rank", "tensorRank", _rank),
     Rule("lengths", "tensorRank", _lengths),

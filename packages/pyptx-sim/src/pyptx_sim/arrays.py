@@ -33,7 +33,7 @@ class Tensor(Protocol):
 
     @property
     def shape(self) -> Sequence[int]:
-        """Extent of each axis in elements."""
+        """Extent of each of the tensor's axes in elements."""
         ...
 
     @property
@@ -43,15 +43,15 @@ class Tensor(Protocol):
 
     @property
     def device(self) -> Any:  # noqa: ANN401 - torch.device
-        """Device of the storage."""
+        """Device of the tensor's storage."""
         ...
 
     def stride(self) -> tuple[int, ...]:
-        """Return the strides in elements."""
+        """Return the tensor's strides in elements."""
         ...
 
     def data_ptr(self) -> int:
-        """Return the address of the first element."""
+        """Return the address of the tensor's first element."""
         ...
 
     def detach(self) -> Any:  # noqa: ANN401 - another tensor

@@ -2,9 +2,9 @@
 
 The checked run leaves the arrays unchanged; its first finding becomes a FindingWarning at the kernel's line. A launch
 is small if it has at most `MOST_THREADS` threads and `MOST_BYTES` of arrays. The checks end after `MOST_STEPS` basic
-blocks, and earlier findings are reported. Measured (docs/simulator.md): a small call takes up to three times as long,
-and no call takes over 0.1 s longer. PYPTX_CHECKS is `auto` (this policy), `all` (every call, up to `STEP_LIMIT` basic
-blocks) or `off`.
+blocks, and earlier findings are reported. Measured (docs/simulator.md): the checks make a small call up to three times
+as long, and no call over 0.1 s longer. PYPTX_CHECKS is `auto` (this policy), `all` (every call, up to `STEP_LIMIT`
+basic blocks) or `off`.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _WARNED: Final[dict[str | tuple[str, type[Warning], int], int]] = {}
 def find(special: Specialization, sizes: Sequence[int], attempt: Callable[[int], Result]) -> Sequence[Finding]:
     """Return the findings of a launch with arrays of `sizes` bytes, if PYPTX_CHECKS checks it; else none.
 
-    Notes are omitted. `attempt(step_limit)` runs the launch with checks and without changing the arrays. If that run
-    fails, the findings before the failure are returned: the following call itself fails in the same way.
+    Findings of severity `note` are omitted. `attempt(step_limit)` runs the launch with checks and without changing the
+    arrays. If that run fails, the findings before the failure are returned: the following call fails in the same way.
     """
     policy = os.environ.get("PYPTX_CHECKS", "auto")
     if policy not in {"off", "auto", "all"}:

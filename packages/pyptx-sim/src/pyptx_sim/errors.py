@@ -77,19 +77,19 @@ class ProgramError(SimulationError):
 
 
 class Declaring:
-    """Context manager that sets `declaration` of a ProgramError of its body, if the error has none."""
+    """Context manager that sets `declaration` of a ProgramError raised in its `with` body, if the error has none."""
 
     __slots__ = ("_statement",)
 
     def __init__(self, statement: Statement) -> None:
-        """Attribute ProgramErrors of the body to `declaration`."""
+        """Attribute ProgramErrors of the `with` body to the declaration `statement`."""
         self._statement = statement
 
     def __enter__(self) -> None:
-        """Enter the body."""
+        """Enter the `with` body."""
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Attribute a ProgramError of the body to the declaration, and let the error propagate."""
+        """Attribute a ProgramError of the `with` body to the declaration, and let the error propagate."""
         if isinstance(error, ProgramError):
             error.statement = error.statement or self._statement
 

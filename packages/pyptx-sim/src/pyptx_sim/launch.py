@@ -30,7 +30,7 @@ class Launch:
       interleave share memory, as on a GPU; elements are at the strides of their array.
     - for a scalar, a number.
     - for a structure, a tuple or a dict of its members, laid out as in C: arrays for pointers, NumPy scalars, bytes,
-      nested structures. Or a ctypes or NumPy structure, or the structure's bytes.
+      nested structures; also a ctypes or NumPy structure, or the structure's bytes.
 
     An array wrapped in `Uninitialized` has no defined contents; one in `WithDescriptor` is passed by a descriptor. A
     `DeviceArray` has an address already; the kernel can access all arrays of its `memory`. Pass `memory` if only
@@ -45,8 +45,8 @@ class Launch:
     exited. Writes of that grid are visible only after `griddepcontrol.wait`. Manual: "griddepcontrol".
 
     `resident_blocks` is the number of CTAs that the device can hold at once, in whole clusters. Other CTAs start when
-    resident CTAs have exited, or resident CTAs take over their work by cluster launch control. By default, the number
-    that simulates fastest is resident; fewer if cluster launches can be canceled, so that some remain to be canceled.
+    resident CTAs have exited, or resident CTAs take over their work by cluster launch control. By default, the
+    simulator holds the number that it runs fastest; fewer if cluster launches can be canceled, so that some remain.
     If CTAs wait for CTAs that do not fit, that is a deadlock if no CTA has exited; otherwise they run together.
 
     `names` are the user's names of the arguments, and `shared` the user's variables in dynamic shared memory; both are

@@ -58,9 +58,9 @@ class Operation:
     - `batch`, for a `warp` operation that ignores the mask: given the sources of several such consecutive instructions,
       none of which reads a result of an earlier one, returns the results of each. Sources that are the same array are
       the same register.
-    - `places`: indices of the written operands and of the read operands, if these are not the first and the rest.
+    - `places`: indices of the written operands and of the read operands, if these are not operand 0 and all others.
     - `undefined`: maps undefined bits of the sources to the results in a checked run. Without it, the function of the
-      instruction's form applies; the default makes all results undefined if any bit is.
+      instruction's form applies; the default makes all results undefined if any source bit is.
     - `unspecified`: defined inputs with undefined results.
     - `source_lanes`, for an instruction that reads a register of another lane: returns the source lane of each lane,
       int64 `[rows|1, 32]`, from the sources.

@@ -56,7 +56,7 @@ class Placed:
         return slice(self.start, self.start + self.host.size)
 
     def covers(self, other: HostSpan, *, fresh: bool) -> bool:
-        """Return whether copying this array to and from global memory also copies `other` (`fresh`: uninitialized)."""
+        """Return whether copying this array to and from global memory also copies `other`, uninitialized if `fresh`."""
         host = self.host
         return (
             host.low <= other.low
@@ -95,7 +95,7 @@ class Placed:
             changed = now != self._loaded
             data[changed] = now[changed]
             self._loaded = None
-        if self.written is not None:  # None in later runs if this run tracked no undefined bits
+        if self.written is not None:  # None (all initialized) if the run tracked no undefined bits
             self.written = None if arena.defined is None else arena.defined[self.span].copy()
 
 

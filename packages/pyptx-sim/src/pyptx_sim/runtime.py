@@ -109,8 +109,8 @@ def simulate(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[
     """Run a kernel with checks; faults become findings.
 
     `checks` ("all", "none" or names of rules), `seed`, `delay_async`, `resident_blocks`, `step_limit`, `numerics`
-    ("fast" or "exact"), `closest_form`, `trace`, `trace_blocks` and `out` are taken from the keywords; the rest are the
-    kernel's.
+    ("fast" or "exact"), `closest_form`, `trace`, `trace_blocks` and `out` are taken from the keywords; all other
+    keywords are passed to the kernel.
     """
     own = {name: value for name, value in keywords.items() if name not in _OWN}
     options = cast("_Options", {name: keywords[name] for name in _Options.__optional_keys__ if name in keywords})

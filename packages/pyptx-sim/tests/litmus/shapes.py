@@ -74,7 +74,7 @@ SHORT: Final = (
     "red.{w} x || atom.{w} x; ld.{w} x",
 )
 # Strong writes to a location, and a weak access to it, which does not race with a write that a strong read returned.
-# After a strong write of its own thread, the weak access races with the overwritten write. All of these are run.
+# After a strong write of its own thread, the weak access races with the overwritten write. Tests run all of them.
 OBSERVED: Final = (
     "st.release.gpu x || ld.acquire.gpu x; ld x",
     "st.relaxed.gpu x || ld.acquire.gpu x; ld x",

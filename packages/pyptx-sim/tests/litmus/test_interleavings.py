@@ -57,7 +57,7 @@ def test_of_random_programs_all_interleavings_but_a_rare_one_do(text: str) -> No
 
 
 def _missing(text: str, seeds: Iterable[int]) -> tuple[set[Outcome], int]:
-    """Return the outcomes that no seed shows, and the number that may be missing; stop once the rest may be missing."""
+    """Return the outcomes that no seed shows, and how many may be missing; stop once no more than these are missing."""
     expected = interleaved(program(text))
     missing, enough = set(expected), max(len(expected) - ALL, 0)
     for seed in seeds:

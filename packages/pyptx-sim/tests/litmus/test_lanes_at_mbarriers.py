@@ -1,4 +1,4 @@
-"""Lanes of a warp read a word, then arrive at an mbarrier. A thread that waits for all their arrivals may write it."""
+"""Lanes of a warp read a word, then arrive at an mbarrier. A thread that waits for all arrivals may write the word."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many CTAs read words that one CTA then writes: it must be ordered after every reader, not after some of them."""
+"""Many CTAs read words that one CTA then writes: the write must be ordered after all reads, not after some of them."""
 
 from __future__ import annotations
 

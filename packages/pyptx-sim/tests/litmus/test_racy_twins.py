@@ -1,4 +1,4 @@
-"""A program has a race under every schedule if the axioms say that it lacks a synchronization, otherwise under none.
+"""The checker finds a race under every schedule if the axioms say that a program has one, otherwise under none.
 
 PYPTX_FUZZ is the number of pairs of programs; `nox -s fuzz` sets it.
 """

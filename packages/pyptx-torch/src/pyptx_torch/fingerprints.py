@@ -154,7 +154,7 @@ class _Reader:
         return ("unknown", kind.__qualname__)
 
     def _again(self, value: object) -> object | None:
-        """Return the number of an object that this reader has converted before; None the first time."""
+        """Return the number of an object that this `_Reader` has converted before; None the first time."""
         number = self._seen.get(id(value))
         if number is None:
             self._seen[id(value)] = len(self._seen)

@@ -103,9 +103,9 @@ def listed(items: Sequence[Expression]) -> Group:
 
 
 def text(value: str, literal: Callable[[str], str]) -> Expression:
-    """Return a string expression that may be split into one literal per line of text; `literal` quotes one of them.
+    """Return a string expression that may be split into one literal per line of text; `literal` quotes a line.
 
-    Blank lines are in one piece with the next line; the rest after the last line end is in the last piece.
+    A blank line shares a literal with the next line; text after the last line end shares the last literal.
     """
     pieces = [""]
     for line in value.splitlines(keepends=True):

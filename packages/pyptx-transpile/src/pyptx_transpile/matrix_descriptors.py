@@ -29,7 +29,7 @@ __all__ = ["DescriptorMatch", "DescriptorSums"]
 
 _FEWEST = 3  # minimum instructions that one descriptor call replaces
 Said: TypeAlias = "tuple[str, str]"
-"""Properties that matrix descriptors may share: the bits other than the address, and the opcodes of the steps."""
+"""Properties that matrix descriptors may share: the bits other than the address, and the opcodes that compute it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class DescriptorMatch:
 
     @property
     def said(self) -> Said:
-        """Constant bits and opcodes of the steps; other descriptors may share both."""
+        """Constant bits of the descriptor and opcodes of its instructions; other descriptors may share both."""
         return spell(self.taken["const_bits"]), " ".join([".".join(node.opcode) for node in self.steps])
 
     @property
@@ -122,7 +122,7 @@ def _read(body: Body, last: int) -> DescriptorMatch | None:
 
 
 def _is_step(node: nodes.Instruction, wanted: tree.Operand, taken: dict[str, tree.Operand]) -> bool:
-    """Return whether an instruction computes register `wanted` by a new step; if so, add its operands to `taken`."""
+    """Return whether an instruction computes `wanted` from operands that `taken` lacks; if so, add these to `taken`."""
     takes = STEPS.get(node.opcode[0])
     if takes is None or node.guard is not None or node.operands[0] != wanted or len(node.operands) != 2 + len(takes):
         return False

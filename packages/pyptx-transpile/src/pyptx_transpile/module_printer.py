@@ -87,7 +87,7 @@ class Printed:
     opening: str
     """The lines of the head after the imports: the style, and the `pyptx.module` call."""
     numbered: bool
-    """Whether labels are unnamed, so that an error may change the names of later labels."""
+    """Whether labels are unnamed, so that a wrong rewrite may change the names of later labels."""
 
     def text(self) -> str:
         """Return the Python source of the file."""
@@ -223,7 +223,7 @@ class ModulePrinter:
         return end + 1
 
     def _lines(self, page: Page, at: int) -> int:
-        """Print the statement, or the data lines, at index `at` of a section; return the next statement's index."""
+        """Print the section's statement, or its data lines, at item index `at`; return the next statement's index."""
         items = self.row.items
         end = at
         while is_tabled(items[end].node) and (end == at or end not in self.row.deviating):

@@ -66,7 +66,7 @@ class _Bound(Registers):
     """Python names of a helper function's registers: its parameters, and the registers that it declares."""
 
     def __init__(self, parameters: Iterable[Parameter]) -> None:
-        super().__init__(Symbols(()), 0)  # module symbols are printed as strings here
+        super().__init__(Symbols(()), 0)  # helper functions print module symbols as strings
         self._bound: dict[str, tuple[str, int | None]] = {}
         for each in parameters:
             self.reserve(each.name)

@@ -178,7 +178,7 @@ class Proof:
 
 def _equal(row: Row, other: Row) -> bool:
     """Return whether two flattened modules are equal, including whitespace and source text."""
-    if len(row.items) != len(other.items) or row.module != other.module:  # nodes compare without whitespace and text
+    if len(row.items) != len(other.items) or row.module != other.module:  # `==` ignores whitespace and text
         return False
     return all(
         one.leading_trivia == two.leading_trivia and spelling_of(one) == spelling_of(two)
@@ -213,7 +213,7 @@ def _differences(wanted: Owned, emitted: Owned) -> Iterator[tuple[Rewrite, str]]
     """Yield the rewrites of a body whose lines do not emit their slices."""
     expected, got = _by_rewrite(wanted), _by_rewrite(emitted)
     wrong = [rewrite for rewrite in {**expected, **got} if expected[rewrite] != got[rewrite]]
-    if not wrong:  # all statements were emitted, perhaps in another order
+    if not wrong:  # each rewrite emitted its statements, but their order may differ from the source
         pairs = zip_longest(wanted, emitted, fillvalue=(None, None))
         wrong = next(([one, other] for (one, _), (other, _) in pairs if one is not other), wrong)
     rewrites = [rewrite for rewrite in wrong if rewrite is not None]

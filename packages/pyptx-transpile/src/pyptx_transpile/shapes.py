@@ -75,7 +75,7 @@ class Names:
                     pass
 
     def register(self, name: str, at: int) -> Declared | None:
-        """Return the declaration of the register that `name` is at an item; None if it is not a declared register."""
+        """Return the declaration of register `name` as visible at an item; None if no register has this name."""
         known = self._known[self.body.scopes[at]]
         if name not in known:
             known[name] = self._declared(name, at)

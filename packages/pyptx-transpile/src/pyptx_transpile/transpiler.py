@@ -197,10 +197,10 @@ def transpile(
     """Return the Python for a PTX module's text, with statistics of the rewrite rules.
 
     `name` is the text's name in messages, `kernel_name` the Python name of its first kernel. Unless `verify` is false,
-    the Python is executed and must emit the text again. Statements that the instruction table refuses or does not
-    contain are unchecked. So is a whole module whose head is refused, or any module if `unchecked`. `on_progress` is
-    called with the number of steps done and the total. Raise PtxSyntaxError for invalid PTX, ProofError for a module
-    that cannot be emitted.
+    the Python is executed and must emit the text again. Statements that the DSL's checks reject and unknown
+    instructions are unchecked. So is a whole module whose head is rejected, or any if `unchecked`. `on_progress` gets
+    the number of steps done and the total. Raise PtxSyntaxError for invalid PTX, ProofError for a module that cannot be
+    emitted.
     """
     rules = tuple(rules)
     with collector_paused():

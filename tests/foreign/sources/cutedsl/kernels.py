@@ -1,4 +1,4 @@
-"""CuTe DSL kernels of the corpus, and others: layouts, reductions, GEMMs, mostly with static sizes."""
+"""CuTe DSL kernels, including those of the corpus: layouts, reductions, GEMMs, mostly with static sizes."""
 
 import cutlass
 import numpy as np

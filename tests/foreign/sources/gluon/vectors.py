@@ -1,4 +1,4 @@
-"""Elementwise, row and tile kernels in Gluon, of the corpus and others, with explicit layouts."""
+"""Elementwise, row and tile kernels in Gluon with explicit layouts, including those of the corpus."""
 
 import numpy as np
 from cases import Case, corpus, double, eighths, given, made, normal, whole

@@ -1,4 +1,4 @@
-"""Python functions as kernels: those of the corpus, and others with atomics, votes, mathematics, locks and stencils."""
+"""Numba kernels: those of the corpus, and further ones with atomics, votes, mathematics, locks and stencils."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Kernels in TileLang: those of the corpus in small sizes, and others."""
+"""Kernels in TileLang: those of the corpus in small sizes, and further ones."""
 
 import numpy as np
 import tilelang.language as T

@@ -162,7 +162,7 @@ def functions_of(v):
 
 
 def quotients(a, b):
-    q = (np.abs(a) // np.abs(b)) * np.sign(a) * np.sign(b)  # towards zero, as in C
+    q = (np.abs(a) // np.abs(b)) * np.sign(a) * np.sign(b)  # integer division rounds toward zero, as in C
     return q + (a - q * b) * 3 + (a ^ b) - (a << (b & 7)) + (a * b >> 32) + np.where(a > b, a & b, a | b)
 
 

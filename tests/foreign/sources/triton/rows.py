@@ -1,4 +1,4 @@
-"""Row kernels: reductions, scans, sorting, counting, and normalization."""
+"""Triton kernels on matrix rows: reductions, scans, sorting, counting, and normalization."""
 
 import numpy as np
 import triton

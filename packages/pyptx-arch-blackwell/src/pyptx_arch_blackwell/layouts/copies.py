@@ -31,7 +31,8 @@ _COLUMNS = 4  # 32-bit columns per 16-byte chunk
 class Copy:
     """Copy of `rows` rows of `chunks` 16-byte chunks: groups of `band` consecutive lanes, `stride` lanes apart.
 
-    Lanes and columns are relative to the address. Each row is copied to one lane for each lane distance in `copies`.
+    Lanes and columns are relative to the instruction's address. Each row is copied to one lane for each lane distance
+    in `copies`.
     """
 
     rows: int
@@ -96,7 +97,7 @@ FORMATS: Final[Mapping[str, Format]] = {
     "b4x16_p64": Format(PADDED[4], CONTAINERS[4]),
     "b6x16_p32": Format(PADDED[6], CONTAINERS[6]),
 }
-"""Source formats of `.b8x16`. ldmatrix puts a 4-bit element in bits 0-3 of the byte instead."""
+"""Source formats of `.b8x16`. A 4-bit element is copied to bits 2-5 of its byte (by ldmatrix to bits 0-3)."""
 
 SHIFT_LANES: Final = 31
 """Lanes that tcgen05.shift writes: all except the last of the 32 lanes from its address on."""

@@ -1,8 +1,8 @@
 """Lane and column that each register of tcgen05.ld and tcgen05.st accesses. Manual: "Matrix fragments for shape …".
 
 A warp accesses 16 or 32 lanes. `row` is the lane and `column` the column, relative to the instruction's address. The
-manual has figures only; the steps below are those of CuTe's copy traits and of Triton's linear layouts, which agree.
-Not verified on hardware.
+manual has figures only; the steps below are those of CuTe's copy traits and of Triton's linear layouts, which agree
+with each other. Not verified on hardware.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _spread(steps: tuple[Stride, ...]) -> tuple[Stride, ...]:
 def lane(shape: str, thread: N, register: int) -> N:
     """Return the lane (0 to 31), relative to the address, that a thread's register accesses in each repetition.
 
-    Raise ValueError for an unknown shape, IndexError for a register past the last one of the most repetitions.
+    Raise ValueError for an unknown shape, IndexError for a register past the last one of the maximum repetition count.
     """
     return _widest(shape).row(thread, register)
 

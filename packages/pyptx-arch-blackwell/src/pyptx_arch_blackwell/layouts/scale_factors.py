@@ -51,7 +51,7 @@ _STARTS: Final[Mapping[int, tuple[int, ...]]] = {1: (0, 1, 2, 3), 2: (0, 2), 3: 
 
 
 class ScalePlace(NamedTuple):
-    """Location of a scale factor: lanes that hold a copy, column relative to the address, and byte in the column."""
+    """Location of a scale factor: lanes that hold a copy, column relative to the operand's address, and its byte."""
 
     lanes: tuple[int, ...]
     column: int
@@ -94,7 +94,7 @@ class ScaleFactors:
 
     @property
     def columns(self) -> tuple[int, ...]:
-        """Columns with scale factors that the MMA reads, relative to the address."""
+        """Columns with scale factors that the MMA reads, relative to the operand's address."""
         filled = -(-self.rows // self.halves // LANES)
         groups = -(-(self.start + self.chunks) // _WORD)
         return tuple(group * self.group + column for group in range(groups) for column in range(filled))

@@ -75,7 +75,7 @@ def positions(kind: str, code: int) -> tuple[int, ...]:
 
 
 class MetadataPlace(NamedTuple):
-    """Location of a metadata code: lanes that hold a copy, column relative to the address, and first bit `shift`."""
+    """Location of a metadata code: lanes with a copy, column relative to the operand's address, first bit `shift`."""
 
     lanes: tuple[int, ...]
     column: int
@@ -115,7 +115,7 @@ class Metadata:
 
     @property
     def columns(self) -> tuple[int, ...]:
-        """Columns with metadata that the MMA reads, relative to the address."""
+        """Columns with metadata that the MMA reads, relative to the operand's address."""
         count = 1 if self.banded else self.chunks * _CODE // _COLUMN
         return tuple(range(self.selector, self.selector + count))
 
@@ -146,7 +146,7 @@ def metadata(kind: str, *, m: int, group: int = 1, weight_stationary: bool = Fal
 
 
 def _sizes(kind: str, group: int, *, weight_stationary: bool) -> tuple[int, ...]:
-    """Return the valid values of M. Manual: "Various combinations of .kind and shapes"."""
+    """Return the valid M of a sparse MMA. Manual: "Various combinations of .kind and shapes"."""
     if weight_stationary:
         return () if kind in _SCALED or group != 1 else (32, 64, 128)
     if kind in _SCALED:

@@ -28,7 +28,7 @@ def st_bulk(
 
     `size` is a multiple of 8 up to 16 MiB: a number, a 64-bit register, or (PTX 9.0) a 32-bit one. `addr` is a multiple
     of 8; with `space=None` it is a generic address in shared memory. Move the address of a variable to a register
-    first: ptxas (13.0, 13.5) accepts no names here. Raise OperandError for an invalid number.
+    first: ptxas (13.0, 13.5) rejects a name in `[addr]`. Raise OperandError for an invalid number.
     """
     number = as_integer(size)
     if number is not None and (number % _UNIT or not 0 <= number <= _MOST):

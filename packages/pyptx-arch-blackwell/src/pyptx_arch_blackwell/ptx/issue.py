@@ -84,7 +84,7 @@ def request(
 
 
 def accumulation(what: str, accumulate: object, *older: tuple[str, object]) -> object:
-    """Return the accumulation predicate: `accumulate`, or the argument with its older name."""
+    """Return the accumulation predicate: `accumulate`, or the argument of an older name for it in `older`."""
     said = [(name, value) for name, value in older if value is not None]
     if not said:
         return accumulate
@@ -200,7 +200,7 @@ def _check_extras(
 
 
 def _check_lanes(what: str, d: TensorMemory, others: Sequence[tuple[str, object]]) -> None:
-    """Reject matrices that start at another lane than d. Manual: "Alignment restriction" of sparse matrices."""
+    """Reject operands that start at another lane than d. Manual: "Alignment restriction" of sparse matrices."""
     for name, place in others:
         if isinstance(place, TensorMemory) and place.first_lane != d.first_lane:
             raise OperandError(

@@ -1,6 +1,6 @@
 """Rules of tcgen05 for a whole kernel: one `.cta_group`, and no columns left allocated.
 
-Bodies of exact code (`module`) are not checked: a body may be only a part of a kernel.
+Function bodies in a `module`, emitted exactly as written, are not checked: one may be only a part of a kernel.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _WHOSE: Mapping[str, str] = {"1": "one CTA", "2": "CTA pair"}
 
 
 def kernel_of(what: str) -> Trace | None:
-    """Return the current trace of a kernel; None for exact code, and in a dry run."""
+    """Return the current trace of a kernel; None in a `module` and in a dry run."""
     found = cast("object", active(what))
     return found if isinstance(found, Trace) and not found.exact else None
 

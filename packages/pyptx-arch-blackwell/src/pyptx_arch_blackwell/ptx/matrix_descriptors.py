@@ -132,7 +132,7 @@ def make_descriptor(
     addr_byte_offset: int = 0,
     absolute_leading: bool = False,
 ) -> Reg:
-    """Return a descriptor with these fields, in bytes, for a matrix at `smem_base + addr_byte_offset`.
+    """Return a descriptor with the given field values, in bytes, for a matrix at `smem_base + addr_byte_offset`.
 
     Emits three instructions (`bfe`, `cvt`, `or`), preceded by one `mov` or `add` if the address is static or has an
     offset. `swizzle` is 0, 32, 64 or 128 bytes, None, "32B", "64B", "128B", or "128B_BASE32B". Raise OperandError for a

@@ -70,7 +70,7 @@ class Allocation:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Reject early exits, and free the columns; if one warp frees them, first synchronize all their users."""
+        """Reject early exits, and free the columns; if one warp frees them, emit a CTA or cluster barrier first."""
         if kind is not None:
             return
         self._refuse_leaks()

@@ -1,7 +1,7 @@
 """Allocation of tensor memory columns, which the allocating CTA must free.
 
-The address that an allocation writes to shared memory needs no proxy fence: such accesses are ordered with all others
-of the same address (manual: "Asynchronous Operations" of tcgen05).
+The address that an allocation writes to shared memory needs no proxy fence: that write is ordered with all accesses
+to the same address (manual: "Asynchronous Operations" of tcgen05).
 
 Manual: "tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit".
 """
@@ -62,7 +62,7 @@ class AllocatedColumns:
     # --- allocated columns ----------------------------------------------------------------------------
 
     def room(self, blocks: Iterable[int], count: int) -> int | None:
-        """Return the first multiple of `count` at which `count` columns are free in all `blocks`; else None."""
+        """Return the first multiple of `count` at which `count` columns are free in all CTAs `blocks`; else None."""
         taken = [each for block in blocks for each in self._taken[block].items()]
         for start in range(0, COLUMNS - count + 1, count):
             if all(start + count <= first or first + size <= start for first, (size, _) in taken):
@@ -176,7 +176,7 @@ class AllocatedColumns:
 
 
 def _cells(block: int, start: int, count: int) -> AsyncAccess:
-    """Return the write of all lanes of a CTA's columns."""
+    """Return the record of a write to all lanes of a CTA's columns, for the race checks."""
     return touch(np.array([block]), np.array([start]), (Rectangle(0, 0, LANES, 0, count, 0),), writes=True)
 
 

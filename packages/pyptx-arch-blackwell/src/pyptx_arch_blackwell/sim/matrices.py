@@ -27,7 +27,7 @@ _VERSION = 46  # lowest bit of the descriptor field that must be 0b001
 
 
 def lacks_version(bits: int) -> bool:
-    """Return whether bits 46-48 are zero, not 0b001; devices execute published kernels with such descriptors."""
+    """Return whether a descriptor's bits 46-48 are 0, not 0b001; devices accept published kernels with these bits 0."""
     return bits >> _VERSION & 7 == 0
 
 
@@ -94,7 +94,7 @@ def _noted(bits: int) -> str:
 def unwritten(
     turn: ExecutionContext, bits: NDArray[np.uint64], blocks: IntArray, extent: Extent, user: str, *, used: int = CHUNK
 ) -> None:
-    """Report uninitialized bytes that `user` reads from matrices in shared memory: `used` of each 16 bytes."""
+    """Report uninitialized bytes that `user` reads from matrices in shared memory: the first `used` of each 16."""
     memory = turn.wave.shared
     where = offsets(located(bits, blocks, memory.stride), extent)
     known = memory.arena.written(where, CHUNK) if used == CHUNK else memory.arena.written_in(where, list(range(used)))

@@ -146,7 +146,7 @@ class _Move:
         return base
 
     def _reached(self, turn: ExecutionContext, warps: IntArray, lanes: IntArray) -> IntArray | None:
-        """Return the first lanes that warps access with these lane fields; None if lanes belong to another warp.
+        """Return the first lane of each warp's access, from its address's lane field; None if a lane is another warp's.
 
         A device takes the lane quarter from the warp index and ignores the quarter in the address, which is 0 in
         published kernels. The manual requires the warp's own quarter in the address.

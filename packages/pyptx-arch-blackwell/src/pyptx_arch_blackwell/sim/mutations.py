@@ -68,7 +68,7 @@ def _alone(site: MutationSite) -> Iterator[Change]:
 
 
 def _all_rows(site: MutationSite) -> Iterator[Change]:
-    """Copy 128 rows to 128 lanes, instead of 32 rows to every lane quarter."""
+    """Make tcgen05.cp copy 128 rows to 128 lanes, instead of 32 rows to every lane quarter."""
     node = site.instruction
     opcode = tuple("128x128b" if word == "32x128b" else word for word in node.opcode if word != "warpx4")
     if opcode != node.opcode:

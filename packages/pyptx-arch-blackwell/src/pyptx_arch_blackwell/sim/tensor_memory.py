@@ -110,7 +110,7 @@ class TensorMemoryWords:
     # --- matrices -------------------------------------------------------------------------------
 
     def read(self, blocks: IntArray, addresses: IntArray, rectangles: Sequence[Rectangle]) -> Words:
-        """Return the words of matrices, `[n, rows, columns]`, whose rectangles are relative to these addresses.
+        """Return the words of matrices, `[n, rows, columns]`, whose rectangles are relative to `addresses`.
 
         `blocks` are the CTAs of the matrices; for matrices in a CTA pair, the pair's first CTA.
         """
@@ -233,7 +233,7 @@ class Pieces:
         return cls(found[found % size == 0], size)
 
     def split(self, size: int) -> IntArray:
-        """Return the starts of these runs after a split into runs of `size` bytes."""
+        """Return the starts of the runs of places after a split into runs of `size` bytes."""
         found: IntArray = (self.starts[:, None] + np.arange(0, self.size, size)).reshape(-1)
         return found
 

@@ -26,7 +26,7 @@ def _registers(bits: int) -> int:
 def _row(
     head: str, operands: str, bits: dict[str, int], counts: tuple[int, ...], kinds: dict[str, str]
 ) -> InstructionRow:
-    """Return the table row of one form; `bits` has the bits of each vector operand per repetition of `.num`."""
+    """Return the table row of one opcode; `bits` has the bits of each vector operand per repetition of `.num`."""
     return row(
         f"{head}.num {operands}",
         num=tuple(f"x{count}" for count in counts),
@@ -46,7 +46,7 @@ def _compress(element: int, index: int) -> InstructionRow:
 
 
 def _decompress(element: int, index: int, kept: int, group: int) -> InstructionRow | None:
-    """Return the table row; None if a group's kept elements exceed a register, or its size exceeds the index range."""
+    """Return spdecompress's row; None if a group's kept elements exceed a register, or its size the index range."""
     if kept * element > WORD or group > 1 << index:
         return None
     bits = {"data": group * element, "mdata": kept * index, "cdata": kept * element}

@@ -149,7 +149,7 @@ _instruction = cache(InstructionForms)
 
 
 def _between(elsewhere: Elsewhere | None) -> tuple[object, ...]:
-    """Return the override operands between the tensor map and the coordinates."""
+    """Return the operands that override tensor map fields; they precede the coordinates."""
     return () if elsewhere is None else (elsewhere,) if isinstance(elsewhere, Reg) else tuple(elsewhere)
 
 

@@ -252,7 +252,7 @@ class Wgmma:
         base_offset: int = 0,
         addr_byte_offset: int = 0,
     ) -> Reg:
-        """Return a descriptor with these fields, in bytes, for a matrix at `smem_base + addr_byte_offset`.
+        """Return a descriptor with the given field values, in bytes, for a matrix at `smem_base + addr_byte_offset`.
 
         Emits three instructions (`bfe`, `cvt`, `or`), preceded by one `mov` or `add` if the address is static or has an
         offset. Raise OperandError for a number that does not fit its field.

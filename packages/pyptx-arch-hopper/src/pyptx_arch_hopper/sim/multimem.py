@@ -2,7 +2,7 @@
 
 A multimem address refers to one location on each device of a team. The simulator has one device, so a multimem address
 is an ordinary address, and a reduction over all devices is the value on this device. Effects of further devices are not
-simulated. Other uses of such an address are not reported, because multimem addresses are not marked.
+simulated. Uses of a multimem address by other instructions are not reported, because multimem addresses are not marked.
 """
 
 from __future__ import annotations

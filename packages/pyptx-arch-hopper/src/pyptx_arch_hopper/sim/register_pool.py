@@ -31,7 +31,7 @@ class RegisterPool:
         self._wave = wave
         self._owned: IntArray = np.full(wave.height, registers, np.int64)
         self._free: IntArray = np.zeros(wave.geometry.ctas, np.int64)
-        self._counts: list[list[tuple[int, int]]] = [[] for _ in range(wave.height)]  # by warp: each count, and its pc
+        self._counts: list[list[tuple[int, int]]] = [[] for _ in range(wave.height)]  # by warp: (count, pc)
         self._wanted: dict[int, int] = {}  # by blocked warp: requested registers per thread
         wave.endings.append(self.finish)
 
@@ -105,7 +105,7 @@ class RegisterPool:
     def finish(self) -> None:
         """Report warpgroups whose four warps did not execute setmaxnreg with the same counts. Manual: "setmaxnreg"."""
         if not self._wave.ended:
-            return  # the deadlock report of the wave is more specific
+            return  # the wave's deadlock report is more specific than this finding
         groups = self._wave.geometry.warpgroups
         members: list[list[int]] = groups.warps.tolist()
         for warps in members:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["ACCUMULATOR", "find"]
 
 _FEWEST_USES = 2  # minimum uses of an accumulator for a name of its own
-_SHORTEST = 4  # minimum registers for printing as a slice
+_SHORTEST = 4  # minimum registers of an accumulator that is printed as a slice
 
 
 def find(body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:

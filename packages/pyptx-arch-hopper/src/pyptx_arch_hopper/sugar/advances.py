@@ -44,13 +44,13 @@ class _Advance:
 
     @property
     def said(self) -> Said:
-        """Properties that other advances of the module may share."""
+        """Number of stages and opcodes, which other advances of the module may share."""
         return self.stages, " ".join([".".join(node.opcode) for node in self.steps])
 
 
 @dataclass(slots=True)
 class _Reading:
-    """Operands of the instructions matched so far."""
+    """Partial match of a stage advance: operands of the instructions matched so far."""
 
     stage: tree.Operand
     next: tree.Operand

@@ -62,7 +62,7 @@ def form(
     manual: str = "",
     **slots: tuple[str, ...],
 ) -> InstructionRow:
-    """Return the table row of a syntax line; its placeholders and operands are those of the constants above."""
+    """Return the table row of a syntax line; placeholders are those of `SLOTS`, operands those of `OPERANDS`."""
     head, _, operands = line.partition(" ")
     named = {
         name: values for name, values in {**SLOTS, **slots}.items() if name in re.findall(r"\.(\w+)(?![\w:])", head)
@@ -105,7 +105,7 @@ def ordered(
 
 
 def reductions(name: str, hint: str, since: tuple[int, int]) -> tuple[InstructionRow, ...]:
-    """Return the rows of reductions from shared into global memory; the last word of `hint` is its operand."""
+    """Return the rows of reductions from shared into global memory; with `hint`, a cache policy is the last operand."""
     words, operand = (f"{{.{hint}}}", "{, cache_policy}") if hint else ("", "")
     ops = [(ops, types, since) for ops, types, _ in REDUCTIONS]
     without_flush = [(("add",), ("f16", "bf16"), since), (("add",), ("f32",), ptx(9, 4))]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pyptx_ir.isa.rows import InstructionRow, ptx, row, summarised
 
 TARGETS = ("sm_90a",)
-# Valid N: multiples of 8; integer and single-bit MMAs support fewer.
+# Valid N: multiples of 8; integer and single-bit MMAs support only some of them.
 COLUMNS = tuple(range(8, 257, 8))
 INTEGER_COLUMNS = (8, 16, 24, *range(32, 257, 16))
 FP8 = ("e4m3", "e5m2")

@@ -15,7 +15,7 @@ _SHOWN: Final = 8
 
 
 def dispatch_declaration(interface: Interface) -> str:
-    """Return the C struct of sizes and the dispatch function's declaration; empty if there is nothing to select."""
+    """Return the C struct of sizes and the dispatch function's declaration; empty if the kernel has no selectors."""
     if not interface.dispatched:
         return ""
     name = interface.name

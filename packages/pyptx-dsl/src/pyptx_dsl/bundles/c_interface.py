@@ -48,7 +48,7 @@ class Selector:
         return f"{SELECTORS[self.kind]}{self.member};"
 
     def condition(self, place: str, value: Plain) -> str:
-        """Return the C comparison of the struct member with a value; `place` is the struct and `.` or `->`."""
+        """Return the C comparison of the struct member with a value; `place` is the struct's name and `.` or `->`."""
         member = f"{place}{self.member}"
         if self.kind == "text":
             return f"{member} != NULL && strcmp({member}, {quoted(str(value))}) == 0"

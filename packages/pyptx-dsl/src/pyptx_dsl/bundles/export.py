@@ -141,7 +141,7 @@ def _compiled(name: str, request: Request) -> tuple[list[BundleEntry], str]:
 def _names(name: str, declaration: Declaration, made: Sequence[Mapping[str, Plain]]) -> list[str]:
     """Return the names of the specializations: the bundle's name, with a suffix if there are several.
 
-    The suffix has the sizes, and the template values that differ: `norm_B16_N512`.
+    The suffix has the sizes, and the template values that differ between them: `norm_B16_N512`.
     """
     if len(made) == 1:
         return [name]

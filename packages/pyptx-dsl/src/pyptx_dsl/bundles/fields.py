@@ -87,7 +87,7 @@ class Field:
         return value
 
     def text(self, most: int, pattern: re.Pattern[str] | None = None) -> str:
-        """Return the string, which must have at most `most` characters and match the whole pattern."""
+        """Return the string, which must have at most `most` characters and match `pattern` as a whole."""
         if not isinstance(self.value, str):
             raise self.wrong("expected a string")
         if len(self.value) > most:

@@ -63,7 +63,7 @@ def _is_ours(path: Path) -> bool:
 
 
 def _umask() -> int:
-    """Return the umask of the process, which os.umask returns only when it sets one."""
+    """Return the umask of the process, which os.umask returns only when it sets a new umask."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mask

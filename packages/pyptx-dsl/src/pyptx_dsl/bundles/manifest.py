@@ -1,4 +1,4 @@
-"""Writer and validating reader of a bundle's `manifest.json`; equal bundles have equal bytes."""
+"""Writer and validating reader of a bundle's `manifest.json`; equal bundles have equal manifest bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors for torch tensors that need autograd or transforms on the simulator, and updates of version counters.
+"""Errors for torch tensors that need autograd or transforms on the simulator, and updates of their version counters.
 
 No framework is imported: a program that has a tensor has imported torch.
 """

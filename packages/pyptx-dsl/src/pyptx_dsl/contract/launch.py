@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.target_rows import TargetRow
 
 Dims: TypeAlias = tuple[int, int, int]
-# Maximum x, y and z: CUDA programming guide, "Compute Capabilities", technical specifications.
+# Maximum x, y and z of a CTA and of a grid: CUDA programming guide, "Compute Capabilities", technical specifications.
 _BLOCK_LIMITS = (1024, 1024, 64)
 _GRID_LIMITS = (2**31 - 1, 65535, 65535)
 
 
 def three(what: str, value: object, least: int = 1) -> Dims:
-    """Return one to three sizes of at least `least`, padded with 1; raise LaunchError for anything else.
+    """Return one to three sizes of at least `least`, padded to three with 1; raise LaunchError for anything else.
 
     Sizes are integers (Python's or NumPy's), or a tuple, list or one-dimensional array of them.
     """

@@ -212,7 +212,7 @@ class Tile(Value):
         return tuple(env[size] if isinstance(size, str) else size for size in self.shape)
 
     def resolve_box(self, env: Mapping[str, int]) -> tuple[int, ...]:
-        """Return the TMA box: the declared one, or the tensor's sizes limited to those of one copy.
+        """Return the TMA box: the declared one, or the tensor's sizes limited to the largest box of one TMA copy.
 
         It is `()` for im2col copies.
         """

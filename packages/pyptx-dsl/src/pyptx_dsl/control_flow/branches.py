@@ -361,7 +361,7 @@ def _name_end(chain: Chain, labels: BranchLabels) -> None:
 
 
 def _taken(scope: Scope, index: int) -> tuple[nodes.Statement, Site]:
-    """Remove and return the label or branch at an index of a scope; raise TypeError for another statement."""
+    """Remove and return the label or branch at an index of a scope; raise TypeError for a statement of another kind."""
     node = scope.nodes.pop(index)
     if not isinstance(node, nodes.Label | nodes.Instruction):
         raise TypeError(f"{node!r} is not the label or branch of an if_")

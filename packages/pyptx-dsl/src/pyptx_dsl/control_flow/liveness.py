@@ -1,9 +1,9 @@
 """Live variables of a Python function's bytecode: the variables read later, for each instruction.
 
-This is the standard backward analysis. An instruction is relevant if it reads or binds a variable, jumps, or ends the
-function. Its opcode name determines its effects, and may combine two names (`STORE_FAST_LOAD_FAST`). Exceptions are
-ignored: no block of a kernel is traced after one. The bytecode is decoded here, because a body may be long: `dis` takes
-fifty times as long, for lines and values that are not needed.
+This is the standard backward dataflow analysis. An instruction is relevant if it reads or binds a variable, jumps, or
+ends the function. Its opcode name determines its effects, and may combine two names (`STORE_FAST_LOAD_FAST`).
+Exceptions are ignored: no block of a kernel is traced after one. The bytecode is decoded here, because a body may be
+long: `dis` takes fifty times as long as this decoder, for lines and values that are not needed.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _meaning(name: str, opcode: int) -> _Meaning | None:
 
 
 class _Point(NamedTuple):
-    """One bytecode instruction: variables that it reads, variables that it binds, jump target, can fall through."""
+    """One bytecode instruction: variables that it reads or binds, its jump target, and whether it can fall through."""
 
     reads: frozenset[str]
     binds: frozenset[str]

@@ -101,7 +101,7 @@ def loop(
 
     `start_label` names a label in the block, or the loop's own: the first iteration starts there, by a `bra.uni` before
     the loop. `next_label` names the label before the instructions of `pred`, or is the loop's own. `end_label` names
-    the label after the loop; `define_end=False` leaves its definition to another place.
+    the label after the loop; `define_end=False` leaves its definition to other code.
 
     Raises DuplicateNameError if a label is taken, and ControlFlowError for a name that the block rebinds and that its
     next iteration reads.

@@ -209,7 +209,7 @@ def _same(before: object, now: object) -> bool:
 
 
 def _read(statements: Iterable[object]) -> Iterator[str]:
-    """Yield the names of the registers in all operands but the first of the instructions, also of inner scopes."""
+    """Yield the names of the registers in each instruction's operands after the first, also in inner scopes."""
     for node in statements:
         inner = getattr(node, "nodes", None)
         if isinstance(inner, list):

@@ -1,4 +1,4 @@
-"""Counted loops as compilers emit them: one `mov`, one `add`, one `setp`, each with a given opcode, and branches.
+"""Counted loops as compilers emit them: one `mov`, one `add`, one `setp`, each with a user's opcode, and branches.
 
 mov.b32 i, start;                    mov.b32 i, start;
 top:                                 top:

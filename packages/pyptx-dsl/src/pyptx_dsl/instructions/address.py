@@ -77,7 +77,7 @@ def tensor_addr(base: object, *elements: object) -> TensorAddressOperand:
 
 
 def unified(address: object) -> UnifiedOperand:
-    """Return the operand `[address].unified`, for a variable with that attribute. Manual: "ld"."""
+    """Return the operand `[address].unified`, for a variable with the attribute `.unified`. Manual: "ld"."""
     as_address(address)
     return UnifiedOperand(address)
 

@@ -210,7 +210,7 @@ def dp2a(
     mode: str = "lo",
     pred: Reg | None = None,
 ) -> Reg:
-    """Emit `dp2a.mode.atype.btype d, a, b, c;`: two 16-bit values times two bytes of `b`, plus `c`. Return `d`.
+    """Emit `dp2a.mode.atype.btype d, a, b, c;`: two 16-bit values of `a` times two bytes of `b`, plus `c`. Return `d`.
 
     `mode` selects the low or the high two bytes; types are u32 and s32.
 

@@ -32,7 +32,7 @@ class AsyncCopyMbarrier:
     def arrive(
         self, mbar: object, *, noinc: bool = False, space: str | None = "shared::cta", pred: Reg | None = None
     ) -> None:
-        """Emit `cp.async.mbarrier.arrive{.noinc}.shared::cta.b64 [mbar];`: arrive when this thread's copies complete.
+        """Emit `cp.async.mbarrier.arrive{.noinc}.shared::cta.b64 [mbar];`: arrive after this thread's prior copies.
 
         Without `noinc`, the instruction first increments the pending count, so the arrival has no net effect on it.
         `space` may be `shared`, or None for a generic address.
@@ -63,9 +63,9 @@ class AsyncCopy:
     ) -> None:
         """Emit `cp.async.ca.shared.global{…} [dst], [src], byte_count{, src_size}{, policy};`, cached in L1 and L2.
 
-        `byte_count` is 4, 8 or 16. Only `src_size` bytes (a number or a register) are read, and the other bytes are set
-        to zero. If the predicate `ignore_src` is true, all bytes are set to zero. `prefetch` is `64B`, `128B` or
-        `256B`, `space` `shared` or `shared::cta`. Raise OperandError for other sizes.
+        `byte_count` is 4, 8 or 16. Only `src_size` bytes (a number or a register) are read, and the other bytes at
+        `dst` are set to zero. If the predicate `ignore_src` is true, all bytes at `dst` are set to zero. `prefetch` is
+        `64B`, `128B` or `256B`, `space` `shared` or `shared::cta`. Raise OperandError for other sizes.
         """
         copy = (smem_dst, global_src, byte_count)
         self._copy("ca", copy, (src_size, ignore_src), cache_policy, pred, prefetch=prefetch, space=space)
@@ -132,7 +132,7 @@ class AsyncCopy:
             return extension("cp.async_", name)
 
         def __dir__(self) -> list[str]:
-            """Return the names of this class and of installed plugins."""
+            """Return the attribute names that this class and installed plugins define."""
             return sorted({*super().__dir__(), *provided("cp.async_")})
 
 
@@ -168,7 +168,7 @@ class Copy:
             return extension("cp", name)
 
         def __dir__(self) -> list[str]:
-            """Return the names of this class and of installed plugins."""
+            """Return the attribute names that this class and installed plugins define."""
             return sorted({*super().__dir__(), *provided("cp")})
 
 

@@ -1,6 +1,6 @@
 """All opcodes of all instructions, with modifiers in the manual's order, as an acyclic graph.
 
-A `Thread` is a table row, a position in its syntax line, and the modifiers so far that determine the operands. A
+A `Thread` is a table row, a position in its syntax line, and the matched modifiers that determine the operands. A
 `State` is the set of threads that the modifiers so far allow, so states with equal continuations are merged. The graph
 of the whole instruction set has a few thousand states; as a tree it would have hundreds of thousands.
 """
@@ -25,7 +25,7 @@ VECTOR_KINDS = ("vec", "sparse", "texels")
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """A table row and a position in its syntax line; `filled`: the modifiers so far that determine the operands."""
+    """A table row and a position in its syntax line; `filled`: the matched modifiers that determine the operands."""
 
     pattern: Pattern
     reached: int
@@ -33,7 +33,7 @@ class Thread:
 
     @property
     def complete(self) -> bool:
-        """Whether the modifiers so far complete an opcode of the row."""
+        """Whether the modifiers matched so far complete an opcode of the table row."""
         return self.reached == len(self.pattern.items)
 
 

@@ -70,7 +70,7 @@ class BarrierRed:
         aligned: bool = False,
         pred: Reg | None = None,
     ) -> Reg:
-        """Emit `barrier.red.popc{.aligned}.u32 d, n{, count}, p;` and return `d`: the number of true `p`."""
+        """Emit `barrier.red.popc{.aligned}.u32 d, n{, count}, p;`; return `d`: the number of threads with true `p`."""
         return _reduce((self.head, "popc", *_aligned(on=aligned), "u32"), (dst, n, count, p), pred)
 
     @emits("{self.head}.and", p="c")

@@ -1,4 +1,4 @@
-"""Bits: logic, shifts, permutations, counts, fields. The type gives the width: `ptx.and_(u32, …)` emits `and.b32`."""
+"""Logic, shifts, permutations, counts, bit fields. The type gives the width: `ptx.and_(u32, …)` emits `and.b32`."""
 
 from __future__ import annotations
 

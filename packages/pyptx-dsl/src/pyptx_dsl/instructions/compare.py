@@ -36,8 +36,9 @@ def setp(
 
     `cmp_op` is `eq ne lt le gt ge`, for unsigned integers also `lo ls hi hs`, for floats also `num nan` and `equ neu
     ltu leu gtu geu`, which are true if an operand is NaN. `pred_out` is a predicate, or `reg.PipeRef(p, q)`, where `q`
-    gets the opposite. With `combine` (`and`, `or`, `xor`) the result is combined with the predicate `c` (or `~c`).
-    `pred_negate` is an older name of `pred`. Manual: "Comparison and Selection Instructions: setp".
+    gets the result of the opposite comparison. With `combine` (`and`, `or`, `xor`) the result is combined with the
+    predicate `c` (or `~c`). `pred_negate` is an older name of `pred`. Manual: "Comparison and Selection Instructions:
+    setp".
     """
     if pred is not None and pred_negate is not None:
         raise OperandError("ptx.setp: got two guards, pred and pred_negate", help="pass pred= alone")

@@ -109,7 +109,8 @@ def cvt_pack(
     """Emit `cvt.pack.sat.convert_type.ab_type{.b32} d, a, b{, c};` and return `d`.
 
     `a` and `b` are saturated to `convert_type` and packed, `a` in the higher bits. For types of 8 bits or fewer, the
-    pair occupies the low bits, and `c` is shifted up. Manual: "Data Movement and Conversion Instructions: cvt.pack".
+    pair occupies the low bits of `d`, and the low bits of `c` those above. Manual: "Data Movement and Conversion
+    Instructions: cvt.pack".
     """
     words = ("cvt", "pack", "sat", ptx_type(convert_type, "ptx.cvt_pack").name, ptx_type(ab_type, "ptx.cvt_pack").name)
     if c is None:

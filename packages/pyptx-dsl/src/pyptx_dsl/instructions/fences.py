@@ -67,14 +67,14 @@ class Fence(ProvidedFences):
         words = ("fence", "alias", "sync_restrict::read", "release", "sys")
         active("ptx.fence.alias_release_read").emit(words, (), pred)
 
-    if not TYPE_CHECKING:  # checkers see each name, so a misspelled one is an error
+    if not TYPE_CHECKING:  # type checkers report a misspelled method
 
         def __getattr__(self, name: str) -> object:
             """Return a fence that a plugin adds, such as `proxy_async`."""
             return extension("fence", name)
 
         def __dir__(self) -> list[str]:
-            """Return the names of this class and of installed plugins."""
+            """Return the attribute names that this class and installed plugins define."""
             return sorted({*super().__dir__(), *provided("fence")})
 
 

@@ -127,7 +127,7 @@ def _candidates(opcode: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _runs(opcode: tuple[str, ...]) -> dict[str, int]:
-    """Return each name part that a function for an opcode may have -> covered modifiers: `arriveexpecttx` covers 2.
+    """Return name part of a function for an opcode -> number of words that it covers: 2 for `arriveexpecttx`.
 
     A name part may lack a modifier's text from `::` on: `sp` in `mma.sp` covers `sp::ordered_metadata`.
     """
@@ -142,7 +142,7 @@ def _plain(word: str) -> str:
 
 @cache
 def _functions() -> dict[str, tuple[str, ...]]:
-    """Return the dotted name of each function of `ptx`, including plugins -> parts of its opcode prefix."""
+    """Return the dotted name of each function of `ptx`, including plugins' -> parts of its opcode prefix."""
     names = dict.fromkeys([*(name for line in MODULES.values() for name in line.split()), *provided()])
     found = (pair for name in names for pair in _below(name, load(name, {})))
     return {path: tuple(_plain(segment) for segment in _segments(path, function)) for path, function in found}

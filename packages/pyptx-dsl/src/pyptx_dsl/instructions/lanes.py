@@ -184,7 +184,7 @@ class MatchAll(LaneInstruction):
 
 
 class Match:
-    """`ptx.match`: comparisons of lanes, `ptx.match.any.sync` and `ptx.match.all.sync`."""
+    """`ptx.match`: comparisons of a register between lanes, `ptx.match.any.sync` and `ptx.match.all.sync`."""
 
     any = MatchAny("match.any.sync", "type, dst, v", "dst = __match_any_sync(mask, v)")
     all = MatchAll("match.all.sync", "type, dst, v, p=…", "dst = __match_all_sync(mask, v, &p)")

@@ -78,7 +78,7 @@ def stmatrix(
 
     The inverse of `ldmatrix`, with the same layouts, registers and addresses. `shape="m16n8"` (sm_100a, sm_110a,
     sm_120a) stores 16 x 8 bytes transposed, four per register, in the fragment layout of a 16 x 8 accumulator. Raise
-    OperandError for others. `space` is that of `ldmatrix`.
+    OperandError for other shapes, layouts or numbers of registers. `space` is that of `ldmatrix`.
     """
     count, transposed = _layout(layout, shape)
     words, form = _STORE.chosen(shape=shape, layout=count, trans=trans or transposed, space=space)

@@ -49,7 +49,7 @@ STEPS: dict[str, tuple[str | int, ...]] = {
     "cvt": (),
     "or": ("const_bits",),
 }
-"""Opcode -> its operands after the previous result, in an address-to-descriptor computation; a string is a name."""
+"""Opcode of a descriptor computation -> operands after the previous result; a string names one of `numbers`."""
 
 
 def field_units(name: str, value: object) -> int:

@@ -82,7 +82,7 @@ class Mbarrier(Arrivals, Waits):
         return count
 
     def array(self, base: object, byte_offset: int, count: int) -> BarrierArray:
-        """Return `count` mbarriers of 8 bytes from `base + byte_offset` on (a register or a symbol); emit nothing."""
+        """Return `count` mbarriers of 8 bytes from `base` (a register or symbol) + `byte_offset` on; emit nothing."""
         return BarrierArray(base, byte_offset, count)
 
     def ring(

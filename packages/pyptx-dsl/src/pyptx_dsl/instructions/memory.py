@@ -165,7 +165,7 @@ def st(
 
 
 def _vector(value: object) -> tuple[str | None, object]:
-    """Return the modifier `v2`, `v4` or `v8` (None for one register), and the operand."""
+    """Return the modifier `v2`, `v4` or `v8` and the list of a vector's values, or None and the single value."""
     if not isinstance(value, RegArray | list | tuple):
         return None, value
     items = list(cast("Sequence[object]", value))
@@ -177,7 +177,7 @@ def _vector(value: object) -> tuple[str | None, object]:
 
 
 def _check_formats(dtype: PtxType, operand: object, what: str) -> None:
-    """Raise RegisterTypeError for a register whose number format is not `dtype`: `ld` and `st` do not convert.
+    """Raise RegisterTypeError for a register whose number format is not that of `dtype`: `ld` and `st` do not convert.
 
     Registers of integers and of untyped bits may contain any format; tf32 is stored as f32.
     """

@@ -97,7 +97,7 @@ class SparseMma:
 
         `kind` and the scale factors are those of `ptx.mma.sync`, with twice the K.
 
-        Raise OperandError for a nonexistent form, InstructionUseError for a target or PTX version without it.
+        Raise OperandError for a nonexistent form, InstructionUseError for a target or PTX version that lacks the form.
         """
         types = _types("ptx.mma.sp.sync", dtype_d, dtype_a, dtype_b, dtype_c, dtype_scale)
         shared = _modifiers(shape, kind, scale_vec, scale_a)

@@ -95,7 +95,7 @@ def param(dtype: PtxType, name: str, dst: Reg | None = None) -> Reg:
 
 
 def _memory(dtype: PtxType) -> str:
-    """Return the PTX type in which `ld.param` loads a value of type `dtype`; raise RegisterTypeError for none."""
+    """Return the type in which `ld.param` loads a value of type `dtype`; raise RegisterTypeError if there is none."""
     if dtype.memory is None:
         raise RegisterTypeError(f"a parameter cannot be .{dtype}", help="pass a u8 or u32, and compare it with 0")
     return dtype.memory

@@ -71,7 +71,7 @@ def printf(format: str, *values: object) -> None:  # noqa: A002  C's name
     buffer, and `call vprintf`: 7 instructions; 5 without values. Each value adds `st.local`. An integer narrower than
     its directive adds a `cvt`, a 32-bit float one, a 16-bit float two. A string adds a `mov` and a `cvta`, a special
     register a `mov`. Buffer, format and `vprintf` are declared. The driver keeps 1 MiB of output until the next
-    synchronization; beyond that, it drops the oldest. Programming guide: "Formatted Output".
+    synchronization; beyond that, it drops the oldest output. Programming guide: "Formatted Output".
     """
     trace = active("ptx.printf")
     fields = _fields(format, values)

@@ -337,6 +337,6 @@ def choices_of(head: str, keyword: str) -> tuple[str, ...]:
 
 
 def untyped(forms: tuple[RowForm, ...]) -> bool:
-    """Return whether the forms have types, and all of them are untyped bits or predicates."""
+    """Return whether the forms have types, and all these types are untyped bits or predicates."""
     words = {word for form in forms for words in form.types for word in words}
     return bool(words) and all(is_bits(word) or word == "pred" for word in words)

@@ -19,7 +19,7 @@ __all__ = ["Dimensions", "Single", "ctaid_x", "ctaid_y", "ctaid_z", "global_id",
 
 @lru_cache(maxsize=1)
 def _types() -> dict[str, PtxType]:
-    """Return special register -> type, without the `.w` components, which are always 0."""
+    """Return the type of each special register by name, without the `.w` components, which are always 0."""
     return {name: from_name(word) for name, word in special_registers().items() if not name.endswith(".w")}
 
 

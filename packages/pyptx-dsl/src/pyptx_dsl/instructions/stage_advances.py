@@ -4,8 +4,8 @@ Compilers emit `if (++stage == stages) { stage = 0; phase ^= 1; }` with the same
 different types. A step is the opcode of one instruction:
 
 - `add` computes the next index, and `setp` (`eq`, `ge` or `gt`) whether the ring wraps around
-- the `selp` before an `xor` is 1 if it wraps, else 0; the `xor` flips the phase by that
-- the other `selp` is 0 if it wraps, else the next index
+- the `selp` before an `xor` is 1 if the ring wraps, else 0; the `xor` with that value flips the phase
+- the other `selp` is 0 if the ring wraps, else the next index
 """
 
 from __future__ import annotations

@@ -15,7 +15,8 @@ from pyptx_dsl.types import PtxType
 
 _SCALARS = (bool, int, str, bytes, type(None))
 _IMMUTABLE = frozenset({*_SCALARS, float, PtxType})
-_LIBRARIES = frozenset({*sys.stdlib_module_names, "pyptx", "jaxlib"})  # their identity-compared objects are immutable
+# Modules whose objects are immutable if Python compares them by identity.
+_LIBRARIES = frozenset({*sys.stdlib_module_names, "pyptx", "jaxlib"})
 
 
 def freeze(value: object, name: str = "") -> Hashable | None:

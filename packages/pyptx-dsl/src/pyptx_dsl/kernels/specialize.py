@@ -217,7 +217,7 @@ def _head(declaration: Declaration, finished: Finished, table: LineTable | None)
 
 
 def _line_sites(text: str, finished: Finished, tail: Sequence[nodes.Statement]) -> dict[int, Site]:
-    """Return the Python line of each body line, keyed from the end of the text because the header's length varies."""
+    """Return line number -> Site of the body's lines; counted from the end of the text, as headers vary in length."""
     lines = lines_inside(finished.body, finished.sites)
     behind = emit(nodes.Module(body=tuple(tail))).count("\n") if tail else 1
     return line_sites(text.count("\n") + 1 - behind - height(lines), lines)

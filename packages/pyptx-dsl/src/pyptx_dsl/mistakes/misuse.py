@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["worded"]
 
 _MARGIN = 100
-"""Minimum calls of one function in a stack of endless recursion, and the stack's distance from the recursion limit."""
+"""Minimum frames of one function in endless recursion; also the maximum frames left to Python's recursion limit."""
 _OURS = (
     "PtxType|SpecialReg|RegArray|NegPred|Reg|TensorSpec|SharedAlloc|SharedSlice|Dimensions|Single|method|function|Inst"
 )
@@ -135,7 +135,7 @@ def _endless(steps: Sequence[TracebackType]) -> DslError | None:
 
 
 def _of_type(text: str, place: ExpressionContext | None, where: str | None) -> DslError | None:
-    """Return the error that explains a TypeError of an operator, a `with`, a call, or a function of numbers."""
+    """Return the error that explains a TypeError of an operator, a `with`, a call, or a function that needs numbers."""
     operation = _OPERATION.search(text)
     if operation is not None:
         return _operation(operation, place, where)

@@ -1,6 +1,6 @@
 """The user's expression that was being evaluated when an error was raised, as a Python AST node.
 
-Only errors have this cost: the file is parsed once per error.
+The file is parsed only after an error, once per error.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def traced(
     unchecked: bool,
     labels: LabelNames | None = None,
 ) -> Finished:
-    """Run `function` and return the PTX body that it emits; `around` is the module, `checker` checks for its head.
+    """Run `function` and return the PTX body that it emits; `around` is the module, `checker` checks instructions.
 
     `labels` is the pattern for unnamed labels.
     """

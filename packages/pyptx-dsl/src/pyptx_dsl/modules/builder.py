@@ -213,7 +213,7 @@ class ModuleBuilder:
 
         `size` counts elements; None declares a single element, 0 an array of unknown size, a tuple several dimensions.
         Types without a name in `pyptx.types` are strings, `"texref"`. Raises DuplicateNameError for a name that the
-        module has. Manual: "Variables".
+        module already declares. Manual: "Variables".
         """
         node = variable_node(space, name, dtype, size, options)
         self._check(node)

@@ -20,7 +20,7 @@ _WIDEST = 16  # bytes of the widest access, assumed at the highest offset
 
 
 def bytes_reached(kernel: nodes.Function, symbols: Iterable[str]) -> int:
-    """Return the bytes accessed from these variables, up to the highest constant offset; 0 without an offset.
+    """Return the bytes up to the end of an access at the highest constant offset from these variables; 0 without one.
 
     Indices are not known, so this is a lower bound.
     """

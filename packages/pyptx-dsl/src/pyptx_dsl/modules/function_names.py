@@ -27,7 +27,7 @@ class FunctionName(str):
 
     @classmethod
     def of(cls, entry: Entry, module: ModuleBuilder) -> FunctionName:
-        """Return the name of a function of a module."""
+        """Return the name of the function `entry` of `module`."""
         self = cls(entry.head.name)
         self._entry = entry
         self._module = module

@@ -32,8 +32,8 @@ def text_body(function: Callable[..., str]) -> Callable[..., None]:
     '''Convert a function that returns a body's text (`return r"""…"""`, with lines indented like a body) to a body.
 
     The text has access to the parameters and to the globals of the file; errors are reported at its lines. A file of a
-    hundred thousand statements is imported in a few MB more than its text, whereas CPython would need gigabytes. Write
-    `@pyptx.text_body` below `@m.entry(…)`. Raises OperandError for a text that is not indented.
+    hundred thousand statements is imported with a few MB of memory more than its text has, whereas CPython would need
+    gigabytes. Write `@pyptx.text_body` below `@m.entry(…)`. Raises OperandError for a text that is not indented.
     '''
     if not isinstance(function, FunctionType):
         raise CallError(

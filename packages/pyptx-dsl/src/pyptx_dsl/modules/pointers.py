@@ -85,7 +85,7 @@ def instructions(block: nodes.Block | None) -> Iterator[nodes.Instruction]:
 
 
 def _element(types: Counter[str]) -> str:
-    """Return the type of most memory accesses; an integer type becomes `.b`, because its signedness is unknown."""
+    """Return the type of most accesses through a pointer; `.b` for an integer type, whose signedness is unknown."""
     known = [name for name, _ in types.most_common() if name in BY_NAME]
     if not known:
         return "b8"

@@ -53,7 +53,7 @@ class Statements:
     )
 
     def __init__(self, *, unchecked: bool) -> None:
-        """Create an empty module; `unchecked` applies to all statements."""
+        """Create an empty module; `unchecked` disables the checks of all its statements."""
         self.unchecked = unchecked
         self.body: list[nodes.Statement] = []
         self.section: list[Data] | None = None
@@ -182,7 +182,7 @@ class Statements:
         self._next.deviate(deviation)
 
     def tail(self, said: str | None) -> str | None:
-        """Return the text after the module's last statement: `said`, or the pending comments."""
+        """Return the text after the module's last statement: the pending comments or, without any, `said`."""
         comment = self._next.end()
         return f"\n{comment}" if comment else said
 

@@ -191,7 +191,7 @@ def _written(words: tuple[str, ...], dtype: PtxType) -> str:
 
 @lru_cache(maxsize=256)
 def _fits(written: str, temporary: PtxType) -> bool:
-    """Return whether a temporary register can hold a result of type `written`: same width, same kind."""
+    """Return whether a temporary register can hold a result of type `written`: equal width, both or neither `pred`."""
     kind = from_name(written)
     if kind.bits != temporary.bits or (kind.kind == "pred") != (temporary.kind == "pred"):
         return False

@@ -48,7 +48,7 @@ def binary(operation: str, left: Handle, right: object) -> Reg:
 
 
 def plain(operation: str, left: Handle, right: object, into: Reg | None = None) -> Reg:
-    """Emit one instruction of the left operand's type, into a fresh register or into `into`."""
+    """Emit one instruction of the left operand's type; it writes `into` or, if None, a fresh register."""
     opcode = typed_words(operation, left, right)
     source = staged(left)
     operand = _shift_amount(source, right) if operation in _SHIFTS else _operand(operation, source, right)

@@ -52,7 +52,7 @@ def binary(operation: str, left: Reg, right: object) -> Reg:
 
 
 def in_place(operation: str, left: Reg, right: object) -> Reg:
-    """Emit the instructions of `left = left operation right`, and of copies of an offset in other widths."""
+    """Emit the instructions of `left = left operation right`, and of a `cvt` for each wider register of an offset."""
     trace = _own(left, right)
     if left.readonly:
         raise RegisterTypeError(

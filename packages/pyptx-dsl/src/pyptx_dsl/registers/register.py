@@ -248,7 +248,7 @@ class SpecialReg(Reg):
 
 
 class Unplaced(Reg):
-    """Result of an operator in `ptx.expr(temps=…)` without a free temporary: it can only be assigned."""
+    """Result of an operator in `ptx.expr(temps=…)` without a free temporary: it can only be assigned to a register."""
 
     __slots__ = ()
 
@@ -304,11 +304,11 @@ class RegArray:
         )
 
     def __len__(self) -> int:
-        """Return the number of registers."""
+        """Return the number of registers in the array."""
         return self.count
 
     def __iter__(self) -> Iterator[Reg]:
-        """Iterate over the registers in order."""
+        """Iterate over the array's registers in order of declaration."""
         return iter(self.regs())
 
     def __repr__(self) -> str:
@@ -368,11 +368,11 @@ class RegArray:
         return number % self.count
 
     def regs(self) -> list[Reg]:
-        """Return all registers in order of declaration."""
+        """Return all registers of the array in order of declaration."""
         return [self._made(number) for number in range(self.count)]
 
     def hw_order(self, *, reverse: bool = False) -> list[Reg]:
-        """Return all registers in order of declaration or, with `reverse`, in reverse order."""
+        """Return all registers of the array in order of declaration or, with `reverse`, in reverse order."""
         return self.regs()[::-1] if reverse else self.regs()
 
     def __ptx_operand__(self, trace: Trace) -> tree.Operand:

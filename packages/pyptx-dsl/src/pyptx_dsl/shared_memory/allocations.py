@@ -168,7 +168,7 @@ class SharedAlloc:
         return SharedAddress(self.name, 0, trace, address)
 
     def _stride(self, dimension: int) -> int:
-        """Return the distance in bytes between two indices of a dimension."""
+        """Return the distance in bytes between consecutive indices of a dimension."""
         bits = math.prod(self.shape[dimension + 1 :]) * self.dtype.bits
         if bits % 8:
             raise RegisterTypeError(

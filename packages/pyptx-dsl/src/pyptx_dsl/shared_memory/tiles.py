@@ -40,7 +40,7 @@ CORE_ROWS = 8
 STEP_BYTES = 32
 """Bytes along K that one dense MMA reads of each row of an operand, for every type."""
 _BASE_ALIGNMENT = 128  # alignment in bytes that TMA requires of a shared memory address
-_MAX_BOX = 256  # rows of a TMA box. Manual: "Tensor Dimension, size and format"
+_MAX_BOX = 256  # maximum rows of a TMA box. Manual: "Tensor Dimension, size and format"
 _TRANSPOSABLE_BITS = (8, 16)
 _LAYOUTS = {None: Layout.ROW, "32B": Layout.TMA_32B, "64B": Layout.TMA_64B, "128B": Layout.TMA_128B}
 # Swizzle name -> swizzle field of a matrix descriptor, bits 62-63. Manual: "Matrix Descriptor Format".

@@ -1,8 +1,8 @@
 """Division of instructions into type stubs: each package has a stub for its own instructions.
 
 If forms of several packages share a prefix, such as `cp` or `mma.sync`, its class belongs to the first package, in the
-given order. It imports the continuations in other packages by name. Without such a package, only that member is
-unknown.
+given order. It imports the continuations in other packages by name. If one of these is not installed, only its member
+is unknown.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.patterns import Pattern
     from pyptx_ir.isa.rows import InstructionRow
 
-# Maximum forms in a stub's docstring: of an instruction, and of a later modifier. The reference page has all.
+# Maximum forms in a stub's docstring: of an instruction, and of a later modifier. The reference page lists all forms.
 SHOWN = 3
 SHOWN_AT_WORD = 2
 LONGEST = 32  # maximum characters of a class name made of all opcode tokens

@@ -1,4 +1,4 @@
-"""Errors and hints for address operands for which the instruction table has no error, or no useful hint."""
+"""Errors and hints for address operands that `Checker` accepts, or for which it has no useful hint."""
 
 from __future__ import annotations
 

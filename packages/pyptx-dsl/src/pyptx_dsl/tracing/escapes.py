@@ -33,7 +33,7 @@ _INSTEAD = {"return": "ptx.ret()", "break": "ptx.break_()", "continue": "ptx.con
 
 
 def enter_block(trace: Trace, promise: int) -> None:
-    """Record that a `with` entered a block; raise ControlFlowError if its function leaves a block by `return` etc."""
+    """Record that a `with` entered a block; raise ControlFlowError for a `return`, `break` or `continue` out of one."""
     trace.unopened.pop(promise, None)
     frame = user_frame()
     if frame is None:
@@ -85,7 +85,7 @@ def _escapes_of(code: CodeType) -> Iterator[ast.stmt]:
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """Context of statements: in a `ptx` block, in a block in the innermost Python loop, before other statements."""
+    """Whether statements are in a `ptx` block, in one inside the innermost Python loop, before other statements."""
 
     in_block: bool = False
     in_block_of_loop: bool = False

@@ -137,7 +137,7 @@ class Names:
         self.unnamed_labels: set[str] = set()
         self._kernel = kernel
         self._declared = declared
-        # Names declared in inner scopes so far, also closed ones; labels; generated names.
+        # Names declared in inner scopes so far, also in closed ones; names of labels; generated names.
         self._taken: set[str] = {kernel}
         # Large register groups of all scopes so far: `_taken` does not store their names.
         self._banks: list[NumberedNames] = []

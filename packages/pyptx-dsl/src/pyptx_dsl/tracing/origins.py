@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import Frame
 
 Line: TypeAlias = "tuple[int, int, Site | None]"
-"""One statement or brace: the number of newlines in its leading trivia, the number inside it, and its Site."""
+"""One statement or brace: the newline counts of its leading trivia and of its own text, and its Site."""
 
 
 class Origins(Mapping[int, "tuple[Frame, ...]"]):

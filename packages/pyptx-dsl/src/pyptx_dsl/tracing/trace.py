@@ -72,7 +72,7 @@ class Trace:
         self.descriptors: dict[tuple[str, str], Reg] = {}  # (tensor name, kind of descriptor) -> register
         self.parameter_types: Mapping[str, PtxType | None] = {}  # parameter name -> type; None for an array
         self.faults: list[TraceError] = []
-        """Errors found where Python cannot raise, as in a closing generator; the first is raised at the end."""
+        """Errors found where Python cannot raise, as in a closing generator; the trace's end raises the first one."""
         self.tma_slots = "value"
         self.unopened: dict[int, tuple[str, Site]] = {}
         """Number from `promise` -> a block that no `with` has entered yet, such as a bare `ptx.if_(p)`."""
@@ -397,4 +397,4 @@ def tracing(trace: Trace) -> Generator[Trace]:
     finally:
         ACTIVE.reset(token)
         trace.close()
-        trace.recorder.root = outside  # usually None: the recorder would keep the frame and its variables alive
+        trace.recorder.root = outside  # usually None, else the recorder would keep the frame and its variables alive

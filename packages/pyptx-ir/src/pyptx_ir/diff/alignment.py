@@ -1,7 +1,7 @@
 """Alignment of two sequences of numbers, in near-linear time on any input.
 
 Uses the shortest edit script (Myers 1986) if it is short. Otherwise entries that occur once on both sides split the
-sequences (patience diff), and the gaps are aligned separately. Parts that exceed the budget are matched greedily, so
+sequences (patience diff), and the gaps are aligned separately. Gaps that exceed the budget are matched greedily, so
 that hostile input costs quality, not time. An alignment is a proposal: callers compare the paired entries.
 """
 

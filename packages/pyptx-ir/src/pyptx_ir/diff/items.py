@@ -50,7 +50,7 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """Comparable content of a module: its own body, then its functions."""
+    """Comparable content of a module: its statements outside functions, then its functions."""
 
     bodies: list[Body]
     declarations: Declarations

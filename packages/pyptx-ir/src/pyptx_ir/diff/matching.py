@@ -25,8 +25,8 @@ def match_bodies(before: Content, after: Content) -> list[BodyPair]:
     """Pair the bodies of two modules, in the order of the second; removed bodies come last.
 
     Public functions pair by name. A compiler chooses the names of private functions, so those pair first by their
-    content and callers. A declaration pairs with the counterpart of its definition. The rest pairs by similarity. If
-    each module has one kernel, the two pair even if they are not similar.
+    content and callers. A declaration pairs with the counterpart of its definition. Other functions pair by similarity.
+    If each module has one kernel, the two pair even if they are not similar.
     """
     found, left, right = _by_key(_public_name, before, after, before.bodies, after.bodies)
     called = _called(found, before, after)

@@ -91,6 +91,6 @@ class Naming:
 
 
 def _guarded(whole: str, words: str) -> tuple[str, str, str]:
-    """Split an instruction's text: guard and space, opcode, rest. A register may be named like an opcode."""
+    """Split an instruction's text: guard and space, opcode, operands. A register may be named like an opcode."""
     guard, blank, rest = whole.partition(" ")
     return f"{guard}{blank}", words, rest.removeprefix(words)

@@ -23,8 +23,8 @@ def _word(item: DiffItem) -> str:
     return node.opcode[0] if isinstance(node, Instruction) else node.__class__.__name__
 
 
-# Strictest key first. Items paired by the second key differ in names, by the third also in literals, by the others in
-# operation. Each key applies only to the gaps that the previous keys left.
+# Strictest key first. Items paired by the second key differ in names, by the third also in literals, by the last three
+# in the operation. Each key applies only to the gaps that the previous keys left.
 _KEYS: tuple[_Key, ...] = (
     lambda item, names, _: (item.token, names),
     lambda item, _, __: item.token,

@@ -150,7 +150,7 @@ def _bits(written: str, read: str, value: float) -> int:
 
 @lru_cache(maxsize=1 << 12)
 def is_single(opcode: tuple[str, ...]) -> bool:
-    """Return whether the numbers of an instruction are `.f32`: its opcode has no other type."""
+    """Return whether the number literals of an instruction are `.f32`: its opcode has no other type."""
     return {word for word in opcode if _TYPE.fullmatch(word)} == {"f32"}
 
 

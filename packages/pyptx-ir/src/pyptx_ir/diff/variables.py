@@ -1,4 +1,4 @@
-"""Pair the variables of two modules: referenced ones by the renaming, others by name and declaration."""
+"""Pair the variables of two modules: referenced ones by the renaming, unreferenced ones by name and declaration."""
 
 from __future__ import annotations
 

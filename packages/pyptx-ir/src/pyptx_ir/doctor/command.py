@@ -55,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def diagnose() -> tuple[Diagnosis, ...]:
-    """Return the results of all checks. A check that raises an error is a result, and the other checks still run."""
+    """Return the results of all checks. An error that a check raises is also a result; the other checks still run."""
     return tuple(line for check in (*_OWN, *_of_plugins()) for line in _run(check))
 
 

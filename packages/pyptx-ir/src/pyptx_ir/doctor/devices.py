@@ -1,6 +1,6 @@
 """Checks of GPUs: the NVIDIA driver, its devices, and whether these run kernels of the default arch.
 
-pyptx-launch provides them. It is looked up by name, because the core imports no runtime; its absence is a valid result.
+The checks call pyptx-launch, looked up by name, because the core imports no runtime; its absence is a valid result.
 """
 
 from __future__ import annotations

@@ -36,9 +36,9 @@ N = TypeVar("N", bound=Number)
 
 
 class Stride(NamedTuple):
-    """Step in the matrix for one bit of lane or element; `product` distinguishes matrices that a warp holds at once.
+    """Step in the matrix for one bit of the lane index or element index; `product` is the step between matrices.
 
-    If all three are 0, the bit distinguishes two copies of the same element.
+    A warp may hold several matrices. If all three steps are 0, the bit distinguishes two copies of the same element.
     """
 
     row: int = 0
@@ -92,7 +92,7 @@ class Fragment:
     def row(self, lane: N, index: int) -> N:
         """Return the row of element `index` of `lane`.
 
-        For a lane in a register this emits the necessary `shr`, `and` and `shl` for each run of consecutive bits. It
+        For a lane in a register, `row` emits the necessary `shr`, `and` and `shl` for each run of consecutive bits. It
         emits an `add` between runs and before a constant.
         """
         return self._place(_ROW, lane, index)

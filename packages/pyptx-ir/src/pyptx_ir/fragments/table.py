@@ -29,7 +29,7 @@ def _dense(shape: str, operand: str, element: str, order: str) -> Fragment:
 
 
 def _sparse(shape: str, operand: str, element: str, _order: str) -> Fragment:
-    """Return the layout of an mma operand: of the stored half of `a`, of the metadata `e`, or as in a dense MMA."""
+    """Return the layout of an mma.sp operand: the stored half of `a`, the metadata `e`, or another, as in mma."""
     if operand == "e":
         return metadata_fragment(shape, element)
     return sparse_fragment(shape, element) if operand == "a" else mma_fragment(shape, _operand(operand), element)

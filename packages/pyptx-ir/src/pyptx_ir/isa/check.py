@@ -204,7 +204,7 @@ def judge(
         limits = tuple(limits_in(pattern, filled, shapes) for pattern, filled in fits)
         return Judgement(None, () if () in limits else limits)
     meant = _fitting(matches, shapes, address_size)
-    if meant is not None:  # operands that match a form of another target or version only
+    if meant is not None:  # the operands match only a form of another target or version
         return Judgement(unavailable(meant.row, opcode, target, version))
     found = [(fault, pattern) for fault, pattern, _ in faults if fault is not None]
     fault, pattern = max(found, key=lambda each: _progress(each[0]))

@@ -83,7 +83,7 @@ def unknown_hint(opcode: tuple[str, ...]) -> str | None:
 
 
 def lives_elsewhere(opcode: tuple[str, ...], patterns: tuple[Pattern, ...]) -> bool:
-    """Return whether the forms of this name belong to a missing package, none of whose rows is in `patterns`."""
+    """Return whether the instruction belongs to a missing package: none of the package's rows is in `patterns`."""
     from pyptx_ir.plugins.homes import words_of_home
 
     key = words_of_home(opcode)
@@ -133,7 +133,7 @@ def unready_unified(opcode: tuple[str, ...], target: str, version: tuple[int, in
 
 
 def unready_register(name: str, operand: int, target: str, version: tuple[int, int]) -> FormDiagnostic | None:
-    """Return why this target or version lacks a special register, operand number `operand`, or None."""
+    """Return why this target or version lacks the special register `name` in operand number `operand`, or None."""
     rows = special_register_rows()
     row = rows.get(name) or rows[f"{name}.x"]  # for a whole vector, the table has rows of its components only
     diagnostic = _unready(name, row.since, (row.target,) if row.target else (), target, version)

@@ -28,7 +28,7 @@ def register_type(name: str) -> str | None:
 
 
 def forms(row: InstructionRow) -> Iterator[str]:
-    """Yield a row's instructions: each combination of types; for the first also other modifiers, singly and paired."""
+    """Yield a row's instructions: each combination of types; the first also with other modifiers, singly and paired."""
     pattern = compile_row(row)
     for words in _spellings(pattern):
         yield from _instructions(pattern, words)

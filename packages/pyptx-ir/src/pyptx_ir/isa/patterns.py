@@ -21,13 +21,13 @@ An operand's *kind* follows from its name (`[a]` an address, `p` and `q` predica
                       as `.address_size`; `constant`: a number may be an address, as in .local memory;
                       `indexed`: an element of an array without brackets is allowed
     tensor(n)         a tensor map and n coordinates in one bracket; or a slot with `lengths`
-    box(n)            the same for tensor copies, with overridden fields of the map between the two
+    box(n)            tensor(n) for tensor copies, with overridden fields of the map before the coordinates
     offsets(n)        a vector of n - 2 offsets of 16 bits, for a tensor of n dimensions
     handle(n)         a logical endpoint of the fabric and n - 1 offsets in one bracket
     fragment(mn type) a thread's registers of the m x n elements of an MMA of the row's `shape`, held by one warp;
-                      `fragment(mk type over 4 warps)` by four (`pyptx_ir.isa.kinds.fragments`)
+                      `fragment(mk type over 4 warps)` by four warps (`pyptx_ir.isa.kinds.fragments`)
     word              a 32-bit register of any type
-    words(n b)        a vector of enough of them for n items of b bits each; n is a slot with `lengths`
+    words(n b)        a vector of enough 32-bit registers for n items of b bits; n is a slot with `lengths`
     movable(type)     a source of mov: a value of the type, or the name of a variable or function
     variable(type)    an address of the type, or the name of a variable in the opcode's space
     shared_location(type)   an address of the type, or the name of a variable in shared memory

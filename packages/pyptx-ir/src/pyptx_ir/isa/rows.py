@@ -25,7 +25,7 @@ class InstructionRow(Value):
     version. `targets` are alternatives, each including the targets that carry it forward (empty: any). A removed form
     has `before`: the first target that lacks it, and the first PTX version without it on that target. ptxas accepts
     modifiers in any order, except types. The first `leading` modifiers keep their position, as parts of the
-    instruction's name (True is one). `manual` is the section of the manual.
+    instruction's name (True counts as 1). `manual` is the section of the manual.
 
     `instruction` is the usual name of the instruction, `cp.async.bulk`. `summary` describes its operation in one
     sentence, and `chapter` is its heading in lists. An instruction has many rows, possibly in several packages: only

@@ -38,7 +38,7 @@ from pyptx_ir.syntax.operands import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Former types of special registers, which are still accepted: of the dimensions until PTX 2.0, of %gridid until 3.0.
+# Former types of special registers, which are still accepted: %tid, … until PTX 2.0, %gridid until 3.0.
 _FORMER_TYPES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("%tid", "%ntid", "%ctaid", "%nctaid"), ("u16",)),
     "%gridid": ("u32", "u16"),
@@ -131,7 +131,7 @@ def _constant(operand: Operand, declared: Declared) -> Shape:
     known = declared(operand.name)
     if known is None:
         return ("symbol", ".special") if operand.name in special_registers() else ("symbol", "")
-    # ptxas adds integers to the address of a variable, but not of a function or label: all of these are labels here.
+    # ptxas adds integers to the address of a variable, but not of a function or label: those have the shape of a label.
     if known in _CODE:
         return ("symbol", ".label")
     if known[:1] != ".":

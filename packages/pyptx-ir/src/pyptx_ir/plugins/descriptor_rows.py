@@ -17,7 +17,7 @@ class DescriptorCode(Value):
     `functions` are the driver API functions that it calls: pairs of a name and the argument types. `storage(name,
     description)` returns statements that declare storage for the descriptor and a pointer `name` to it. `encoding(name,
     description, address)` returns statements that encode it for an array at the expression `address`. They set `int
-    result` and return it if it is nonzero. `expresses(description)` is whether these two support the description.
+    result` and return it if nonzero. `expresses(description)`: whether `storage` and `encoding` support it.
     """
 
     functions: tuple[tuple[str, str], ...]

@@ -94,8 +94,8 @@ class HookSpecs:
     def pyptx_namespaces(self) -> Mapping[str, object]:
         """Return DSL namespaces by name: `{"wgmma": namespace}` becomes `ptx.wgmma`.
 
-        A dotted name extends a namespace of the core: `{"cp.async_.bulk": copies}` becomes `ptx.cp.async_.bulk`. It is
-        used if the core's own namespace lacks the name.
+        A dotted name extends a namespace of the core: `{"cp.async_.bulk": copies}` becomes `ptx.cp.async_.bulk`. The
+        plugin's namespace is used if the core's own lacks the name.
         """
         raise NotImplementedError
 

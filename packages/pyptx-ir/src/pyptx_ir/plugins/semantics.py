@@ -25,8 +25,9 @@ class Semantics(Value):
     (32-bit integers of any type are unsigned). A keyword-only parameter gets the modifier in the slot of its name, an
     empty string if the instruction has none.
 
-    `bind` replaces `compute` if the function depends on more. `bind(form)` gets the instruction as matched by its row,
-    with modifiers and operands, and returns the simulator's operation; see `pyptx_sim`.
+    `bind` replaces `compute` if the function depends on more than registers and modifiers. `bind(form)` gets the
+    instruction as matched by its row, with modifiers and operands, and returns the simulator's operation; see
+    `pyptx_sim`.
     """
 
     opcode: str

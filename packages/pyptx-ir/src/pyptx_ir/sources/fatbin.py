@@ -33,7 +33,7 @@ ENTRY: Final = struct.Struct("<HHIQIIHHIIIQQQ")
 PTX: Final = 1
 KINDS: Final = {PTX: "PTX", 2: "machine code", 8: "NVVM IR"}
 LZ4, ZSTD = 0x2000, 0x8000
-PACKAGES: Final = {"lz4": "lz4", "zstd": "zstandard"}  # package that decompresses each value of `Image.compression`
+PACKAGES: Final = {"lz4": "lz4", "zstd": "zstandard"}  # package that decompresses an image, by `Image.compression`
 LONGEST_TEXT: Final = 1 << 29
 """Maximum size of a decompressed text in bytes; the largest known text has 12 million."""
 _LZ4_RATIO = 255  # maximum number of bytes that one byte of an LZ4 block expands to

@@ -23,7 +23,7 @@ _HEAD = re.compile(
     rf"(?:{_LISTED}[ \t]*+)?+({NAME_TEXT})\s*+{_LISTED}",
     re.ASCII,
 )
-# Groups of the pattern: a directive with numbers; its numbers; a directive without. The full parser reads other text.
+# Groups of the pattern: a directive with numbers; its numbers; one without numbers. The full parser reads other text.
 _DIRECTIVE = re.compile(
     r"\s*+\.(?:(maxntid|reqntid|minnctapersm|maxnctapersm|maxnreg|maxclusterrank|reqnctapercluster)"
     rf"[ \t]++({DIGITS_TEXT}(?:,[ \t]*+{DIGITS_TEXT})*+)|(noreturn|explicitcluster|blocksareclusters))(?=\s*+[.{{;/])",

@@ -109,7 +109,7 @@ def parse_operand(text: str) -> Operand:
 
 
 def _parse(source: Source, *, sections: bool = False, fast: bool = True) -> tuple[Module, tuple[PtxSyntaxError, ...]]:
-    # Python treats these characters as whitespace, ptxas does not: the full parser rejects them.
+    # Python treats the characters of `_NO_BLANKS` as whitespace, ptxas does not: the full parser rejects them.
     usual = not any(mark in source.text for mark in _NO_BLANKS)
     parser = _Parser(source, sections=sections, fast=fast and usual)
     with collector_paused(lasting=len(source.text) >= _LARGE):

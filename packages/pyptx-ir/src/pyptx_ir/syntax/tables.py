@@ -39,7 +39,7 @@ class OperandTable(dict[str, Operand]):
 
     def __missing__(self, text: str) -> Operand:
         if text[:1] == "%" and text[1:].isalnum():
-            # Inlined: compilers use a new register in almost every instruction.
+            # Registers are built inline, without a call: compilers use a new one in almost every instruction.
             value: Any = RegisterDraft()
             value.name = text
             value.__class__ = Register

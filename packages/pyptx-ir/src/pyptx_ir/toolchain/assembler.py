@@ -65,9 +65,9 @@ def assemble(
 ) -> Assembly:
     """Compile `text` for `target` with ptxas and further `options`; use the result in `cache` if present.
 
-    Without ptxas, nvJitLink does the same work in this process. Raises AssemblyError for text that is rejected, with
-    every message in `diagnostics`. Raises ToolchainError if both are missing, or if the compiler crashes or is too old
-    for the text's `.version` or target.
+    Without ptxas, nvJitLink compiles it in this process. Raises AssemblyError for text that the compiler rejects, with
+    every message in `diagnostics`. Raises ToolchainError if ptxas and nvJitLink are missing, or if the compiler crashes
+    or is too old for the text's `.version` or target.
     """
     compiler = tool or find_compiler()
     if cache is None:

@@ -142,7 +142,7 @@ class CubinCache:
             raise
 
     def _prune_daily(self) -> None:
-        """Prune the cache unless a process has done so in the last day; the mtime of the file `pruned` is the time."""
+        """Prune the cache unless a process has done so in the last day; the mtime of the file `pruned` is that time."""
         import time
 
         stamp = self.folder / "pruned"

@@ -11,7 +11,7 @@ def disassemble(cubin: bytes, *, lines: bool = False) -> str:
     """Return the SASS of `cubin`, from nvdisasm or, if that is missing, cuobjdump.
 
     With `lines`, which needs nvdisasm, a comment `//## File "…", line N` precedes the code of each line that has a
-    `.loc`. It has `inlined at "…", line N` if the code is inlined; lines of callers follow.
+    `.loc`. The comment has `inlined at "…", line N` for inlined code; lines of callers follow.
     """
     import tempfile
     from pathlib import Path

@@ -41,7 +41,7 @@ def _find(override: str) -> Tool:
     path = _loaded(override)
     try:
         version = ".".join(map(str, bindings.version()))
-    except RuntimeError as error:  # cuda-bindings 13.0.0, 13.0.1 and before 12.9.4 need the driver here
+    except RuntimeError as error:  # cuda-bindings 13.0.0, 13.0.1 and before 12.9.4 need the driver for this call
         help = "pip install --upgrade cuda-bindings"
         raise ToolchainError(f"cuda-bindings cannot call {path}: {error}", help=help) from error
     return Tool(NAME, path, version, build=str(path.stat().st_size))
@@ -67,7 +67,8 @@ def _loaded(override: str) -> Path:
     if override:
         _load(Path(override))
     try:
-        found = importlib.import_module("cuda.pathfinder").load_nvidia_dynamic_lib(NAME)  # prefers a loaded library
+        # cuda-pathfinder prefers a library that this process has already loaded.
+        found = importlib.import_module("cuda.pathfinder").load_nvidia_dynamic_lib(NAME)
     except (ImportError, RuntimeError) as error:
         help = f"pip install {WHEELS[NAME]}, or set {_OVERRIDE} to the path of the library"
         raise MissingToolError(f"{NAME} is not installed", help=help) from error
@@ -110,7 +111,7 @@ def link(tool: Tool, text: str, target: str, options: tuple[str, ...]) -> tuple[
         library.complete(handle)
         cubin, status = _fetched(library, handle, "linked_cubin"), 0
     except library.nvJitLinkError:
-        pass  # the log contains the errors
+        pass  # the error log, read below, contains the errors
     finally:
         said = _fetched(library, handle, "info_log") + _fetched(library, handle, "error_log")
         library.destroy(handle)

@@ -24,9 +24,9 @@ __all__ = ["DATA", "FIXED", "LAUNCH", "OPAQUE", "Number", "Planes", "chosen", "f
 FIXED: Final = np.uint8(0)
 """Level of values computed from immediates and special registers; their value number is a hash of the value."""
 LAUNCH: Final = np.uint8(1)
-"""Level of values computed also from parameters; they are equal in every run of the launch."""
+"""Level of values that also depend on launch parameters; they are equal in every run of the launch."""
 DATA: Final = np.uint8(2)
-"""Level of values computed also from memory."""
+"""Level of values that also depend on values loaded from memory."""
 OPAQUE: Final = np.uint8(3)
 """Level of values computed from unknown inputs."""
 
@@ -81,7 +81,7 @@ def highest(numbers: Sequence[Number]) -> NDArray[np.uint8]:
 
 
 def chosen(condition: Mask, by: Number, one: Number, other: Number) -> Number:
-    """Return the value number of `condition ? one : other`, mixed with the condition's, `by`, if it depends on data."""
+    """Return the number of `condition ? one : other`, mixed with `by`, the condition's, where `by` depends on data."""
     taken, depends = where(condition, one, other), by.level >= DATA
     if not depends.any():
         return taken
@@ -142,7 +142,7 @@ class Planes:
         self._branches[branch] = self._merged(known, lanes, where(depends, number, old))
 
     def join(self, branch: int, lanes: Lanes, slots: frozenset[int]) -> None:
-        """Mix a branch's recorded condition into the value numbers of `slots`, the registers written since then."""
+        """Mix a branch's recorded condition into the value numbers of `slots`, registers written since the branch."""
         known = self._branches.get(branch)
         if known is None:
             return

@@ -100,7 +100,7 @@ class _Case:
         return case
 
     def _enter_stores(self, key: Key) -> None:
-        """Add a race of two stores, unless they store different constants."""
+        """Record a race of two stores as possibly benign, unless they store different constants."""
         one, other = (stored_constants(self.watched.program, pc) for pc in key[1:])
         if one is None or other is None or one == other:
             self.stores.append(key)

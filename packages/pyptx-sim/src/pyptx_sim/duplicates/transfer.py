@@ -113,7 +113,7 @@ def _part(index: int) -> np.uint64:
 
 
 def unpacked(count: int, whole: SourceValue) -> list[Number]:
-    """Return the value numbers of the `count` parts of a value; `packed` returns the number of the whole from them."""
+    """Return the value numbers of a value's `count` parts, from which `packed` returns the value's number again."""
     number = whole.number
     strict = [number.strict ^ _part(index) for index in range(count)]
     exact = [sums(number.exact, reduced(np.full((1, 1), _part(index)))) for index in range(count)]

@@ -97,8 +97,8 @@ class AsyncIssue:
     def cancel_launch(self) -> tuple[int, int, int] | None:
         """Cancel the launch of a cluster of the grid that has not started; for use in `move`.
 
-        Return `%ctaid` (x, y, z) of the cluster's first CTA; None if no cluster is left or the schedule refuses. The
-        instruction's step must have `cancels_launches`.
+        Return `%ctaid` (x, y, z) of the cluster's first CTA; None if no cluster is left or the schedule refuses the
+        request. The instruction's step must have `cancels_launches`.
         """
         return self.wave.machine.cancel_launch()
 

@@ -15,8 +15,8 @@ __all__ = ["ASYNC", "Proxy", "Space", "name_of"]
 class Space:
     """State space besides those of ordinary PTX: each CTA has `size` bytes from address 0, uninitialized at its start.
 
-    Reads of unwritten bytes are found as in shared memory. Two unordered accesses break the rule `<name>-race`, which
-    the extension must define. `describe(address)` returns the address as text for messages.
+    The checks report reads of unwritten bytes, as in shared memory. Two unordered accesses break the rule
+    `<name>-race`, which the extension must define. `describe(address)` returns the address as text for messages.
     """
 
     name: str

@@ -52,7 +52,7 @@ def _is_count(value: object, least: int = 1) -> bool:
 
 
 def volume(extent: Extent) -> int:
-    """Return x * y * z, the number of elements of an extent."""
+    """Return x * y * z, the number of elements of a three-dimensional extent."""
     return extent[0] * extent[1] * extent[2]
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 KeyOwner: TypeAlias = "Space | type[object]"
 """Owner of keys at which lanes release and acquire: a memory space or a class of an extension."""
-_BLANK = np.zeros((1, 1), np.uint32)  # contents of registers until the asynchronous write completes
+_BLANK = np.zeros((1, 1), np.uint32)  # contents of registers until an asynchronous write to them completes
 _FIRST_PLACE = -(1 << 40)  # places from here down denote keys of extensions; barriers have higher places
 
 

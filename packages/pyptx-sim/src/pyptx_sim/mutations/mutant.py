@@ -45,7 +45,7 @@ class Mutant:
 def mutants(module: Module, operators: Iterable[Mutation] | None = None) -> Iterator[Mutant]:
     """Yield a mutant for each change that each of `operators` (by default, all) can make, in the order of the text.
 
-    Some mutants are equivalent to the original: a wait for more operations than needed, or without a redundant fence.
+    Some mutants are equivalent to the original: they wait for more operations than needed, or lack a redundant fence.
     """
     rows = mutations() if operators is None else tuple(operators)
     for site, changed in sites(module):

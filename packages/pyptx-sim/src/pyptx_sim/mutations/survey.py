@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyptx_sim.workers import Workers
 
 Outcome: TypeAlias = Literal["found", "wrong", "refused", "survived"]
-"""`found`: findings. `wrong`: no findings, but the trial's assertion failed. `refused`: an error ended the run."""
+"""`found`: findings. `wrong`: no findings, but a failed assertion. `refused`: an error. `survived`: none of these."""
 
 
 class Trial(Protocol):

@@ -18,7 +18,7 @@ def _parts(value: float) -> tuple[int, int]:
 def round_quotient(numerator: int, denominator: int, exponent: int, mode: str) -> float:
     """Return `numerator / denominator * 2**exponent`, rounded in direction `mode`; numerator not 0, denominator > 0."""
     negative, size = numerator < 0, abs(numerator)
-    length = size.bit_length() - denominator.bit_length() + exponent  # bits of the integral part, plus 0 or 1
+    length = size.bit_length() - denominator.bit_length() + exponent  # bits of the quotient's integer part, plus 0 or 1
     unit = max(length - _PRECISION - 2, _LEAST - 2)
     shift = exponent - unit
     scaled, base = (size << shift, denominator) if shift >= 0 else (size, denominator << -shift)

@@ -1,11 +1,11 @@
 """Dot products of `fast` numerics: chains of fused multiply-adds, with the same bits on every CPU.
 
 A dot product starts with s = +0 and computes s = fma(a[k], b[k], s) for k = 0, 1, …, rounded to nearest; a zero result
-is +0. The order of BLAS depends on the CPU, the size, and the position in the matrix. The AVX-512 kernels of OpenBLAS
-0.3.31 compute such chains. Its AVX2 kernels do so inside a float32 matrix, and split its edges into two chains, of even
-and of odd k. Rows and columns of zeros around the matrix make the edges irrelevant; zeros at every odd k make one of
-the two chains zero. Tests at the first MMA of a type choose between these methods. A BLAS without FMA is used if all
-products are exact. Otherwise NumPy computes one FMA at a time for all dot products.
+is +0. The order of additions in BLAS depends on the CPU, the matrix size, and the position in the matrix. The AVX-512
+kernels of OpenBLAS 0.3.31 compute such chains. Its AVX2 kernels do so inside a float32 matrix, and split its edges into
+two chains, of even and of odd k. Rows and columns of zeros around the matrix make the edges irrelevant; zeros at every
+odd k make one of the two chains zero. Tests at the first MMA of a type choose between these methods. A BLAS without FMA
+is used if all products are exact. Otherwise NumPy computes one FMA at a time for all dot products.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def _spread(values: Array) -> Array:
 
 @cache
 def fastest(dtype: str) -> Chain:
-    """Return the fastest of the functions here whose results on this machine equal those of `one_by_one`."""
+    """Return the fastest of this module's functions whose results on this machine equal those of `one_by_one`."""
     with np.errstate(all="ignore"):
         edges, *others = _known(dtype)
         for chain in (multiplied, framed, spread):

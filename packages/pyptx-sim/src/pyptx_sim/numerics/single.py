@@ -66,7 +66,7 @@ _NEAREST: dict[str, Core] = {
     "sqrt": np.sqrt,
 }
 
-# Float64 functions of widened float32 inputs, accurate enough to be rounded to float32 in any direction (see above).
+# Float64 functions of widened float32 inputs, accurate enough to be rounded to float32 in any direction.
 _EXACT: dict[str, Core] = {
     "add": _sum,
     "sub": _difference,

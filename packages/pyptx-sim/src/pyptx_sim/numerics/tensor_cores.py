@@ -26,7 +26,7 @@ _F64 = np.float64
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """Tensor cores since target `since`: add `bytes` bytes of a row at once, to `fraction` bits below the largest."""
+    """Tensor cores from `since` on: add `bytes` of a row at once, to `fraction` bits below the largest exponent."""
 
     since: int
     fraction: int

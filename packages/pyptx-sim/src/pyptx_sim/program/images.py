@@ -73,7 +73,7 @@ class ImageBuilder:
             self._declared.append((placement, shape, declarator, declared, scope))
 
     def reserve(self, name: str, data: bytes) -> int:
-        """Place driver data in the global space and return its offset."""
+        """Place `data`, which a driver would provide, in the global space, and return its offset."""
         shape = Shape("b8", (len(data),), len(data), _DRIVER_ALIGNMENT)
         placement = self._regions["global"].place(name, shape)
         self._reserved.append((placement, data))
@@ -88,7 +88,7 @@ class ImageBuilder:
         }
 
     def images(self, functions: Mapping[str, int]) -> tuple[Image, Image]:
-        """Return the images of global and constant memory; initializers may name any variable or function."""
+        """Return the initial contents of global and constant memory; initializers may name any variable or function."""
         data = {space: bytearray(region.end) for space, region in self._regions.items()}
         for placement, shape, declarator, variable, scope in self._declared:
             if declarator.initializer is None or shape.type in OPAQUE_TYPES:

@@ -99,7 +99,7 @@ def _is_bounded(placement: Placement) -> bool:
 
 
 def _settle(program: Program, *, trusting: bool) -> dict[int, _Value]:
-    """Return each register's variable, "number" or "unknown"; `trusting`: memory contains no addresses of variables."""
+    """Return each register's variable, "number" or "unknown"; `trusting`: assume no variables' addresses in memory."""
     definitions = [
         each
         for site, form in zip(program.sites, program.forms, strict=True)

@@ -169,7 +169,7 @@ class Scope:
         """Return the binding of `name` in this scope, ignoring outer scopes; None if there is none."""
         found = self._names.get(name) or self._in_range(name)
         if found is not None:
-            self._names[name] = found  # so that a name in a range is parsed only once
+            self._names[name] = found  # cached, so that a name in a range is parsed only once
         return found
 
     def _in_range(self, name: str) -> RegisterBinding | VectorBinding | None:

@@ -42,7 +42,7 @@ _ELEMENTS: Final = {
 _HALVES: Final = {"fp16": "f16", "bf16": "bf16"}
 _DESCRIPTOR = re.compile(r"tensordesc(?:_im2col)?<(\w+)\[")
 _WARP: Final = 32
-# Scratch memory that Triton allocates for all CTAs: 3.2 passes no pointer to it, 3.4 the first, later releases both.
+# Scratch memory of all CTAs: Triton 3.2 passes a pointer to neither, 3.4 to the first, later releases to both.
 _SCRATCH: Final = ("global_scratch", "profile_scratch")
 
 

@@ -32,7 +32,7 @@ def _leading_zeros(a: Array) -> Array:
 def _find(a: Array, *, shiftamt: str) -> Array:
     """Return the position of the highest bit that differs from the sign bit; -1 for the values 0 and -1."""
     size = a.dtype.itemsize
-    # The highest zero of a negative number is the highest one of its complement.
+    # The highest 0 bit of a negative number is the highest 1 bit of its complement.
     found = top_bit((a ^ (a >> (8 * size - 1))).view(f"<u{size}") if a.dtype.kind == "i" else a)
     if not shiftamt:
         return found.astype(U32)

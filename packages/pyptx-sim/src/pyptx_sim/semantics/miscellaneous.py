@@ -1,4 +1,7 @@
-"""`pmevent`, which has no effect here. Manual: "Miscellaneous Instructions" (9.7.19); others: `instructions/`."""
+"""`pmevent`, which has no effect in the simulator. Manual: "Miscellaneous Instructions" (9.7.19).
+
+The chapter's other instructions are in `instructions/`.
+"""
 
 from __future__ import annotations
 

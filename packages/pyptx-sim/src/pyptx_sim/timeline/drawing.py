@@ -58,7 +58,7 @@ def _number(value: float) -> str:
 
 
 def _shortened(name: str, letters: int) -> str:
-    """Return the longest form of a span's name within `letters` characters: all, its start, `:line`, or nothing."""
+    """Return the longest form of a span's name within `letters` characters: whole, its start, `:line`, or nothing."""
     name = name.removeprefix("waiting at mbarrier ")
     line = name.rpartition(":")[2]
     shorter = (name, name.partition(",")[0], f":{line}" if line.isdigit() else name)

@@ -89,7 +89,7 @@ class Recorder(Observer):
         return tracks
 
     def _look(self, tracks: WarpTracks) -> None:
-        """Record state changes without events: waiting warps, and the pending count and tx-count of mbarriers."""
+        """Record state changes that no event reports: waiting warps, and the pending and tx-counts of mbarriers."""
         now, wave = self._clock.now, tracks.wave
         tracks.look(now)
         stride, numbers = wave.machine.shared_stride, wave.geometry.numbers

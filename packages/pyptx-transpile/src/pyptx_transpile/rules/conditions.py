@@ -53,7 +53,7 @@ class Predicate:
         return self.name(printer, negated=negated) if self.start == self.at else self._call(printer, negated=negated)
 
     def last(self, printer: BodyPrinter, line: Callable[[str], str]) -> tuple[str, bool]:
-        """Return the Python header of a block that ends with the predicate, and whether the header computes it."""
+        """Return a block's Python header with the predicate last, and whether the header computes the predicate."""
         whole = line(f"lambda: {self._call(printer)}") if self.start < self.at else ""
         if whole and _fits(printer, whole):
             return whole, True

@@ -71,7 +71,7 @@ def _is_plain(body: Body, at: int) -> bool:
 def _blocks(statements: Sequence[Tree | None], run: range, *, turn: bool) -> Iterator[list[int | Tree]]:
     """Yield the blocks of a range: lists of statements, or the indices of items printed unchanged."""
     block: list[int | Tree] = []
-    end = taken = width = 0  # end of the block's last statement with inlined instructions; their number and columns
+    end = taken = width = 0  # end of the block's last statement with inlined instructions; their total number, width
     at = run.start
     for each in statements:
         size, wider = (0, 0) if each is None else (each.size - 1, _width(each, turn=turn))

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["FUNCTION", "Survey"]
 
 _LEAST = 3  # minimum instructions of a repeated sequence that is not a `{ }` scope
-_LEAST_SAVED, _LEAST_SAVED_BY_SCOPE = 3, 1  # minimum lines that a helper function saves: of a sequence, of a scope
+_LEAST_SAVED, _LEAST_SAVED_BY_SCOPE = 3, 1  # minimum lines that a helper saves: for a sequence, a `{ }` scope
 _AROUND = 2  # lines of a helper function besides its body: header and docstring
 _LEAST_OF_SCOPE = 2  # minimum instructions of a repeated `{ }` scope
 _ANY = 1 << 30  # no limit of arguments for the scope of one inline assembly statement
@@ -203,7 +203,7 @@ class _Estimate:
         return self._lines[start + length] - self._lines[start]
 
     def saved(self, start: int, length: int, count: int) -> float:
-        """Return the Python lines that a helper for a sequence with `count` occurrences saves; 0 below the minimum."""
+        """Return the Python lines that a helper for a sequence with `count` occurrences saves; 0 for too few lines."""
         end = start + length
         if count < 2 or self._counts[end] - self._counts[start] < _LEAST_OF_SCOPE:
             return 0

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["nested"]
 
-_WIDEST, _WIDEST_IN_TURN = 96, 80  # maximum estimated columns of a call with nested calls; inside a loop of `repeat`
+_WIDEST, _WIDEST_IN_TURN = 96, 80  # maximum estimated columns of a nested call: outside, inside `repeat` loops
 
 
 def nested(body: Body, places: range, *, turn: bool) -> Iterator[Tree | None]:
@@ -22,7 +22,7 @@ def nested(body: Body, places: range, *, turn: bool) -> Iterator[Tree | None]:
 
     In a `turn` (iteration) of a loop, registers have longer expressions.
     """
-    before: list[Tree] = []  # preceding trees that may become operands of the current call
+    before: list[Tree] = []  # preceding statements that may become operands of the current call
     for at in places:
         outer = _alone(body, at, turn=turn)
         if outer is not None:

@@ -1,4 +1,4 @@
-"""Rewrites of consecutive instructions with one guard to `with ptx.predicated(p):`, if that takes no more lines."""
+"""Rewrites of consecutive instructions with one guard to `with ptx.predicated(p):`, if that adds no lines."""
 
 from __future__ import annotations
 

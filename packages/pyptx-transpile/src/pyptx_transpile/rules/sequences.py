@@ -2,7 +2,7 @@
 
 Statements are numbered by shape. Windows with power-of-two lengths are ranked by prefix doubling, as in the
 construction of suffix arrays. Consecutive positions of one rank, compared as far as they are equal, give the
-candidates. Candidates that save most are chosen first, at all positions that are still free.
+candidates. Candidates that save most Python lines are chosen first, at all positions that no chosen sequence contains.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Repeated:
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """Iteration `number` of a loop rewrite of the items `start` to before `end`; the next one starts at `behind`."""
+    """Iteration `number` of a loop rewrite (items `start` to before `end`); the next iteration starts at `behind`."""
 
     start: int
     end: int

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Leaves", "Signature", "Site", "differ_too_much", "signature"]
 
 _LISTS = ((3, 1), (2, 1), (2, 2))  # (minimum registers, maximum index step) of a list, tried in this order
-_LISTS_OF_LOOPS = ((3, 8), (2, 8))  # the same for sequences with loops, whose iterations use distinct registers
+_LISTS_OF_LOOPS = ((3, 8), (2, 8))  # `_LISTS` for sequences with loops, whose iterations use distinct registers
 _LEAST_VECTOR = 3  # minimum registers of a vector operand that is passed as one argument
 _MOST, _MOST_OF_LONG = 6, 7  # maximum arguments
 _LONG = 48  # minimum instructions of a sequence whose helper function may have `_MOST_OF_LONG` arguments

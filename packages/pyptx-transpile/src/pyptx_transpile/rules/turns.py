@@ -78,14 +78,14 @@ class _Merging:
         return text if self.level else _SLICE.sub(_spaced, _without_nothing(text))
 
     def _literal(self, numbers: Sequence[str], before: str, behind: str) -> str | None:
-        """Return the expression of a varying number with the constant text before and after it."""
+        """Return the Python expression for a varying number with the constant text before and after it."""
         if not all(map(_IS_NUMBER, numbers)):
             return None
         number = self._number(tuple(map(int, numbers)))
         return f"({number})" if number is not None and _needs_brackets(number, before, behind) else number
 
     def _text(self, texts: Sequence[str]) -> str | None:
-        """Return the expression of a string whose last number varies between iterations of this or an outer loop."""
+        """Return the Python expression for a string whose last number varies between iterations of one of the loops."""
         if len(set(texts)) == 1:
             return texts[0]
         found = [match for match in map(_TEXT.fullmatch, texts) if match is not None]
@@ -97,7 +97,7 @@ class _Merging:
         return None if number is None else f'f"{name}{{{number}{more}}}"'
 
     def _number(self, column: tuple[int, ...]) -> str | None:
-        """Return the expression of a number that varies between iterations; None if that takes too many tables."""
+        """Return the Python expression for a number that varies by iteration; None if that takes too many tables."""
         start, step = column[0], column[1] - column[0]
         counter, *names = NAMES[self.level]
         if stepped(column) < len(column):

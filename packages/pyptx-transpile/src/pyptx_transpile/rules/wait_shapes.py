@@ -22,7 +22,7 @@ __all__ = ["WaitMatch", "wait_at", "waits"]
 
 _POLLS = frozenset({("mbarrier", "try_wait"), ("mbarrier", "test_wait")})
 _SEMS, _SCOPES, _SPACES = {"acquire", "relaxed"}, {"cta", "cluster"}, {"shared", "shared::cta"}
-_ROWS = tuple(sorted((*FORMS.items(), *GUARDED.items()), key=lambda row: -len(row[1].steps)))  # longest shape first
+_ROWS = tuple(sorted((*FORMS.items(), *GUARDED.items()), key=lambda row: -len(row[1].steps)))  # longest form first
 _FARTHEST = 12  # maximum items from the start of a wait shape to its mbarrier.try_wait or test_wait
 
 

@@ -38,7 +38,7 @@ _HELP = "clear the enable-input-d predicate for the first MMA of an accumulation
 
 @dataclass(slots=True, kw_only=True)
 class MmaBatch(Piped):
-    """MMAs issued by one instruction for some threads, one entry for each.
+    """MMAs issued by one instruction for some threads, one entry for each thread.
 
     `d` are addresses in tensor memory; `a` and `b` are descriptors of the matrices, or a is in tensor memory too.
     `adds`: whether d is an input, divided by 2 to the power `divisor`. `further` are the addresses of the scale factors

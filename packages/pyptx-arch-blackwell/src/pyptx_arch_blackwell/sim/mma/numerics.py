@@ -52,7 +52,7 @@ def sum_of(plan: MmaPlan) -> Sum:
 
 
 def _whole(model: Model, plan: MmaPlan) -> Model:
-    """Return the exact model for all of K at once, including the zeros of a sparse A: half of the products count."""
+    """Return the exact model with all K products in one sum; groups of a sparse A are twice as long, with its zeros."""
     twice = plan.opcode.sparse and model.group > 1
     return replace(model, length=plan.descriptor.depth, group=model.group * (2 if twice else 1))
 

@@ -35,7 +35,7 @@ def _where(metadata: Metadata) -> tuple[IntArray, NDArray[np.uint32]]:
 
 @lru_cache(maxsize=16)
 def _positions(kind: str) -> IntArray:
-    """Return, by metadata code, the positions of stored elements in a chunk; those of a valid code if invalid."""
+    """Return the positions of stored elements in a chunk, by metadata code; invalid codes get those of a valid code."""
     known = {code: positions(kind, code) for code in CODES[kind]}
     usual = next(iter(known.values()))
     return np.array([known.get(code, usual) for code in range(_CODES)], np.int64)

@@ -31,7 +31,7 @@ _SWIZZLED_BITS: dict[str, tuple[tuple[int, int, int], ...]] = {
     "128B_atom_32B_flip_8B": ((2, 5, 7), (1, 3, 7)),
     "128B_atom_64B": ((1, 6, 7),),
 }
-_CHUNK = 16  # bytes that a swizzle keeps contiguous, except those in _SMALLER
+_CHUNK = 16  # bytes that a swizzle keeps contiguous, except the swizzles in _SMALLER
 _SMALLER = ("128B_atom_32B_flip_8B",)
 _WORD = 4  # bytes: packed data of a padded element type is a multiple of 4
 _PERIOD = 1024  # bytes of shared memory after which every swizzle pattern repeats
@@ -51,7 +51,7 @@ class Descriptor:
     packing: Packing | None = None
 
     def unfit(self) -> tuple[str, str] | None:
-        """Return the reason why this mode cannot use a valid map, and the remedy; None: box and im2col copies can."""
+        """Return why the copy mode cannot use a valid map, and the remedy; None: box and im2col copies can use it."""
 
     @property
     def rank(self) -> int:

@@ -59,11 +59,11 @@ class _Extent(NamedTuple):
 
     @property
     def kept(self) -> int:
-        """Range of the copy's bytes without the ignored bytes at both ends."""
+        """Number of the copy's bytes, without the ignored bytes at its two ends."""
         return self.size - self.left - self.right
 
     def fault(self) -> tuple[str, str, str] | None:
-        """Return the violated rule, the fault and the remedy; None for a valid extent."""
+        """Return the violated rule, the fault and the remedy; None for a valid size and valid ends."""
         if self.size % _CHUNK:
             message = f"invalid bulk copy size {self.size}: must be a multiple of {_CHUNK} bytes"
             return "misaligned", message, "round the size up to a multiple of 16 bytes"

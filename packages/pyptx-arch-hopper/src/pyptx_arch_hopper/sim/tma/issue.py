@@ -114,7 +114,7 @@ def _check_barrier(turn: ExecutionContext, target: Elements, barriers: tuple[int
 
 
 def _check_undefined(turn: ExecutionContext, transfer: Transfer) -> Origin | None:
-    """Return the `Origin` of undefined bits that a copy moves or adds to; report bits visible to the host."""
+    """Return the `Origin` of undefined bits that a copy moves or adds to; report the bits that the host can read."""
     known, origin = transfer.known, None
     sides = (
         {"read": transfer.source}

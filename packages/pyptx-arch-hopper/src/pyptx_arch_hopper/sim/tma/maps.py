@@ -77,7 +77,7 @@ class Packing:
 
 _TOGETHER = 16
 _HELP_RANK = "merge dimensions of the tensor, or add dimensions of size 1"
-# Modes in the order of their numbers in `tensormap.replace`. Manual: "tensormap.replace", table of new values.
+# Element types and modes by number. Manual: "tensormap.replace", table of new values.
 ELEMENTS: Final = (
     "u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f32.ftz", "f64", "bf16", "tf32", "tf32.ftz",
     "b4x16", "b4x16_p64", "b6x16_p32",
@@ -91,7 +91,7 @@ _SLICE_BYTES = (0, 16, 32)
 PACKINGS: Final = {name: Packing(row, stores=name != "b4x16_p64") for name, row in PACKED_ELEMENTS.items()}
 _PADDED_BOX = 128  # required innermost box extent, in elements, of padded element types
 _PADDED_SWIZZLES = ("none", "128B", "128B_atom_32B", "128B_atom_64B")
-# Elements of other types are copied as integers.
+# Element types without a number in a tensor map are copied as another type of the same size.
 _BY_NUMBER = {row.tensor_map: row.name for row in reversed(ELEMENT_TYPES)}  # the first type of each CUtensorMapDataType
 _AS_BITS = {row.name: _BY_NUMBER[row.tensor_map] for row in ELEMENT_TYPES if row.name not in ELEMENTS}
 _AS_BITS["b6p2x16"] = "b6x16_p32"  # tensor map type for b6p2x16 stores

@@ -29,7 +29,7 @@ class Rows(Descriptor):
         return self.map.box[0], _ROWS
 
     def unfit(self) -> tuple[str, str] | None:
-        """Return why the mode cannot use a map, and the remedy; None if it can."""
+        """Return why .tile::gather4 and ::scatter4 cannot use the tensor map, and the remedy; None if they can."""
         if self.map.interleave:
             return (
                 "tensor map is interleaved, but .tile::gather4 and ::scatter4 need none",
@@ -69,7 +69,7 @@ class PixelRows(Descriptor):
         return self.map.channels, self.map.pixels
 
     def unfit(self) -> tuple[str, str] | None:
-        """Return why the mode cannot use a map, and the remedy; None if it can."""
+        """Return why .im2col::w cannot use the tensor map, and the remedy; None if it can."""
         if self.map.interleave:
             return "tensor map is interleaved, but .im2col::w needs none", "encode it without interleave"
         return None

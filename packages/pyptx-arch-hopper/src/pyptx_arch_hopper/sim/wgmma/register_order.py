@@ -213,7 +213,7 @@ class RegisterOrder:
 
 
 def _places(rows: IntArray, warps: IntArray) -> tuple[slice | IntArray, IntArray]:
-    """Return the index of some rows and columns of a matrix: a slice for consecutive rows, which is faster."""
+    """Return the array index of registers (rows) and warps (columns): a slice for consecutive rows, which is faster."""
     if len(rows) and rows[-1] - rows[0] == len(rows) - 1 and (rows[1:] > rows[:-1]).all():
         return slice(int(rows[0]), int(rows[-1]) + 1), warps
     return rows[:, None], warps

@@ -34,7 +34,7 @@ class Mismatch:
 class Use:
     """An operand of a row for a known opcode. `filled` maps each filled slot to its modifier.
 
-    `kinds` are all kinds, because some contain others; `address_size` is the module's, in bits.
+    `kinds` are all operand kinds, because some kinds contain others; `address_size` is the module's, in bits.
     """
 
     row: InstructionRow

@@ -122,7 +122,8 @@ def _fault_of_base(base: Operand) -> str:
     if isinstance(base, Register | Symbol):
         return _NO_BASE if "." in base.name else ""
     if isinstance(base, Immediate) and literal_kind(base.text) != "int":
-        return of_literal(base.text)[1]  # the instruction table rejects all valid floating-point literals
+        # The instruction table rejects valid floating-point literals as addresses.
+        return of_literal(base.text)[1]
     if not isinstance(base, (Immediate, *_CONSTANTS)) or names_of(base):
         return _NO_BASE
     kind, fault = of_value(base, {})

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # Register types of function pointers, which have the module's address size; empty if the type is unknown.
 _POINTERS = frozenset({"b32", "u32", "s32", "b64", "u64", "s64", ""})
-# Untyped and half-precision values can be passed; integers of these sizes cannot.
+# Calls can pass untyped and half-precision values, but no integers of 8 or 16 bits and no predicates.
 _UNPASSED = frozenset({"pred", "u8", "s8", "u16", "s16"})
 _PACKED = "f16x2"
 _RESULT = "return value"
@@ -34,7 +34,7 @@ _INDIRECT = "call{.uni} (returns), pointer, (arguments), label of a .callprototy
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """Parts of a call: each list with its operand index; `prototype` is the label after the lists."""
+    """Parts of a call: each parenthesized list with its operand index; `prototype` is the label after the lists."""
 
     callee: Operand | None
     callee_at: int = 0

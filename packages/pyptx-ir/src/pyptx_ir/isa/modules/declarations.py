@@ -122,7 +122,8 @@ def targets(walk: Walk, node: BranchTargets | CallTargets | CallPrototype) -> No
     if isinstance(node, CallPrototype):
         return
     is_branch = isinstance(node, BranchTargets)
-    wanted = (".label",) if is_branch else (".func", ".entry")  # ptxas 13.5 accepts entries, but none can be called
+    # ptxas 13.5 accepts entries in a .calltargets, but no call can reach them.
+    wanted = (".label",) if is_branch else (".func", ".entry")
     code = "undefined-label" if is_branch else "undefined-function"
     for entry in node.targets:
         name = _missing_of_family(walk, entry) if "<" in entry else entry

@@ -27,7 +27,7 @@ def shared_limits(walk: Walk) -> None:
     if walk.target is None:
         return
     row = find_target(walk.target)
-    # ptxas allows the opt-in limit of dynamic shared memory for static shared memory only on targets with an `a`.
+    # ptxas allows the opt-in limit of dynamic shared memory for static shared memory only on targets with suffix `a`.
     limit = row.shared_optin if row.kind == "arch" else row.shared_static
     own = sum(routine.own_shared for routine in walk.routines)
     everywhere = sum(storage.size or 0 for storage in walk.module_scope.storage.values() if storage.space == "shared")

@@ -1,7 +1,7 @@
 """Check loads and stores of `.param` variables: in bounds, aligned, no stores to a function's inputs.
 
-ptxas checks only the last of these. In the other cases the hardware reads other data or traps. Manual: "Parameter State
-Space", "Addresses as Operands".
+ptxas rejects only such stores. If an access is out of bounds or misaligned, the hardware reads other data or traps.
+Manual: "Parameter State Space", "Addresses as Operands".
 """
 
 from __future__ import annotations

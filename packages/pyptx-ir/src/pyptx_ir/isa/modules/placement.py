@@ -106,7 +106,7 @@ def late_attribute(walk: Walk, node: Function | Variable) -> None:
         return
     text = own_text(node, node.raw) if isinstance(node, Function) else without_comments(node.raw[:_HEAD])
     found = _LATE_ATTRIBUTE.search(text)
-    if found is not None and not (found[1] == "ptr" and isinstance(node, Function)):  # else `declared_types` reports it
+    if found is not None and not (found[1] == "ptr" and isinstance(node, Function)):  # `declared_types` reports .ptr
         message = f".{found[1]} after the type is allowed only in parameters of an entry"
         help = "write .align before the type" if found[1] == "align" else "remove it"
         walk.report(Finding("declaration", message, help, word=f".{found[1]}"))

@@ -29,7 +29,7 @@ UNKNOWN = "!"  # kind of a name declared in invalid text, or already reported as
 
 _DIGITS = "0123456789"
 _MOST_DIGITS = 18  # a name with more trailing digits is not numbered
-# Selectors of bytes or halves in operands of video instructions; the table gives the valid ones of each operand.
+# Selectors of bytes or halves in operands of video instructions; the table gives the valid selectors of each.
 _SELECTOR = re.compile(r"[bh][0-9]{1,4}")
 _LISTS = (BranchTargets, CallTargets, CallPrototype)
 TargetList: TypeAlias = BranchTargets | CallTargets | CallPrototype

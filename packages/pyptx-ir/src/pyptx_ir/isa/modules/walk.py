@@ -54,7 +54,7 @@ class Walk:
         self.forced = target
         self.target: str | None = target
         self.version: tuple[int, int] | None = None
-        self.address_size = 32  # default of a module without the directive. Manual: ".address_size"
+        self.address_size = 32  # bits, if a module does not specify it. Manual: ".address_size"
         self.independent_textures = False
         self.at = -1
         self.sound = True  # whether the current instruction is valid by itself; further checks require it

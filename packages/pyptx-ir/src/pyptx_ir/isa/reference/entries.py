@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.isa.rows import InstructionRow
 
-# Chapters of NVIDIA's instructions, in list order; those of third parties follow.
+# Chapters of NVIDIA's instructions, in list order; chapters of third parties follow.
 CHAPTERS = (
     "Arithmetic",
     "Floating point",
@@ -56,7 +56,7 @@ def entries(rows: Iterable[InstructionRow]) -> tuple[Entry, ...]:
 
 
 def _entry(name: str, forms: tuple[Pattern, ...]) -> Entry:
-    """Return the entry of an instruction with these forms, one of which may have the summary."""
+    """Return the entry of an instruction with these forms, one of which may have its summary."""
     summary = next((form.row.summary for form in forms if form.row.summary), "")
     chapter = next((form.row.chapter for form in forms if form.row.chapter), ELSEWHERE)
     return Entry(name, chapter, summary, forms)

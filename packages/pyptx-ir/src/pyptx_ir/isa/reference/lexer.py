@@ -1,7 +1,7 @@
 """A Pygments lexer based on the instruction table: `pyptx`, also for files that end in `.ptx`.
 
-Needs Pygments (`pip install pygments`), which finds it by its entry point. Pygments' own PTX lexer lacks guards, labels
-and newer instructions, and marks most compiler output as errors.
+Needs Pygments (`pip install pygments`), which finds this lexer by its entry point. Pygments' own PTX lexer lacks
+guards, labels and newer instructions, and marks most compiler output as errors.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _DIRECTIVE = "directive"
 
 
 class PtxLexer(RegexLexer):
-    """Lexer of PTX: opcodes and modifiers of the table are keywords and attributes, others are plain names."""
+    """Lexer of PTX: opcodes and modifiers of the table are keywords and attributes, other words plain names."""
 
     name = "PTX (pyptx)"
     aliases: ClassVar[Sequence[str]] = ("pyptx",)
@@ -77,7 +77,7 @@ def _opening(opcodes: set[str]) -> list[object]:
 
 
 def _general(modifiers: set[str], others: object = Name.Decorator) -> list[object]:
-    """Return the rules for any position; `others` is the token of other dotted words than types and modifiers."""
+    """Return the rules for any position; `others` is the token of dotted words except types and modifiers."""
     return [
         (r"\s+", Whitespace),
         (r"//[^\n]*", Comment.Single),

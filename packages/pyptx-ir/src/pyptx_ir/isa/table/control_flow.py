@@ -13,7 +13,7 @@ CALLED = (
     ("f", "", {"f": "function"}, ptx(1, 0)),
     ("pointer", ", callees", {"pointer": "pointer", "callees": "callees"}, ptx(2, 1)),
 )
-# The manual has no form with results but no arguments; ptxas accepts it, for functions without parameters.
+# The manual has no call with results but no arguments; ptxas accepts it, for functions without parameters.
 LISTS = (("", ""), ("", ", arguments"), ("results, ", ""), ("results, ", ", arguments"))
 
 SUMMARIES = {

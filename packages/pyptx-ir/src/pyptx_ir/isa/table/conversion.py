@@ -80,7 +80,7 @@ ROWS = summarised(
         operands=RELAXED,
         manual="cvt",
     ),
-    # Conversions between floating-point types: with rounding if bits are lost, else without; and to integral values.
+    # Conversions between floating-point types: with rounding if bits are lost, else without; or to an integral value.
     row(
         "cvt.frnd{.ftz}{.sat}.f32.f64 d, a",
         frnd=ROUNDINGS,

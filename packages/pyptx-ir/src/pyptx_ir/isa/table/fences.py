@@ -1,6 +1,6 @@
 """Manual: "Parallel Synchronization and Communication Instructions": membar, fence.
 
-The Hopper package has the rows of the async proxy fences, the Blackwell package those of the fabric.
+The Hopper package has the rows of the async proxy fences, the Blackwell package those of the fabric proxy fences.
 """
 
 from __future__ import annotations

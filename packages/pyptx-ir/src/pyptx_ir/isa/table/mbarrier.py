@@ -22,14 +22,14 @@ SLOTS = {
 }
 OPERANDS = {
     "addr": "address(shared sized)",
-    "count": "int32 in 1..1048575",  # 20 bits. Manual: "Contents of the mbarrier object"
+    "count": "int32 in 1..1048575",  # pending counts have 20 bits. Manual: "Contents of the mbarrier object"
     "tx_count": "int32",
     "cta_mask": "int32",
     "state": "u64",
     "parity": "int32 in 0 1",
     "time_hint": "int32",
     "report": "b8",
-    "p": "typed(pred)",  # never the sink, which setp accepts
+    "p": "typed(pred)",  # unlike a predicate result of setp, never the sink
 }
 SINKS = {**OPERANDS, "state": "u64 or _", "_": "sink or _"}
 PENDING = {**OPERANDS, "count": "int32"}

@@ -99,7 +99,7 @@ def _plain(name: str, spaces: Sequence[str], cache: Sequence[str], prefetch: str
 
 
 def _ordered(name: str, order: str, prefetch: str) -> tuple[InstructionRow, ...]:
-    """Return the load or store forms with relaxed, acquire or release; 128 bits at system scope came later."""
+    """Return the load or store forms with relaxed, acquire or release; 128-bit .sys forms need a later PTX."""
     ahead = {"sem": ("relaxed", order), **({"prefetch": PREFETCH} if prefetch else {})}
     head, tail = ".sem.scope{.global}{.level1}", f"{{.hint}}{prefetch}"
     found: list[InstructionRow] = []

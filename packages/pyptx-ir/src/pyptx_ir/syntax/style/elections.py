@@ -25,7 +25,7 @@ _WORTH = 2
 class Case(Value):
     """A context of leading trivia, or of a gap between tokens, that occurs `times` times.
 
-    `keys` are its lookup keys, most specific first. `texts` are the correct texts; None is one if the default is
+    `keys` are its lookup keys, most specific first. `texts` are the correct texts, with None if the default is
     correct. The start of inline assembly without a template is not evidence for the general keys.
     """
 

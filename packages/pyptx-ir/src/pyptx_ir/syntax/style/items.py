@@ -113,7 +113,7 @@ def items(tree: Module | Statement) -> Iterator[Item]:
     depth, function = 0, ""
     for item in _row(tree):
         kind, node = item.kind, item.node
-        if node.__class__ is Instruction:  # first, because most items are instructions
+        if node.__class__ is Instruction:  # tested first, because most items are instructions
             item.depth, item.function = depth, function
             yield item
             continue

@@ -62,7 +62,7 @@ class Shapes:
         for item in row:
             raw, kind = item.raw, item.node.__class__
             text: str | bytes | None = None
-            if kind is Instruction:  # first, because most items are instructions
+            if kind is Instruction:  # tested first, because most items are instructions
                 if raw is not None and not (("+" in raw or "-" in raw) and _EXPONENT.search(raw)):
                     text = raw.encode(errors="surrogatepass").translate(None, _DIGITS)
             elif kind is SectionData:
@@ -117,7 +117,7 @@ def _key(kind: type, raw: str) -> str | bytes | None:
     if kind is SectionData:  # cached by text: most data lines occur several times
         return raw
     if kind in _VERBATIM:
-        is_usual = not ("+" in raw or "-" in raw) or _EXPONENT.search(raw) is None  # quick: few texts have a sign
+        is_usual = not ("+" in raw or "-" in raw) or _EXPONENT.search(raw) is None  # quick test: few texts have a sign
     else:
         is_usual = kind in _COUNTED and _UNUSUAL.search(raw) is None
     if not is_usual:

@@ -1,7 +1,7 @@
-"""Consecutive instructions that are computed together, if their semantics support it: `Operation.batch`.
+"""Consecutive instructions whose results one step computes, if their semantics support that: `Operation.batch`.
 
-The last instruction of such a run computes and writes the results of all. No instruction of the run reads a result of
-an earlier one, so the delay is not observable.
+The last instruction of such a run computes and writes the results of all its instructions. No instruction of the run
+reads a result of an earlier one, so the delay is not observable.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ class Carried:
 
 
 def unchanged(_values: Sequence[Array], bits: Sequence[Array | None], _mask: Mask) -> Sequence[Array]:
-    """Propagate the undefined bits of each source to the result with the same index, for `carrying`."""
+    """Propagate the undefined bits of each source to the result with the same index: a `Spread` for `carrying`."""
     return [_NONE if each is None else each for each in bits]
 
 
@@ -92,7 +92,7 @@ def carrying(
     results: Sequence[Carried | None],
     spread: Spread,
 ) -> Action:
-    """Return a step that also propagates undefined bits from sources to results (None: another operand)."""
+    """Return a step that also propagates undefined bits from sources to results (None: not a register)."""
     slots = frozenset(each.register.slot for each in sources if each is not None)
 
     def run(wave: Wave, lanes: Lanes) -> None:

@@ -40,8 +40,8 @@ _WHOLE = "execute the instruction with all 32 lanes: not predicated off, not exi
 def collective(operands: Operands, step: Action, *, reports: bool = True) -> Action:
     """Return a step that reports missing lanes and lanes outside their membermask, and makes the results undefined.
 
-    Only in a checked run, for an instruction with a gate. A use of such a result counts as another finding of the same
-    cause. Without `reports`, another step of the same instruction reports.
+    In an unchecked run, or for an instruction without a gate, return `step` itself. A use of such a result counts as
+    another finding of the same cause. Without `reports`, another step of the same instruction reports the lanes.
     """
     if not operands.checked or not is_gate(operands.opcode):
         return step

@@ -99,7 +99,7 @@ class LateLoads:
         self._waiting.append(_DelayedLoad(pc, use, load, lanes, *lanes.by_warp(), lines))
 
     def settle(self, use: _DelayedUse, lanes: Lanes) -> None:
-        """Perform delayed loads that must precede the next instruction of `lanes`, and, at random, some others."""
+        """Perform delayed loads that must precede the next instruction of `lanes` and, at random, other loads."""
         if not self._waiting:
             return
         some = use.lanes(self._wave, lanes)
@@ -201,7 +201,7 @@ class _SettlingGate:
 
     @property
     def rendezvous(self) -> bool:
-        """Whether lanes may synchronize at different instructions of this kind."""
+        """Whether lanes may synchronize at different instructions of the gate's kind."""
         return self.gate.rendezvous
 
     @property

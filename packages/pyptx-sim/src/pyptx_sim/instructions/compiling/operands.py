@@ -116,14 +116,14 @@ class Operands(BoundInstruction):
         return self.fail(f"unknown atomic operation {operation}.{element}") if found is None else found
 
     def others(self, opcode: str) -> Iterator[Operands]:
-        """Yield the instructions of the program whose opcode starts with `opcode`; this one may be among them."""
+        """Yield the program's instructions whose opcode starts with `opcode`; this instruction may be among them."""
         words = tuple(opcode.split("."))
         for site in self.program.sites:
             if site.instruction.opcode[: len(words)] == words:
                 yield type(self)(self.program, site, checked=False)
 
     def alike(self, opcode: str) -> Action:
-        """Return the action of `opcode` with these operands and modifiers; both opcodes must name them alike."""
+        """Return the action of `opcode` for this instruction, whose operands and modifiers it must name alike."""
         step = step_of(tuple(opcode.split(".")))
         if step is None or step.compile is None:
             return self.fail(f"no plugin provides semantics of {opcode}")
@@ -316,7 +316,7 @@ class Operands(BoundInstruction):
         return tuple(Carried(each, each.type, self.pc) for each in registers if each is not None)
 
     def unchecked(self) -> Operands:
-        """Return the same operands, with readers that do not report undefined values."""
+        """Return this instruction's operands, with readers that do not report undefined values."""
         return Operands(self.program, self.site, checked=False, exact=self.exact, polls=self.polls)
 
     # --- writers --------------------------------------------------------------------------------

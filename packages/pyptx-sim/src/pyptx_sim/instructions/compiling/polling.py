@@ -27,7 +27,7 @@ _UNCHANGING: Final = frozenset({"param", "const"})
 _REPEATED: Final = frozenset(
     {"ld", "ldu", "atom", "red", "fence", "membar", "fence.proxy", "membar.proxy", "bar.warp", "bra", "brx"}
 )
-# Opcodes that write to memory, but in a polling loop detect whether the write changed it (`Operands.polls`).
+# Opcodes that write to memory, but in a polling loop detect whether the write changed memory (`Operands.polls`).
 _UPDATES: Final = frozenset({"atom", "red"})
 
 _Edges: TypeAlias = dict[int, frozenset[int]]

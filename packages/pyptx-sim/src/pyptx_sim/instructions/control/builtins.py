@@ -110,7 +110,7 @@ def _format_one(match: re.Match[str], kind: str, raw: bytes, thread: _Thread) ->
 
 
 def _vprintf(wave: Wave, lanes: Lanes, text: Array, buffer: Array) -> Array:
-    """Append the formatted text of each lane, in order, to the printed output; return the number of arguments."""
+    """Append the formatted text of each lane, in order, to the printed output; return each lane's argument count."""
     positions, columns = lanes.active
     texts, buffers = pick(text, positions, columns), pick(buffer, positions, columns)
     counts: list[int] = []

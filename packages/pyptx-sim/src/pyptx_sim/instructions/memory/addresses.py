@@ -81,7 +81,7 @@ def target(operands: Operands, operand: Operand, space: str) -> Target:
 
 
 def bare_target(operands: Operands, operand: Operand, space: str) -> Target:
-    """Return a `Target` without a check of variable bounds; the step's `Access` checks these faster (`within_of`)."""
+    """Return a `Target` without a check of variable bounds; the step's `Access` checks them faster (`within_of`)."""
     if space == "shared::cluster":
         return _anywhere(operands, operand, "shared")
     find = _anywhere(operands, operand, space)
@@ -163,13 +163,13 @@ def _offset(operands: Operands, operand: Operand) -> int:
 def _address_in(
     operands: Operands, operand: Operand, register: RegisterBinding, further: int = 0
 ) -> Callable[[Wave, Lanes], IntArray]:
-    """Return a reader of the address in a register plus the operand's offset and `further`."""
+    """Return a reader of the address in a register plus the operand's offset and `further` bytes."""
     read = read_register(register, f"u{register.width * 8}", checked=operands.checked)
     return _biased(read, _offset(operands, operand) + further, register.width)
 
 
 def _biased(read: Reader, delta: int, width: int) -> Callable[[Wave, Lanes], IntArray]:
-    """Return a reader of the address plus `delta`, wrapped to `width` bytes (4 or 8), as int64."""
+    """Return a reader of the address plus `delta` bytes, wrapped to `width` bytes (4 or 8), as int64."""
     if width == 8:
         bias = np.uint64(delta & _MASK64)
         if not delta:

@@ -118,7 +118,7 @@ class _Pieces:
         return Access("read", count, used=(1 << count) - 1, alignment=self.size)
 
     def _reads(self, wave: Wave, lanes: Lanes, threads: Threads, addresses: IntArray, count: int) -> Mask:
-        """Return the threads that can read `count` bytes."""
+        """Return which threads can read `count` bytes at their addresses."""
         memory, access = wave.memories["global"], self._access(count)
         some: Lanes | None = lanes
         if len(threads) < lanes.count:
@@ -182,7 +182,7 @@ def wait(kind: GroupKind, latest: int, *, reads: bool) -> Action:
 
 
 def compile_commit_group(operands: Operands) -> Action:
-    """Commit each thread's group of copies."""
+    """Commit each thread's open group of copies."""
     del operands
     return commit(COPY)
 

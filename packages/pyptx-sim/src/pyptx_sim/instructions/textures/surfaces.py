@@ -138,7 +138,7 @@ def compile_store(operands: Operands) -> Action:
 
 
 def _component(words: Array, dtype: DType) -> Array:
-    """Return 32-bit words as components of texels: floats are rounded, integers clamped to the range."""
+    """Return 32-bit words as components of texels: floats are rounded, integers clamped to the texel type's range."""
     if dtype.kind == "f":
         return words.view(np.float32).astype(dtype)
     limits, values = np.iinfo(dtype), words.view(np.int32 if dtype.kind == "i" else np.uint32)

@@ -197,7 +197,7 @@ class MemoryAccesses(ActiveLanes):
         return Origin("uninitialized-memory", message, self.pc, NOT_WRITTEN, label=label, fault=fault)
 
     def host_sees(self, space: Space | str, offsets: Integers) -> Masks:
-        """Return, per offset, whether the memory is host-visible."""
+        """Return, per offset, whether the host can read the memory there after the launch."""
         if space != "global":
             return np.zeros(offsets.shape, np.bool_)
         return self.wave.machine.memories["global"].buffers.shown(offsets)

@@ -372,7 +372,7 @@ class Mbarriers:
         return set(self._wave.splits.key[self.waiting()].tolist()) if self.parked else set()
 
     def let_go(self, ids: IntArray) -> bool:
-        """Resume parked warp splits; their waits may return false. Return whether there are any."""
+        """Resume parked warp splits; their waits may return false. Return whether any split was parked."""
         self._wake(ids)
         self._wave.splits.key[ids] = GIVES_UP
         return bool(len(ids))

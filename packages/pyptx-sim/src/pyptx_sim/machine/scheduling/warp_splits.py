@@ -128,7 +128,7 @@ class WarpSplits:
         self._keep(ids)
 
     def _keep(self, ids: IntArray) -> None:
-        """Keep splits `ids`, which are in order of their warps."""
+        """Keep only warp splits `ids`, which are in order of their warps."""
         if len(ids) == len(self.warp) and bool((ids[1:] > ids[:-1]).all()):
             return  # all splits are kept, in the same order
         for name in _FIELDS:
