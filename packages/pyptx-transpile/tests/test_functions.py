@@ -161,7 +161,7 @@ def test_a_declaration_stays_with_its_scope() -> None:
 
 
 class Broken:
-    """Stand-in for a helper function: it changes the helper's lines when it prints them."""
+    """A helper function whose printed lines are changed, so that verification fails."""
 
     def __init__(self, helper: Helper, change: Callable[[str], str]) -> None:
         self._helper, self._change = helper, change

@@ -90,7 +90,7 @@ class Writer:
         return self._text(item, form) if item.raw is None else item.raw
 
     def leading_trivia(self, before: Item, item: Item, part: ItemInContext | None) -> str:
-        """Return an item's leading trivia with its indent; `filled` replaces the placeholders other than the indent."""
+        """Return an item's leading trivia, indented; `filled` then replaces the other placeholders in it."""
         leading_trivia = self._leading_trivia(before, item) if part is None else self._region_trivia(part)
         return indented(leading_trivia, item) if "{" in leading_trivia else leading_trivia
 
