@@ -14,7 +14,7 @@ from pyptx_ir.syntax import parse_instruction
     ("text", "said"),
     [
         ("elect.sync %u32_1, -1;", "must be a pair"),
-        ("elect.sync %u32_1|_, -1;", "a pair with a predicate"),
+        ("elect.sync %u32_1|_, -1;", "a pair d|p with a predicate p"),
         ("setmaxnreg.inc.sync.aligned.u32 100;", "it must be 24 to 256 in steps of 8"),
         ("fence.proxy.tensormap::generic.acquire.gpu [%u64_1], 64;", "it must be 128"),
         ("fence.proxy.tensormap::generic.release.gpu [%u64_1], 128;", "has 2 operands; it takes none"),

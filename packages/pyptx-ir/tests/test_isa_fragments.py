@@ -104,7 +104,7 @@ def test_the_registers_that_the_manual_names_pass(text: str) -> None:
         (f"{F16} {F32}, {{%b32_1, %b32_2}}, {{%b32_3}}, {{0, 0, 0, 0}};", "operand-type: operand 4"),
         (f"{F16} {{0f00000000, 0f00000000, %f32_1, %f32_2}}, {{%b32_1, %b32_2}}, {{%b32_3}}, {F32};", "operand 1"),
         (f"{S8} {S32}, {{%f32_1, %f32_2}}, {{%b32_3}}, {S32};", "each a .b32 or .u32 or .s32 register"),
-        (f"{SPARSE} {F32}, {F32}, {{%f32_1, %u32_2, %b32_3, %b32_4}}, {F32}, %b32_9, 1;", "and all of one type"),
+        (f"{SPARSE} {F32}, {F32}, {{%f32_1, %u32_2, %b32_3, %b32_4}}, {F32}, %b32_9, 1;", "all of the same type"),
         (f"{SPARSE} {F32}, {F32}, {F32}, {F32}, 7, 1;", "operand 5 * a register of type .b32"),
         (f"{SPARSE} {F32}, {F32}, {F32}, {F32}, %b32_9, 2;", "immediate-range: operand 6 * must be 0 to 1"),
         (f"{F16.replace('row.col', 'col.row')} {F32}, {{%b32_1, %b32_2}}, {{%b32_3}}, {F32};", "order of modifiers"),
