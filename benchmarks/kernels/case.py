@@ -129,7 +129,7 @@ class Case:
     name: str
     kernel: Callable[..., Any]
     make: Callable[[Generator], Inputs]
-    rivals: Mapping[str, Callable[..., Any]]
+    baselines: Mapping[str, Callable[..., Any]]
     reference: Callable[..., Any]
     tolerance: float
     bytes: int

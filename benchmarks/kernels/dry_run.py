@@ -63,7 +63,7 @@ def told(case: Case, result: Result) -> str:
     """Return the report of a case: its error, its correct baselines, and why each other baseline is absent."""
     if result.failure:
         return f"{case.name}: {result.failure}"
-    present = [name for name in case.rivals if name not in result.absent]
+    present = [name for name in case.baselines if name not in result.absent]
     absent = [f"{name} absent: {reason}" for name, reason in result.absent.items()]
-    rivals = "; ".join([*([f"right too: {', '.join(present)}"] if present else []), *absent]) or "no rivals"
-    return f"{case.name}: error {result.error:.1e} of {case.tolerance:.1e}; {rivals}"
+    baselines = "; ".join([*([f"right too: {', '.join(present)}"] if present else []), *absent]) or "no baselines"
+    return f"{case.name}: error {result.error:.1e} of {case.tolerance:.1e}; {baselines}"

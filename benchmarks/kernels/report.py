@@ -25,7 +25,7 @@ def _spread(found: Spread, digits: int) -> str:
     return f"{found.middle:.{digits}f} [{found.low:.{digits}f}–{found.high:.{digits}f}]"
 
 
-def _rivals(result: Result) -> str:
+def _baselines(result: Result) -> str:
     measured = [f"{name} {_spread(ratio, 2)} {verdict(ratio)}" for name, ratio in result.speeds.items() if name != COPY]
     return "; ".join([*measured, *(f"{name} absent: {reason}" for name, reason in result.absent.items())]) or "–"
 
@@ -44,7 +44,7 @@ def _cells(result: Result) -> tuple[str, ...]:
         f"{result.bytes / ours.middle / 1e6:.2f}",
         f"{result.flops / ours.middle / 1e6:.0f}" if result.flops else "–",
         _spread(result.speeds[COPY], 2),
-        _rivals(result),
+        _baselines(result),
         goal,
         f"{result.error:.1e}",
     )

@@ -110,11 +110,11 @@ def _contestants(
         COPY: gpu.replay(device, *gpu.copying(device, case.bytes)),
     }
     absent: dict[str, str] = {}
-    for name, rival in case.rivals.items():
+    for name, baseline in case.baselines.items():
         try:
-            error = _rival_error(rival(*sets[0]), expected)
+            error = _baseline_error(baseline(*sets[0]), expected)
             if error <= case.tolerance:
-                contestants[name] = gpu.replay(device, rival, sets)
+                contestants[name] = gpu.replay(device, baseline, sets)
             else:
                 absent[name] = f"its error is {error:.1e}"
         except Exception as failure:  # noqa: BLE001 - it is not installed, or does not support such inputs
@@ -122,7 +122,7 @@ def _contestants(
     return contestants, absent
 
 
-def _rival_error(actual: Output, expected: Output) -> float:
+def _baseline_error(actual: Output, expected: Output) -> float:
     """Return the error of a baseline's result, which may omit the last of several outputs."""
     if not isinstance(expected, tuple):
         return error_of(actual, expected)

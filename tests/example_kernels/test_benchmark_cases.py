@@ -32,7 +32,7 @@ NORM = Case(
     name="rms_norm",
     kernel=late("examples.hopper.rms_norm:rms_norm"),
     make=normal((2048, 8192), (8192,), dtype="float32"),
-    rivals={"torch": lambda x, w: late("torch.nn.functional:rms_norm")(x, w.shape, w)},
+    baselines={"torch": lambda x, w: late("torch.nn.functional:rms_norm")(x, w.shape, w)},
     reference=lambda x, w: x.double() / (x.double().square().mean(1, keepdim=True) + 1e-6).sqrt() * w,
     tolerance=1e-6,
     bytes=2 * 2048 * 8192 * 4,
@@ -74,7 +74,7 @@ def test_names_of_cases_are_unique_and_numbers_are_possible():
         assert case.flops >= 0, case.name
         assert 0 <= case.tolerance < 0.1, case.name
         assert case.goal_us is None or case.goal_us > 0, case.name
-        assert not {"ours", "copy"} & set(case.rivals), case.name
+        assert not {"ours", "copy"} & set(case.baselines), case.name
 
 
 def test_a_case_is_for_the_gpus_that_its_kernel_is_made_for():
@@ -100,9 +100,9 @@ def test_kernels_equal_their_references_on_small_inputs():
 
 
 def test_a_rival_that_is_not_here_is_an_error_when_it_is_called_and_not_before():
-    rival = late("no_such_module_of_rivals:gemm")
+    baseline = late("no_such_module_of_baselines:gemm")
     with pytest.raises(ImportError):
-        rival()
+        baseline()
     with pytest.raises(AttributeError):
         late("math:no_such_function")()
 

@@ -48,7 +48,7 @@ PRODUCT = Case(
     name="product",
     kernel=late("torch:matmul"),
     make=normal((32, 16), (16, 8), dtype="float32"),
-    rivals={"einsum": lambda a, b: late("torch:einsum")("mk,kn->mn", a, b)},
+    baselines={"einsum": lambda a, b: late("torch:einsum")("mk,kn->mn", a, b)},
     reference=lambda a, b: a.double() @ b.double(),
     tolerance=1e-5,
     bytes=(32 * 16 + 16 * 8 + 32 * 8) * 4,
@@ -87,8 +87,8 @@ def test_a_kernel_that_raises_fails_alone():
 
 
 def test_rivals_that_are_missing_or_wrong_are_named_with_the_reason():
-    rivals = {"gone": late("no_such_module_of_rivals:gemm"), "wrong": lambda a, b: a @ b + 1, **PRODUCT.rivals}
-    result = examine(replace(PRODUCT, rivals=rivals), Processor(), seconds=1.5)
+    baselines = {"gone": late("no_such_module_of_baselines:gemm"), "wrong": lambda a, b: a @ b + 1, **PRODUCT.baselines}
+    result = examine(replace(PRODUCT, baselines=baselines), Processor(), seconds=1.5)
     assert set(result.times) == {OURS, COPY, "einsum"}
     assert result.absent["gone"].startswith("ModuleNotFoundError: No module named")
     assert result.absent["wrong"].startswith("its error is")
@@ -98,9 +98,9 @@ def test_rivals_may_leave_out_the_last_outputs():
     def both(a, b):
         return a @ b, (a @ b).sum(1)
 
-    rivals = {"tensor": lambda a, b: a @ b, "tuple": lambda a, b: (a @ b,), "other": lambda a, b: ((a @ b).sum(1),)}
+    baselines = {"tensor": lambda a, b: a @ b, "tuple": lambda a, b: (a @ b,), "other": lambda a, b: ((a @ b).sum(1),)}
     exact = lambda a, b: both(a.double(), b.double())
-    result = examine(replace(PRODUCT, kernel=both, reference=exact, rivals=rivals), Processor(), seconds=1.5)
+    result = examine(replace(PRODUCT, kernel=both, reference=exact, baselines=baselines), Processor(), seconds=1.5)
     assert set(result.times) == {OURS, COPY, "tensor", "tuple"}
     assert result.absent == {"other": "its error is inf"}
 
@@ -158,9 +158,9 @@ def test_a_rehearsal_calls_everything_with_small_inputs_and_has_no_times():
 
 def test_a_rehearsal_tells_which_row_is_broken_and_which_rival_is_absent():
     small = normal((3, 16), (16, 5), dtype="float32")
-    rivals = {"gone": late("no_such_module_of_rivals:gemm"), **PRODUCT.rivals}
+    baselines = {"gone": late("no_such_module_of_baselines:gemm"), **PRODUCT.baselines}
     rows = [
-        replace(PRODUCT, name="good", small=small, rivals=rivals),
+        replace(PRODUCT, name="good", small=small, baselines=baselines),
         replace(PRODUCT, name="renamed", small=small, kernel=late("torch:no_such_product")),
         replace(PRODUCT, name="wrong", small=small, kernel=lambda a, b: a @ b * 1.01),
         replace(PRODUCT, name="large"),

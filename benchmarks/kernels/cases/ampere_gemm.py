@@ -27,7 +27,7 @@ def square(step: str, kernel: Any, size: int) -> Case:  # noqa: ANN401 - late, o
         name=f"ampere {step} bf16 {size}³",
         kernel=kernel,
         make=normal((size, size), (size, size), dtype="bfloat16"),
-        rivals={"cuBLAS": late("torch:matmul")},
+        baselines={"cuBLAS": late("torch:matmul")},
         reference=reference,
         tolerance=TOLERANCE,
         bytes=matmul_bytes(size, size, size, 2, 2),

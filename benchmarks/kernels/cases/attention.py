@@ -134,7 +134,7 @@ def attention(
         name=name_of("attention", shape, shared, causal=causal),
         kernel=Attend(causal),
         make=normal(*sizes(shape, shared, 3), dtype="bfloat16"),
-        rivals={name: Attend(causal, backend) for name, backend in BACKENDS.items()},
+        baselines={name: Attend(causal, backend) for name, backend in BACKENDS.items()},
         reference=Exact(causal),
         tolerance=TOLERANCE,
         bytes=2 * elements + 4 * batch * heads * length,
@@ -153,7 +153,7 @@ def training(shape: tuple[int, int, int, int], *, causal: bool) -> Case:
         name=name_of("attention and gradients", shape, heads, causal=causal),
         kernel=Differentiate(Attend(causal)),
         make=normal(*sizes(shape, heads, 4), dtype="bfloat16"),
-        rivals={name: Differentiate(Attend(causal, backend)) for name, backend in BACKENDS.items()},
+        baselines={name: Differentiate(Attend(causal, backend)) for name, backend in BACKENDS.items()},
         reference=ExactGradients(causal),
         tolerance=GRADIENT_TOLERANCE,
         bytes=2 * (4 + 5 + 3) * elements,  # forward: Q, K, V, O; backward: these and dO, then dQ, dK, dV

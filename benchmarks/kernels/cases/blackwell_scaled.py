@@ -123,14 +123,14 @@ def scaled_nvfp4(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor, whole_a
     return late("torch:_scaled_mm")(*factors, *scales, out_dtype=torch.bfloat16).mul_(whole_a * whole_b)
 
 
-def product(name: str, make: Any, small: Any, rival: Any, reference: Any, bits: float) -> Case:  # noqa: ANN401 - callables
+def product(name: str, make: Any, small: Any, baseline: Any, reference: Any, bits: float) -> Case:  # noqa: ANN401 - callables
     """Return the GEMM case of square matrices with `bits` per element, scale factors included."""
     size = make.m
     return Case(
         name=f"blackwell {name} {size}³",
         kernel=late(f"{FOLDER}.gemm_{name}_blackwell:gemm"),
         make=make,
-        rivals={"cuBLAS": rival},
+        baselines={"cuBLAS": baseline},
         reference=reference,
         tolerance=TOLERANCE,
         bytes=round(matmul_bytes(size, size, size, 1, 0) * bits / 8) + 2 * size * size,
@@ -184,7 +184,7 @@ def quantiser(name: str, bits: float, reference: Any, reads: int) -> Case:  # no
         name=f"blackwell quantise {name} {size}²",
         kernel=late(f"{FOLDER}.quantise_{name}:quantise"),
         make=normal((size, size), dtype="bfloat16"),
-        rivals={},
+        baselines={},
         reference=reference,
         tolerance=0.0,
         bytes=round(size * size * (2 * reads + bits / 8)),
@@ -204,8 +204,8 @@ SIZES = (8192, 4096)
 CASES = (
     *(product("fp8", ByRow(n, n, n), ByRow(70, 72, 144), scaled_mm, by_row, 8) for n in SIZES),
     *(
-        product(name, Quantised(name, n, n, n), Quantised(name, 70, 72, 160), rival, reference, bits)
-        for name, rival, reference, bits in (
+        product(name, Quantised(name, n, n, n), Quantised(name, 70, 72, 160), baseline, reference, bits)
+        for name, baseline, reference, bits in (
             ("mxfp8", scaled_mxfp8, mxfp8, 8 + 8 / 32),
             ("nvfp4", scaled_nvfp4, nvfp4, 4 + 8 / 16),
         )

@@ -29,7 +29,7 @@ def product(name: str, kernel: Any, shape: tuple[int, int, int], goal_us: float 
         name=f"hopper {name} bf16 {size}",
         kernel=kernel,
         make=normal((m, k), (k, n), dtype="bfloat16"),
-        rivals={"cuBLAS": late("torch:matmul")},
+        baselines={"cuBLAS": late("torch:matmul")},
         reference=reference,
         tolerance=TOLERANCE,
         bytes=matmul_bytes(m, n, k, 2, 2),
@@ -78,7 +78,7 @@ def fp8(size: int) -> Case:
         name=f"hopper fp8 e4m3 {size}³",
         kernel=late("examples.hopper.gemm_fp8_hopper:scaled_product"),
         make=Scaled(size, size, size),
-        rivals={"cuBLAS": scaled_mm},
+        baselines={"cuBLAS": scaled_mm},
         reference=scaled_reference,
         tolerance=2.0**-7,  # includes the tensor cores' truncation over 128 terms
         bytes=matmul_bytes(size, size, size, 1, 2),

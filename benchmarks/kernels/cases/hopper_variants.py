@@ -39,7 +39,7 @@ def overlapping_norm(x: Tensor, w: Tensor) -> Any:  # noqa: ANN401 - whatever th
 def beside(name: str, how: str, kernel: Any) -> Case:  # noqa: ANN401 - late, built, or a function
     """Return the case `name` for a variant of its kernel, with the default kernel as the baseline."""
     case: Case = KNOWN[name]
-    return replace(case, name=f"{how}: {name}", kernel=kernel, rivals={"so far": case.kernel}, goal_us=None)
+    return replace(case, name=f"{how}: {name}", kernel=kernel, baselines={"so far": case.kernel}, goal_us=None)
 
 
 def attentions(shape: str, *, causal: bool) -> list[Case]:

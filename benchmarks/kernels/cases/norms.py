@@ -104,14 +104,14 @@ class Subject:
         kernel = late(f"examples.{self.folder}.{self.maker}")
         prefix = "" if self.folder == "hopper" else f"{self.folder} "
         # Compiled for this shape only: for a second shape torch would build a slower kernel for all shapes.
-        rivals = {"torch.compile": compiled(self.function, dynamic=False)}
+        baselines = {"torch.compile": compiled(self.function, dynamic=False)}
         shapes = ((rows, columns),) * self.matrices, ((2, columns),) * self.matrices
         vectors = ((columns,),) * self.vectors
         return Case(
             name=f"{prefix}{self.function.__name__} {TYPES[dtype]} {rows}x{columns}",
             kernel=kernel if self.function is swiglu else ForRows(kernel, columns, dtype),
             make=normal(*_ordered(shapes[0], vectors), dtype=dtype),
-            rivals={"torch": self.function, **rivals} if self.native else rivals,
+            baselines={"torch": self.function, **baselines} if self.native else baselines,
             reference=Exact(self.function),
             tolerance=TOLERANCE[dtype],
             bytes=(self.moved * rows + self.vectors) * columns * BYTES[dtype],

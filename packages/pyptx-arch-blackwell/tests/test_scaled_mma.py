@@ -40,10 +40,10 @@ def said(text: str, target: str = "sm_120a", version: tuple[int, int] = (9, 0)) 
     ],
 )
 def test_scales_are_chosen_by_constants_within_their_limits_or_by_registers(selectors: str, wanted: str) -> None:
-    heard = said(f"{BYTES}, {selectors};")
-    assert bool(heard) == bool(wanted)
+    message = said(f"{BYTES}, {selectors};")
+    assert bool(message) == bool(wanted)
     for part in wanted.split(" * "):
-        assert part in heard
+        assert part in message
 
 
 def test_four_scales_of_ue8m0_came_later_than_those_of_ue4m3() -> None:

@@ -49,10 +49,10 @@ def test_the_forms_of_the_manual_pass(text: str) -> None:
     ],
 )
 def test_others_are_refused_with_what_there_should_be(text: str, wanted: str) -> None:
-    heard = said(text)
-    assert heard
+    message = said(text)
+    assert message
     for part in wanted.split(" * "):
-        assert part in heard
+        assert part in message
 
 
 def test_they_need_the_target_with_the_suffix() -> None:

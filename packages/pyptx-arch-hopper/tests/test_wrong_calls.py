@@ -118,15 +118,15 @@ def told(body: Callable[[], object]) -> str:
 
 @pytest.mark.parametrize(("changes", "said"), PRODUCTS, ids=[said.split(" * ")[0] for _, said in PRODUCTS])
 def test_a_wrong_product_is_refused_with_what_there_is(changes: dict[str, Any], said: str) -> None:
-    heard = refused(lambda: product(**changes))
-    assert [part for part in said.split(" * ") if part not in heard] == [], heard
+    message = refused(lambda: product(**changes))
+    assert [part for part in said.split(" * ") if part not in message] == [], message
 
 
 @pytest.mark.parametrize(("changes", "said"), PICTURED, ids=[said for _, said in PICTURED])
 def test_a_product_that_contradicts_its_tile_is_refused_with_the_picture(changes: dict[str, Any], said: str) -> None:
-    heard = refused(lambda: product(**changes))
-    assert said in heard
-    assert "  row 0 " in heard
+    message = refused(lambda: product(**changes))
+    assert said in message
+    assert "  row 0 " in message
 
 
 BULK = ptx.cp.async_.bulk
@@ -216,8 +216,8 @@ def epilogue(count: int, **more: Any) -> None:
 
 @pytest.mark.parametrize(("call", "said"), CALLS, ids=[said.split(" * ")[0] for _, said in CALLS])
 def test_a_wrong_call_is_refused_with_what_there_is(call: Callable[[], object], said: str) -> None:
-    heard = told(call)
-    assert [part for part in said.split(" * ") if part not in heard] == [], heard
+    message = told(call)
+    assert [part for part in said.split(" * ") if part not in message] == [], message
 
 
 def test_a_matrix_that_is_laid_out_by_hand_is_the_tile() -> None:

@@ -115,9 +115,9 @@ def test_the_registers_that_the_manual_names_pass(text: str) -> None:
     ],
 )
 def test_other_registers_are_refused_with_what_there_should_be(text: str, wanted: str) -> None:
-    heard = said(text)
+    message = said(text)
     for part in wanted.split(" * "):
-        assert part in heard
+        assert part in message
 
 
 def test_forms_that_were_removed_are_legal_in_their_time() -> None:

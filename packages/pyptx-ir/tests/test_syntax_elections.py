@@ -34,13 +34,13 @@ def by_all(every: list[Case]) -> dict[str, str]:
     """Return the rules elected by votes of every case on every key: the reference."""
     rules: dict[str, str] = {}
     for level in reversed(range(LEVELS)):
-        heard = [
+        considered = [
             case
             for case in every
             if (level < CLOSER or not case.begins_asm) and case.keys[level] not in case.keys[level + 1 :]
         ]
-        for key in dict.fromkeys(case.keys[level] for case in heard):
-            group = [case for case in heard if case.keys[level] == key]
+        for key in dict.fromkeys(case.keys[level] for case in considered):
+            group = [case for case in considered if case.keys[level] == key]
             right = sum(case.times for case in group if rule(case, rules) in case.texts)
             votes: Counter[str | None] = Counter()
             for case in group:

@@ -333,8 +333,8 @@ def test_every_module_built_by_hand_reads_back_from_any_style(body: tuple[n.Stat
     read = parse(text)
     assert read == tree
     assert emit(stripped(read, style), style) == text
-    learnt = learn(read)
-    assert emit(stripped(read, learnt), learnt) == text
+    learned = learn(read)
+    assert emit(stripped(read, learned), learned) == text
 
 
 @settings(deadline=None)

@@ -76,7 +76,7 @@ def found(body: str, **schedule: Any) -> set[str]:
 @each_schedule
 @pytest.mark.parametrize("place", ["bar", "bar+8"])
 @pytest.mark.parametrize(("order", "rules"), [("acquire", set()), ("relaxed", {"mbarrier-init-race"})])
-def test_a_lane_does_not_know_what_another_one_has_heard(
+def test_an_acquire_of_one_lane_does_not_order_another(
     schedule: dict[str, Any], order: str, rules: set[str], place: str
 ) -> None:
     assert found(TWO_LANES.replace("ORDER", order).replace("PLACE", place), **schedule) == rules

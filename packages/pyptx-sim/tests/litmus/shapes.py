@@ -122,9 +122,9 @@ def messages() -> Iterator[str]:
 
 def mixed_scopes() -> Iterator[str]:
     """Yield message passing with different scopes of the release and the acquire."""
-    for (told, heard), apart in itertools.product(itertools.permutations(SCOPES, 2), APART):
+    for (released, acquired), apart in itertools.product(itertools.permutations(SCOPES, 2), APART):
         for telling, hearing in itertools.product(TELLING[2:4], HEARING[2:4]):
-            yield f"st x; {telling.replace('.S', f'.{told}')} {apart} {hearing.replace('.S', f'.{heard}')}; ld x"
+            yield f"st x; {telling.replace('.S', f'.{released}')} {apart} {hearing.replace('.S', f'.{acquired}')}; ld x"
 
 
 def long_shapes() -> Iterator[str]:
@@ -163,11 +163,11 @@ def random_shapes(count: int, seed: int, apart: tuple[str, ...] = APART) -> Iter
 
 # Lanes of a warp, most of which release flags of their own; `{last}` is nothing or a release by the last lane.
 LANES: Final = {
-    "reads, told singly": "ld x; {tell} f , ld x; {tell} g , ld x{last} {apart} {hear}; st x",
+    "reads, released singly": "ld x; {tell} f , ld x; {tell} g , ld x{last} {apart} {hear}; st x",
     "reads at different times": "ld x; {tell} f , ld y; ld x; {tell} g , ld y; ld y; ld x{last} {apart} {hear}; st x",
     "reads between releases": "ld x; {tell} f; ld y , ld y; ld y; ld x; {tell} g {apart} {hear}; st x",
     "reads again": "ld x; {tell} f; ld x , ld x; ld y; ld x; {tell} g , ld x{last} {apart} {hear}; st x",
-    "polls, told singly": "ld.relaxed.gpu x; {tell} f , ld.relaxed.gpu x; {tell} g {apart} {hear}; st x",
+    "polls, released singly": "ld.relaxed.gpu x; {tell} f , ld.relaxed.gpu x; {tell} g {apart} {hear}; st x",
     "writes of one": "st.relaxed.gpu x; {tell} f , st.relaxed.gpu x; {tell} g {apart} {hear}; ld x",
     "updates of one": "red.relaxed.gpu x; {tell} f , red.relaxed.gpu x; {tell} g {apart} {hear}; ld x",
     "a release after bar.warp.sync": "ld x; bar.warp , ld x; bar.warp , ld x; bar.warp; {tell} f {apart} {hear}; st x",
@@ -180,10 +180,10 @@ LANES: Final = {
 def lanes() -> Iterator[str]:
     """Yield programs in which lanes of one warp release separately. Another warp acquires, or one of the lanes."""
     for shape, apart in itertools.product(LANES.values(), APART):
-        for tell, heard, last in itertools.product(
+        for tell, acquired, last in itertools.product(
             ("st.release.gpu", "red.release.gpu", "st.relaxed.gpu"),
             ("fg", "gf", "f", "g", "fgh", "hg"),
             ("", "; st.release.gpu h"),
         ):
-            hear = "; ".join(f"ld.acquire.gpu {flag}" for flag in heard)
+            hear = "; ".join(f"ld.acquire.gpu {flag}" for flag in acquired)
             yield shape.format(tell=tell, last=last, apart=f" {apart}", hear=hear)

@@ -64,7 +64,7 @@ def test_what_each_thread_tells_the_next_is_known(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", [chain(RELAXED, ACQUIRE), chain(RELEASE, READ), chain(RELAXED, READ, FENCE)])
-def test_what_is_not_told_or_not_heard_is_a_race(text: str) -> None:
+def test_without_a_release_or_without_an_acquire_it_is_a_race(text: str) -> None:
     words, flags = np.zeros((2, BLOCKS * THREADS), np.uint32)
     found = run(text, grid=BLOCKS, block=THREADS, args=[words, flags]).findings
     assert {finding.rule for finding in found} == {"global-race"}

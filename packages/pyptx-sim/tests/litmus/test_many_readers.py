@@ -57,7 +57,7 @@ def found(read: str, silent: int, seed: int) -> tuple[Finding, ...]:
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("read", READS)
-def test_who_has_heard_of_all_readers_may_write(read: str, seed: int) -> None:
+def test_a_thread_ordered_after_all_readers_may_write(read: str, seed: int) -> None:
     assert not found(read, READERS, seed)
 
 

@@ -137,12 +137,12 @@ def _packed(dtype: str, value: int | float) -> bytes:
 
 def _checks(special: Specialization, members: Mapping[str, str]) -> Iterable[str]:
     """Yield the lines of the C statement that rejects null and misaligned array addresses."""
-    wanted, lead, end = alignments(special), "    if (", " != 0"
+    wanted, opening, end = alignments(special), "    if (", " != 0"
     rows = [(row.index or 0, members[row.name]) for row in special.parameters if row.kind == "tensor"]
     for number, (index, member) in enumerate(rows):
         tail = ") {" if number == len(rows) - 1 else " ||"
-        yield f"{lead}(result = check_address({index}, values.{member}, {wanted[index]})){end}{tail}"
-        lead = "        "
+        yield f"{opening}(result = check_address({index}, values.{member}, {wanted[index]})){end}{tail}"
+        opening = "        "
     if rows:
         yield from ("        return result;", "    }")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_dsl.instructions.address import as_address
 from pyptx_dsl.instructions.emission import emits
-from pyptx_dsl.instructions.wait_forms import SPACE, FormName, Place, Waiting, poll_words, spelled
+from pyptx_dsl.instructions.wait_forms import SPACE, FormName, SourcePosition, Waiting, poll_words, spelled
 from pyptx_dsl.registers.operands import PipeRef
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import pred as predicate
@@ -96,7 +96,7 @@ class Waits:
         nanoseconds: object = 20,
         selp: str = "selp.b32",
         setp: str = "setp.eq.s32",
-        loc: Place | None = None,
+        loc: SourcePosition | None = None,
         pred: Reg | None = None,
     ) -> None:
         """Wait until a phase completes, by two instructions in a loop: `try_wait.parity`, and `@!p bra` back.

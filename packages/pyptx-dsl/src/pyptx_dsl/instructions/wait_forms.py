@@ -32,7 +32,7 @@ __all__ = ["FORMS", "SPACE", "FormName", "WaitForm", "WaitOptions", "Waiting", "
 SPACE = "shared::cta"
 """State space of an mbarrier in the thread's own CTA."""
 
-Place: TypeAlias = "tuple[int, int, int] | tuple[int, int, int, str | tuple[str, int], tuple[int, int, int]]"
+SourcePosition: TypeAlias = "tuple[int, int, int] | tuple[int, int, int, str | tuple[str, int], tuple[int, int, int]]"
 """Arguments of `ptx.loc`: file, line and column; for inlined code, also the callee's name and the call's location."""
 
 FormName: TypeAlias = Literal["retry", "done", "scoped", "scoped_done", "backoff", "skip", "poll", "poll_retry"]
@@ -94,7 +94,7 @@ class WaitOptions(TypedDict, total=False):
     nanoseconds: object
     selp: str
     setp: str
-    loc: Place | None
+    loc: SourcePosition | None
 
 
 def spelled(opcode: str, text: str) -> tuple[str, ...]:
@@ -129,7 +129,7 @@ class Waiting:
     nanoseconds: object
     selp: tuple[str, ...]
     setp: tuple[str, ...]
-    loc: Place | None
+    loc: SourcePosition | None
 
     def write(self, form: str) -> None:
         """Emit the steps of the form named `form`; raise OperandError for labels or registers that it does not use."""

@@ -31,9 +31,9 @@ class Observers(Observer):
         self.observers = tuple(observers)
         self.active = bool(observers)
         for event in _EVENTS:
-            heard = [getattr(each, event) for each in observers if _hears(each, event)]
-            if heard:
-                setattr(self, event, heard[0] if len(heard) == 1 else _each(heard))
+            handlers = [getattr(each, event) for each in observers if _hears(each, event)]
+            if handlers:
+                setattr(self, event, handlers[0] if len(handlers) == 1 else _each(handlers))
 
     def beside(self, observer: Observer) -> Observers:
         """Return a dispatcher to these observers and `observer`."""
@@ -68,9 +68,9 @@ def _hears(observer: Observer, event: str) -> bool:
     return getattr(type(observer), event) is not getattr(Observer, event)
 
 
-def _each(heard: Sequence[Callable[..., None]]) -> Callable[..., None]:
+def _each(handlers: Sequence[Callable[..., None]]) -> Callable[..., None]:
     def tell(*told: object, **named: object) -> None:
-        for hear in heard:
-            hear(*told, **named)
+        for handler in handlers:
+            handler(*told, **named)
 
     return tell

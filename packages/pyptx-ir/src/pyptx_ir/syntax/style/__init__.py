@@ -3,7 +3,7 @@
 from pyptx_ir.syntax.style.deviations import Deviation, deviations, stripped
 from pyptx_ir.syntax.style.formatting import FormattingError, formatted
 from pyptx_ir.syntax.style.known import KNOWN
-from pyptx_ir.syntax.style.learn import learn, learnt
+from pyptx_ir.syntax.style.learn import learn, learned
 from pyptx_ir.syntax.style.style import Style
 
-__all__ = ["KNOWN", "Deviation", "FormattingError", "Style", "deviations", "formatted", "learn", "learnt", "stripped"]
+__all__ = ["KNOWN", "Deviation", "FormattingError", "Style", "deviations", "formatted", "learn", "learned", "stripped"]

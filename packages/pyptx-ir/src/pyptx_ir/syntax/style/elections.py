@@ -49,12 +49,12 @@ def elected(cases: Sequence[Case], closer: int) -> dict[str, str]:
         for at in silent:
             given[at] = _rule(cases[at].keys, rules)
         least = _WORTH if level < closer else 1
-        heard = [
+        considered = [
             at
             for at, case in enumerate(cases)
             if (level < closer or not case.begins_asm) and case.keys[level] not in case.keys[level + 1 :]
         ]  # if a case has one key at two levels, the more general level has chosen its rule
-        for key, group in _wrong(cases, heard, given, level).items():
+        for key, group in _wrong(cases, considered, given, level).items():
             best = _best(key, [(cases[at], given[at]) for at in group], least, last=level == depth - 1)
             if best is None:
                 continue
@@ -65,13 +65,13 @@ def elected(cases: Sequence[Case], closer: int) -> dict[str, str]:
 
 
 def _wrong(
-    cases: Sequence[Case], heard: Iterable[int], given: Sequence[str | None], level: int
+    cases: Sequence[Case], considered: Iterable[int], given: Sequence[str | None], level: int
 ) -> dict[str, list[int]]:
     """Return the cases of each lookup key of a level, for the keys with at least one wrong case."""
-    doubtful = {cases[at].keys[level] for at in heard if given[at] not in cases[at].texts}
+    doubtful = {cases[at].keys[level] for at in considered if given[at] not in cases[at].texts}
     groups: defaultdict[str, list[int]] = defaultdict(list)
     if doubtful:
-        for at in heard:
+        for at in considered:
             key = cases[at].keys[level]
             if key in doubtful:
                 groups[key].append(at)

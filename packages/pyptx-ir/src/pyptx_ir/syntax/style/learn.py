@@ -46,7 +46,7 @@ def learn(module: Module) -> Style:
     return _learnt(row, shapes)[0]
 
 
-def learnt(module: Module) -> tuple[Style, list[Item]]:
+def learned(module: Module) -> tuple[Style, list[Item]]:
     """Return the whitespace style of a parsed module, and its items as those of `stripped(module, style)`.
 
     The items have leading trivia and source text only where the style differs.
