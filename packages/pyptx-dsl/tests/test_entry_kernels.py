@@ -26,7 +26,7 @@ def written(**options: object) -> tuple[ModuleBuilder, FunctionName]:
 
     @m.entry("copy", [u64, u32, m.param("to", u64), f32], visible=True, **options)  # type: ignore[arg-type]  # checked there
     def copied(*names: str) -> None:
-        """Multiply each number by the factor."""
+        """Multiply."""
         r, f, rd = reg.bank("%r", b32, 3), reg.bank("%f", f32, 3), reg.bank("%rd", b64, 9)
         ptx.params(names[1], names[3], into=[r[1], f[1]])
         ptx.global_ptrs(names[0], names[2], generic=rd[1:3], into=rd[3:5])

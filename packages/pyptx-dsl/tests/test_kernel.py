@@ -51,7 +51,7 @@ def ret() -> None:
     block=(32, 2),
 )
 def scale(X: TensorSpec, W: TensorSpec, Y: TensorSpec, *, factor: float = 1.0, unroll: int = 4) -> None:
-    """Declare `unroll` registers, initialized with `factor`."""
+    """Scale rows."""
     assert X.shape is not None
     assert (X.name, W.shape, Y.dtype, Y.layout) == ("X", (X.shape[1],), f32, Layout.ROW)
     for _ in range(unroll):
