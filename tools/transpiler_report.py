@@ -59,7 +59,7 @@ generated the PTX. `python -m tools.transpiler_report` updates this page.
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Counts over several PTX modules, by the name of what is counted; `columns` turns them into table cells."""
+    """Counts over several PTX modules, by the name of the counted statement; `columns` turns them into table cells."""
 
     counts: Counter[str]
 

@@ -35,7 +35,7 @@ def pyptx_api_version() -> int:
 
 @hookimpl
 def pyptx_namespaces() -> Mapping[str, object]:
-    """Return the namespaces that `ptx` has without plugins, and the members of those that plugins may extend."""
+    """Return the namespaces that `ptx` has without plugins, and the members of the extensible ones."""
     import operator
 
     from pyptx_dsl import ptx

@@ -34,7 +34,7 @@ class MutationSite:
         return node
 
     def neighbour(self, distance: int) -> Instruction | None:
-        """Return the instruction `distance` statements later (negative: earlier); None if that is no instruction."""
+        """Return the instruction `distance` statements later (negative: earlier); None if it is not an instruction."""
         at = self.at + distance
         node = self.body[at] if 0 <= at < len(self.body) else None
         return node if isinstance(node, Instruction) else None
