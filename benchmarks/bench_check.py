@@ -3,7 +3,7 @@
     python benchmarks/bench_check.py [--repeat N] [FILE ...]
 
 Reads corpus/ by default. The result is each module's best CPU time of N runs, summed by producer. Further columns are
-the first run, which also loads the table and checks every form for the first time, and parsing alone.
+the first run, which also loads the table and checks every instruction form for the first time, and parsing alone.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def measure(path: Path, repeat: int) -> Cost:
 
 
 def main() -> int:
-    """Print a line of speeds for each producer, and one for all producers together; return 1 if a target is missed."""
+    """Print a line of speeds for each PTX producer, and one for all together; return 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--repeat", type=int, default=3)

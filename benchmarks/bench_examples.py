@@ -80,7 +80,7 @@ def of(*shapes: tuple[int, ...], dtype: Any = BFLOAT16) -> Callable[[Any], Array
 
 
 def called(name: str, *arguments: Any) -> Callable[[Any], Any]:  # noqa: ANN401 - arguments of any maker
-    """Return a function of a module: it returns the kernel `name`, or calls `name` to build the kernel."""
+    """Return a function of an example's module: it returns the kernel `name`, or calls `name` to build it."""
     return lambda module: getattr(module, name)(*arguments) if arguments else getattr(module, name)
 
 
@@ -254,7 +254,7 @@ class Figures:
 
 
 def measure(case: Case, repeat: int) -> Figures:
-    """Return the least seconds of a case in `repeat` runs."""
+    """Return the `Figures` of a case, each the fastest of `repeat` runs."""
     module = import_module(f"examples.{case.file.replace('/', '.')}")
     kernel, arrays = case.kernel(module), case.arrays(module)
 

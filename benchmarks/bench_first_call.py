@@ -41,7 +41,7 @@ ROWS, WIDTH = 2048, 8192
 
 
 def child(modules: list[str]) -> None:
-    """Import the given modules, then make the call; print the milliseconds per part of the call, and the imports."""
+    """Import `modules`, then make the call; print the milliseconds per part of the call, and the imported modules."""
     __import__("numpy")  # the example, not pyptx, imports numpy
 
     times = dict.fromkeys(COLUMNS, 0.0)
@@ -96,7 +96,7 @@ def run(folder: str, modules: list[str]) -> dict[str, Any]:
 
 
 def pairs(repeat: int) -> dict[str, list[dict[str, float]]]:
-    """Run pairs of a first and a second process; all processes import the call's modules beforehand."""
+    """Run pairs of processes, without and with the cubin in the cache; all import the call's modules beforehand."""
     with tempfile.TemporaryDirectory() as folder:
         modules = [name for name in run(folder, [])["modules"] if importable(name)]
     found: dict[str, list[dict[str, float]]] = {"first": [], "second": []}
@@ -118,7 +118,7 @@ def importable(name: str) -> bool:
 
 
 def main() -> int:
-    """Measure first and second processes, and print times with limits; return 1 if a limit is exceeded."""
+    """Measure processes without and with a cached cubin; print times and limits; return 1 if a limit is exceeded."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=9)
     parser.add_argument("--child", help=argparse.SUPPRESS)

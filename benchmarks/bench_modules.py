@@ -55,7 +55,7 @@ LINES = """\
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Cost of writing a module: bytes of PTX, seconds, and peak memory in MB if it had its own process."""
+    """Cost of writing a module: bytes of PTX, seconds, and peak memory in MB if the run had its own process."""
 
     size: int
     seconds: float

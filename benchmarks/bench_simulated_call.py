@@ -29,7 +29,7 @@ COUNT = 256
 
 
 def best(array: Any, checks: str, repeat: int) -> float:  # noqa: ANN401 - either framework's
-    """Return the least microseconds of a call among `repeat` calls."""
+    """Return the microseconds of the fastest of `repeat` calls."""
     os.environ["PYPTX_CHECKS"] = checks
     (found,) = times(partial(vector_add, array, array), repeat=repeat + 1, clock=time.perf_counter)
     return min(found) * 1e6

@@ -126,7 +126,7 @@ def compare(python: str, costs: dict[Path, Cost]) -> float:
 
 
 def main() -> int:
-    """Print a line of speeds for each producer, and one for all producers together; return 1 if a target is missed."""
+    """Print a line of speeds for each PTX producer, and one for all together; return 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--repeat", type=int, default=5)

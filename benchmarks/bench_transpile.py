@@ -29,7 +29,7 @@ from pyptx_transpile.transpiler import chosen
 
 CORPUS = Path(__file__).resolve().parents[1] / "corpus"
 PROMISED = {"plain, not verified": 1.5, "plain": 0.7, "sugar": 0.4}
-"""Least MB of PTX per second, by transpiler settings."""
+"""Minimum MB of PTX transpiled per second, by transpiler settings."""
 LONG = 5_000_000  # bytes of PTX in the long module
 MOST_MEMORY = 300.0  # MB
 
@@ -67,7 +67,7 @@ def memory_is_kept() -> bool:
 
 
 def main() -> int:
-    """Print a row for each setting of the transpiler; return 1 if a target is missed."""
+    """Print a row of speeds for each setting of the transpiler; return 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--every", type=int, default=6)
     parser.add_argument("--repeat", type=int, default=3)

@@ -35,5 +35,5 @@ def times(
 
 
 def best(run: Callable[[], object], repeat: int, before: Callable[[], object] = lambda: None) -> float:
-    """Return the least CPU seconds of `run` in `repeat` runs."""
+    """Return the CPU seconds of the fastest of `repeat` runs of `run`."""
     return min(times(run, repeat=repeat, before=before)[0])

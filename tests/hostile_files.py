@@ -121,7 +121,7 @@ class Watch:
         return self._seen[1:], names  # the first event is the execution of the file
 
     def tried(self, source: str, *, sugar: bool) -> list[str]:
-        """Transpile a module and run the output; return its audit events, and any error or difference in bytes."""
+        """Transpile a module and run the output; return its audit events, and any error or difference in PTX bytes."""
         try:
             python = ptx_to_python(source, sugar=sugar)
             seen, names = self.run(python)

@@ -1,4 +1,4 @@
-"""Bounds and classifiers state the versions that `nox -s compat` runs; each requirement has one bound everywhere."""
+"""Version bounds and classifiers state versions that `nox -s compat` runs; each requirement has one bound."""
 
 from __future__ import annotations
 

@@ -135,8 +135,8 @@ def test_wrong_rewrites_are_rejected_at_their_sites_and_no_others() -> None:
         done = transpile(decode(path.read_bytes()), mutant.rules(), name=path.name, unchecked=refused(path))
         wrong = {(rule, start) for rule, start, _ in mutant.injected}
         rejected = {(one.rule, one.place) for one in done.rejected}
-        # If a wrong call is rejected, its function may have too few calls: then all its calls are dropped, wrong or
-        # right.
+        # If a wrong call is rejected, its function may have too few calls: then the transpiler drops all its
+        # calls, wrong or right.
         dropped = {(one.rule, one.place) for one in done.dropped}
         assert rejected <= wrong <= rejected | dropped, (path.name, done.rejected, wrong - rejected)
         assert not dropped or "function" in {rule for rule, _ in rejected}, path.name

@@ -1,4 +1,4 @@
-"""The stubs of this project's packages: together they have every instruction; each needs its own package only."""
+"""The stubs of this project's packages: together they have every instruction; each stub needs its own package only."""
 
 from __future__ import annotations
 

@@ -231,7 +231,7 @@ PREFIXES = {"%r": u32, "%rd": b64, "%f": f32, "%fd": from_name("f64"), "%h": fro
 
 
 def kind(name: str) -> str | None:
-    """Return the register type that a register's name implies."""
+    """Return the register type that the prefix of a register's name implies."""
     found = PREFIXES.get(name.rstrip("0123456789"))
     return None if found is None else found.name
 

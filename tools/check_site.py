@@ -30,7 +30,7 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Record the identifiers and the addresses of one element."""
+        """Record the anchors and the link addresses of one HTML element."""
         self.anchors.update(value for name, value in attrs if value and (name == "id" or (tag, name) == ("a", "name")))
         self.links += [(self.getpos()[0], value) for name, value in attrs if name in LINKS and value is not None]
 

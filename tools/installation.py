@@ -46,7 +46,7 @@ def dependencies(package: str) -> list[str]:
 
 
 def requirement_name(requirement: str) -> str:
-    """Return the bare name: `pyptx-ir` of `pyptx-ir[toolchain]>=0.2.0,<0.3`."""
+    """Return the bare name of a requirement: `pyptx-ir` of `pyptx-ir[toolchain]>=0.2.0,<0.3`."""
     return re.split(r"[\[<>=!~; ]", requirement, maxsplit=1)[0]
 
 

@@ -23,7 +23,7 @@ _LEAVES = frozenset({"bra", "brx", "exit", "ret", "trap"})
 
 
 def natural_loops(body: Body) -> dict[int, list[int]]:
-    """Return each natural loop's start index in the body, with the last items of the blocks that lead back to it."""
+    """Return, by index of a natural loop's first item, the indices of the last items of blocks that lead back to it."""
     starts = _starts(body)
     ends = [*starts[1:], body.end]
     number = {start: at for at, start in enumerate(starts)}
@@ -52,7 +52,7 @@ def _size(rewrite: Rewrite) -> int:
 
 
 def _starts(body: Body) -> list[int]:
-    """Return the item indices at which basic blocks start."""
+    """Return the indices of the items of a body at which its basic blocks start."""
     found = {body.start}
     for at in range(body.start, body.end):
         node = body.items[at].node

@@ -59,7 +59,7 @@ generated the PTX. `python -m tools.transpiler_report` updates this page.
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Counts over several modules, by name; `columns` turns them into table cells."""
+    """Counts over several PTX modules, by the name of the counted statement; `columns` turns them into table cells."""
 
     counts: Counter[str]
 
@@ -118,7 +118,7 @@ def of_module(text: str, name: str) -> Counter[str]:
 
 
 def _shares(parts: Iterable[Part]) -> dict[object, float]:
-    """Return, for each generated function, its number of lines divided by its number of calls."""
+    """Return, for each generated function, its number of Python lines divided by its number of calls."""
     lines = {part.helper: Counter(_kinds(part.page.text()))["lines"] for part in parts if part.helper is not None}
     calls = Counter(rewrite.helper for part in parts if part.plan for rewrite in part.plan.rewrites() if rewrite.helper)
     return {helper: lines[helper] / count for helper, count in calls.items()}
@@ -145,7 +145,7 @@ def _of_body(body: Body, plan: RewritePlan) -> Counter[str]:
 
 
 def _kinds(text: str) -> Iterator[str]:
-    """Yield the kind of each nonblank line of a part of the output: `formatting`, `loc`, or `lines`."""
+    """Yield the kind of each nonblank line of some of the printed Python: `formatting`, `loc`, or `lines`."""
     kinds = dict.fromkeys(range(1, text.count("\n") + 2), "lines")
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):

@@ -51,7 +51,7 @@ class Built:
     sizes: tuple[tuple[str, int | str], ...]
 
     def __call__(self, *inputs: object) -> Any:  # noqa: ANN401 - whatever the kernel returns
-        """Build the kernel and call it; the example's function caches it."""
+        """Build the kernel and call it; the example's function caches the kernel."""
         return late(self.where)(**dict(self.sizes))(*inputs)
 
 

@@ -37,7 +37,7 @@ class Device(Protocol):
         ...
 
     def capture(self, calls: Sequence[Callable[[], object]], held: int) -> Callable[[], object]:
-        """Return a function that repeats these calls in order; the last `held` results live on during later calls."""
+        """Return a function that repeats these calls in order; the last `held` results stay allocated meanwhile."""
         ...
 
 
@@ -80,7 +80,7 @@ class Cuda:
         return float(begun.elapsed_time(ended)) * 1e3
 
     def capture(self, calls: Sequence[Callable[[], object]], held: int) -> Callable[[], object]:
-        """Capture the calls in a CUDA graph; one-time work of first calls must be done before."""
+        """Capture the calls in a CUDA graph; the one-time work of first calls must precede the capture."""
         import torch
 
         graph, results = torch.cuda.CUDAGraph(), deque[object](maxlen=held)
@@ -92,7 +92,7 @@ class Cuda:
 
 
 def copies(device: Device, size: int) -> int:
-    """Return the number of sets of buffers of `size` bytes whose rotation exceeds the cache."""
+    """Return the number of sets of buffers, `size` bytes a set, whose rotation exceeds the L2 cache."""
     return min(MOST_CALLS, max(2, ceil(CACHES * device.cache_bytes() / size)))
 
 

@@ -60,7 +60,7 @@ def verdict(ratio: Spread) -> str:
 
 
 def warm(run: Run, stopwatch: Stopwatch, seconds: float) -> float:
-    """Run until the time is steady, or for `seconds`; return the median of the last window, in microseconds."""
+    """Repeat `run` until its time is steady, or for `seconds`; return the median of the last `WINDOW` runs in us."""
     before, spent = 0.0, 0.0
     while True:
         window = [stopwatch(run) for _ in range(WINDOW)]
@@ -72,7 +72,7 @@ def warm(run: Run, stopwatch: Stopwatch, seconds: float) -> float:
 
 
 def interleave(contestants: Mapping[str, Run], stopwatch: Stopwatch, rounds: int) -> dict[str, list[float]]:
-    """Return the times of each contestant, one per round."""
+    """Return the microseconds of each contestant, one time per round."""
     names = list(contestants)
     times: dict[str, list[float]] = {name: [] for name in names}
     for number in range(rounds):

@@ -66,7 +66,7 @@ def table(runs: Sequence[Run]) -> str:
 
 
 def plot(runs: Sequence[Run], path: Path) -> None:
-    """Plot the speedup of each kernel over its baselines and over the copy; whiskers show the middle halves."""
+    """Plot the speedup of each kernel over its baselines and over the copy; whiskers: middle half of the rounds."""
     figures: Any = importlib.import_module("matplotlib.figure")  # `Any`: matplotlib is not installed where mypy runs
     bars = [
         (f"{result.case} / {name}", ratio, "tab:gray" if name == COPY else "tab:blue")

@@ -19,7 +19,7 @@ class Result:
     """Result of one case: times are microseconds per call, speeds are speedups over the other contestants.
 
     `absent` has the reasons why baselines were not measured, `failure` the error of the case, `left_out` the reason why
-    it was not tried. `failure` and `left_out` are empty if the case was measured.
+    the case was not run. `failure` and `left_out` are empty if the case was measured.
     """
 
     case: str

@@ -59,7 +59,7 @@ def where(device: gpu.Cuda) -> dict[str, str]:
 def examine_all(
     chosen: Mapping[str, Sequence[Case]], device: gpu.Device, place: dict[str, str], seconds: float
 ) -> Iterator[Run]:
-    """Examine the cases, each for its share of the seconds; after each case, yield its subject's results so far."""
+    """Check and time each case for its share of `seconds`; after each case, yield its subject's results so far."""
     ends = time.monotonic() + seconds
     left = sum(map(len, chosen.values()))
     for subject, rows in chosen.items():
@@ -104,7 +104,7 @@ def examine(case: Case, device: gpu.Device, seconds: float) -> Result:
 def _contestants(
     case: Case, device: gpu.Device, sets: Sequence[Inputs], expected: Output
 ) -> tuple[dict[str, gpu.Replay], dict[str, str]]:
-    """Return replays of the kernel, the copy and the correct baselines; and why the other baselines are absent."""
+    """Return graph replays of the kernel, the copy and the correct baselines; and why other baselines are absent."""
     contestants = {
         OURS: gpu.replay(device, case.kernel, sets),
         COPY: gpu.replay(device, *gpu.copying(device, case.bytes)),
@@ -123,7 +123,7 @@ def _contestants(
 
 
 def _baseline_error(actual: Output, expected: Output) -> float:
-    """Return the error of a baseline's result, which may omit the last of several outputs."""
+    """Return the error of a baseline's result, which may lack the last outputs of `expected`."""
     if not isinstance(expected, tuple):
         return error_of(actual, expected)
     given = actual if isinstance(actual, tuple) else (actual,)

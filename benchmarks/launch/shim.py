@@ -37,7 +37,7 @@ def plan_of_three() -> Plan:
 
 
 def launcher_calls(plan: Plan) -> Calls:
-    """Return calls of launchers, each with more torch queries than the last, and of one with all queries in Python."""
+    """Return calls of launchers, each with more queries of torch state than the last; one makes them all in Python."""
     import torch
 
     from pyptx_torch.internals import GUARDS, TENSOR_GUARDS, VARIABLES, count_versions

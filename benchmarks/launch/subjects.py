@@ -57,7 +57,7 @@ def device_target() -> str:
 
 
 def plan_of(kernel: Any, *tensors: Any) -> tuple[Any, bytes]:  # noqa: ANN401 - a kernel and tensors
-    """Return the launch plan and the image of a kernel for tensors of COUNT floats."""
+    """Return the launch plan and the machine code of a kernel for tensors of COUNT floats."""
     from pyptx_dsl.kernels.images import image_of
     from pyptx_ir.plugins.rows import Argument
     from pyptx_launch import Module, plan_for

@@ -54,7 +54,7 @@ def judge(parts: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
     """Return the targets that this machine can measure, each with the measured value and whether the target is met."""
     judged = []
     for target in TARGETS:
-        # The best round counts on the null driver: only other processes of this machine make a round slower.
+        # On the null driver the target is for the best round: only other processes make a round slower.
         figure = "best" if target.needs in {TORCH_NULL, JAX_NULL} else "median"
         measured = {each["name"]: each[figure] for each in parts.get(target.needs, [])}
         if not measured:

@@ -17,7 +17,7 @@ ADD, ADD_OUT = "torch.add(x, w)", "torch.add(x, w, out=y)"
 
 
 def torch_on_null(repeat: int, _device: str) -> list[dict[str, Any]]:
-    """Measure calls of every kind and torch's addition, after a first call of each kernel has filled its cache."""
+    """Measure calls of every kind and torch's addition, after a first call has filled each launch cache."""
     driver = null_driver()
     driver.record(on=False)
     driver.context(0)  # device 0's context is current, as in any thread in which torch uses CUDA
@@ -50,7 +50,7 @@ A = {"alpha": 0.5}
 
 
 def kernels() -> tuple[Any, ...]:
-    """Return a kernel with an output, one that writes to an input, and both with a number in place of a tensor."""
+    """Return a kernel with an output, one that writes to an input, and both kernels with a number for a tensor."""
     from pyptx import Tile, kernel, ptx
     from pyptx.types import f32
 

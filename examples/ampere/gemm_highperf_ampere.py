@@ -119,7 +119,7 @@ class Warp:
     def __init__(self, a: Ring, b: Ring, dtype: PtxType, thread: Reg) -> None:
         """Compute the row addresses that this lane passes to ldmatrix.x4, which loads a block of 16 x 16.
 
-        Lanes 0-15 address the left halves of its rows, lanes 16-31 the right halves. Its four registers then hold 8 x 8
+        Lanes 0-15 address the left halves of its rows, lanes 16-31 the right halves. Four registers then hold the 8 x 8
         quarters in the order of mma.sync: for A one fragment; for B, transposed by ldmatrix, the fragments of two
         adjacent blocks of eight columns.
         """
@@ -155,7 +155,7 @@ class Warp:
                 ptx.mma.sync(shape=SHAPE, dtype_d=f32, dtype_a=dtype, dtype_b=dtype, dtype_c=f32, d=c, a=a, b=b, c=c)
 
     def park(self) -> None:
-        """Round the accumulators and write them to the ring of B, whose stages are one matrix as wide as the tile."""
+        """Round the accumulators and write them to the stages of B, used as one matrix as wide as the tile."""
         ring, depth = self.rings[1], self.rings[1].layout.k
         place = ptx.mma.fragment(shape=SHAPE, operand="c", dtype=f32)
         row, column = self.row + place.row(self.lane, 0), self.column + place.column(self.lane, 0)

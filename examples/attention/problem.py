@@ -99,7 +99,7 @@ def normalization(peak: Reg, total: Reg, scale: float) -> tuple[Reg, Reg]:
 
 
 def unflatten(number: Reg, *sizes: int) -> list[Reg]:
-    """Return the mixed-radix digits of `number` as s32: the first varies fastest, the last has no limit.
+    """Return the mixed-radix digits of `number` as s32: the first digit varies fastest, the last has no limit.
 
     Grids are one-dimensional because grid y and z are limited to 65,535, which the batch size may exceed.
     """

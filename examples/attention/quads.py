@@ -17,7 +17,7 @@ QUAD = 4
 
 
 def over_quad(combine: Callable[[Reg, Reg, Reg], object], value: Reg) -> None:
-    """Combine an f32 over the four lanes of a quad, in place, by two shuffles."""
+    """Reduce an f32 over the four lanes of a quad with `combine`, in place, by two shuffles."""
     other = reg.scalar(f32)
     for distance in (1, 2):
         ptx.shfl.sync.bfly(other, value, distance)
@@ -25,7 +25,7 @@ def over_quad(combine: Callable[[Reg, Reg, Reg], object], value: Reg) -> None:
 
 
 def dot(rows: list[Reg], head_dim: int) -> Reg:
-    """Return a dot product: two bf16 rows in global memory; each lane of the quad gets it; loads have 16 bytes."""
+    """Return the dot product of a pair of bf16 rows in global memory, in each lane of the quad; loads have 16 bytes."""
     total, words = reg.scalar(f32, init=0.0), [reg.array(b32, CHUNK // 2) for _ in rows]
     for first in range(0, head_dim, QUAD * CHUNK):
         for loaded, row in zip(words, rows, strict=True):

@@ -118,7 +118,7 @@ class Queries:
 
 
 def sides_of(problem: Problem, step: int) -> tuple[Reg, Keys, Queries]:
-    """Return whether this CTA owns keys, and its tile as `Keys` and as `Queries`; the longest CTAs come first."""
+    """Return whether this CTA owns keys, and its tile as `Keys` and as `Queries`; CTAs with most steps come first."""
     owning_keys = problem.heads_of_keys * blocks_of(problem.keys)
     owning_queries = problem.heads * blocks_of(problem.queries)
     block, batch = unflatten(reg.from_(ptx.special.ctaid.x(), u32), owning_keys + owning_queries)

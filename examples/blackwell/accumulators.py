@@ -28,7 +28,7 @@ def chunks(t: TensorMemory, warp: Reg, columns: int = CHUNK) -> Iterator[tuple[i
     """Yield each chunk's first column and a thread's `columns` accumulators, always in the same registers.
 
     `warp` is the index of the warp; `warp` % 4 selects its rows. Emits a load and a wait for each chunk, after two
-    instructions. All 32 threads execute it, ordered after the MMAs.
+    address instructions. All 32 threads execute it, ordered after the MMAs.
     """
     acc, mine = reg.array(b32, columns), t.quarter(warp)
     for first in range(0, t.columns, columns):

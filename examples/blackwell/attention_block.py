@@ -58,7 +58,7 @@ PLANS = (Plan(head_dim=64, stages=4), Plan(head_dim=128, stages=2))
 
 
 class Memory:
-    """Shared memory: tiles, the factors that the softmax passes to the correction per row, and mbarriers per tile."""
+    """Shared memory: tiles, a factor per row from softmax to correction warpgroup, and mbarriers per tile."""
 
     def __init__(self, plan: Plan) -> None:
         """Allocate shared memory and mbarriers."""
@@ -105,7 +105,7 @@ def tiles_of(queries: int) -> int:
 
 
 def work_of(problem: Problem) -> Work:
-    """Return this CTA's queries and steps: heads vary fastest; causal problems start with the longest rows."""
+    """Return this CTA's queries and steps: heads vary fastest; if causal, tiles with most keys come first."""
     blocks = tiles_of(problem.queries)
     head, block, batch = unflatten(reg.from_(ptx.special.ctaid.x(), u32), problem.heads, blocks)
     if problem.causal:

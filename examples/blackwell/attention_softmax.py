@@ -35,7 +35,7 @@ class Softmax:
     def __init__(self, work: Work, memory: Memory, t: TensorMemory, warp: Reg) -> None:
         """Initialize maximum and sum of the row before its first key."""
         self.work, self.memory, self.problem = work, memory, work.problem
-        self.tile, self.thread = group_of_thread(), thread_of_group()  # ptxas rereads %tid instead of a spill
+        self.tile, self.thread = group_of_thread(), thread_of_group()  # ptxas rereads %tid, without a spill
         self.mine = scores_of(t, 0).advance(KEYS, times=self.tile).quarter(warp)
         self.first = work.place.row + reg.from_(self.tile * ROWS, s32)
         self.row = self.first + reg.from_(self.thread, s32)
@@ -75,7 +75,7 @@ class Softmax:
             ptx.selp(f32, value, value, -math.inf, limit >= column)
 
     def rescale(self) -> None:
-        """Raise `peak` to a maximum that exceeds it by more than `THRESHOLD`; pass a factor for O to the correction."""
+        """Raise `peak` to a score that exceeds it by more than `THRESHOLD`; pass a factor for O to the correction."""
         highest, factor = self.highest(), reg.scalar(f32)
         ptx.inst.max.f32(highest, highest, self.peak)
         grown = (highest - self.peak) * self.problem.scale2

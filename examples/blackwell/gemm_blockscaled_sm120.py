@@ -201,7 +201,7 @@ gemm_mxfp8, gemm_nvfp4 = build(MXFP8), build(NVFP4)
 
 
 def quantise(form: Format, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return a matrix's bytes and scale factors, which map the largest magnitude of a block to the largest elements."""
+    """Return a matrix's elements (bytes) and scale factors: a block's largest magnitude over the largest element."""
     element, scale = TYPES[form]
     blocks = x.reshape(len(x), -1, form.per_scale)
     wanted = np.abs(blocks).max(axis=2) / float(ml_dtypes.finfo(element).max)

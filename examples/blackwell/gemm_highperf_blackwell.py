@@ -78,7 +78,7 @@ class Cut:
     b_major: str = "MN"
 
     def __post_init__(self) -> None:
-        """Reject `block_n` that fits no accumulator or whose half is not whole TMA boxes, and sizes that would hang."""
+        """Reject `block_n` other than 128 and 256, `stages` below 2 and `band` below 1."""
         if self.block_n not in {128, 256}:
             raise ValueError(f"block_n={self.block_n}: 128 or 256")
         if self.stages < 2 or self.band < 1:

@@ -43,7 +43,7 @@ BLOCKS = 8 * 148  # CTAs that compute the largest magnitude: eight per SM of a B
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Group `number`, of 16 elements, of a row; `inside` is whether the matrix contains the group."""
+    """Group of 16 elements, number `number` of a row; `inside` is whether the matrix contains the group."""
 
     row: Reg
     number: Reg

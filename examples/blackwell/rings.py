@@ -1,4 +1,4 @@
-"""Rings of stages that some warps of a CTA pair fill and others empty."""
+"""Rings of stages that some warps of a CTA pair fill and other warps empty."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ STAGES = 3
 
 
 class Memory:
-    """Shared memory of a CTA: the two tiles that it owns, the stages of the two that it iterates over, and mbarriers.
+    """Shared memory of a CTA: the two tiles that it owns, the stages of the two tiles that it iterates over, mbarriers.
 
     `stats` receives the step of STATS for the queries of a stage; `swizzle` is that of the owned tiles.
     """

@@ -80,7 +80,7 @@ class Plan:
     def cost(self, heads: int, queries: int, keys: int, *, causal: bool) -> float:
         """Return the estimated time of `heads` heads (over all batches) in us, after the launch.
 
-        Clusters start in order, causal ones with the longest first. If there are more than n clusters per
+        Clusters start in order; if causal, those with most keys come first. If there are more than n clusters per
         resident slot, some slot runs n + 1 in sequence, none shorter than the last of these.
         """
         merging, room = MERGING if self.splits > 1 else 0.0, AT_ONCE[self.splits]

@@ -56,7 +56,7 @@ class Partial:
         return -(-self.plan.head_dim // COLUMNS // self.plan.splits)
 
     def _merges(self) -> tuple[Reg, Reg | None]:
-        """Return the first chunk that this CTA merges, and the number of its chunks that another CTA stores, or None.
+        """Return the first chunk that this CTA merges, and how many of its chunks another CTA stores (None: none).
 
         If the number of CTAs does not divide that of chunks, the last CTAs start before their share: each CTA merges
         the same number of chunks, and none reads past the last chunk.

@@ -35,12 +35,12 @@ class Work:
     behind: Reg
 
     def if_any(self) -> AbstractContextManager[object]:
-        """Emit a branch around the body for CTAs without steps; none without split keys: then all CTAs have steps."""
+        """Emit a branch around the body for CTAs without steps; no branch if keys are not split: all have steps."""
         return nullcontext() if self.plan.splits == 1 else ptx.if_(self.first < self.behind)
 
 
 def work_of(plan: Plan, problem: Problem) -> Work:
-    """Return this CTA's queries and keys (`Work`): heads vary fastest; causal problems start with the longest rows.
+    """Return this CTA's queries and keys (`Work`): heads vary fastest; if causal, tiles with most keys come first.
 
     The steps of a tile are divided evenly over its cluster; the last ones, on the diagonal, go to the last CTA.
     """

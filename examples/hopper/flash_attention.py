@@ -176,7 +176,7 @@ class Consumer:
             ptx.cp.async_.bulk.wait_group(0, read=True)
 
     def _merge(self, output, lse) -> None:
-        """Merge with the other CTAs of the cluster, and store this CTA's share; exit after all have read its memory."""
+        """Merge with the other CTAs of the cluster, and store this CTA's share; exit after all CTAs read its memory."""
         partial, row = Partial(self.plan), reg.from_(self.layout.row(self.thread, 0), u32)
         partial.hand_over(self.number, self.thread, row, self.softmax, self.out)
         ptx.cluster.sync()

@@ -106,7 +106,7 @@ class Shared(Memory):
 
 
 class FusedConsumer(Consumer):
-    """Consumer warpgroup that also adds to dQ."""
+    """Consumer warpgroup that also adds its part of dQ to SUMS."""
 
     def __init__(self, side: Keys, memory: Shared, number: Reg, arrays: dict) -> None:
         """Declare registers, and build the matrix descriptors of the halves of K."""

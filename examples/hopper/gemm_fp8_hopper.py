@@ -113,7 +113,7 @@ MULTIPROCESSORS = 132  # SMs of an H100 or H200
 
 
 def width_for(M: int, N: int) -> int:
-    """Return the tile width with the lowest estimated time, which includes SMs that idle in the last wave."""
+    """Return the tile width with the lowest estimated time, which includes SMs without a tile in the last wave."""
 
     def cost(block_n: int) -> float:
         cut = Fp8Gemm(block_n=block_n)

@@ -102,7 +102,7 @@ class Narrow:
     # --- split of K, producer, consumer -----------------------------------------------------------------
 
     def steps(self, K: int) -> tuple[Reg, Reg]:
-        """Return the first and the end stage of this CTA's part of K: 4 instructions."""
+        """Return the first step of this CTA's part of K, and the step after its last: 4 instructions."""
         steps = -(-K // BK)
         share = -(-steps // self.splits)
         first = reg.from_(ptx.special.cluster_ctarank(), u32) * share

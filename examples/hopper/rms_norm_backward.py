@@ -57,7 +57,7 @@ def plan_for(columns: int, dtype: PtxType) -> Plan:
 
 
 def workers(plan: Plan) -> int:
-    """Return the number of rows in flight on an H100; shared memory and 512 threads per SM limit it."""
+    """Return the number of rows that an H100 processes at a time; shared memory and 512 threads per SM limit it."""
     ring = STAGES * 2 * plan.slice * BYTES
     return SMS * min(MOST // plan.lanes, AVAILABLE // ring) // plan.cluster
 

@@ -88,5 +88,5 @@ def add(d: Reg, a: Reg, b: Reg) -> None:
 
 
 def raise_to(peak: Reg, number: Reg) -> None:
-    """Replace `peak` by its maximum with the halves of a number: one `max`, on Blackwell with three inputs."""
+    """Replace `peak` by the maximum of it and the halves of a number: one `max`, on Blackwell with three inputs."""
     ptx.inst.max.f32(peak, peak, *halves(number))

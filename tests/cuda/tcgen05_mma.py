@@ -2,7 +2,7 @@
 
 `cuda::ptx` functions are called where they exist; block-scaled and sparse MMAs, which `cuda::ptx` lacks, are inline
 assembly. Matrices in shared memory are K-major without a swizzle: 16-byte chunks, contiguous over the rows. The
-exception is the kernel with 48-byte rows.
+kernel with 48-byte rows uses the 128-byte swizzle.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def elements(rng: Any, name: str, rows: int, count: int) -> tuple[Any, Any]:
 
 
 def padded(codes: Any, bits: int) -> Any:
-    """Return rows of packed elements: 16 bytes per 16 elements, of which the unused bytes are 0xA5."""
+    """Return rows of elements, packed 16 at a time into 16 bytes; bytes after the packed elements are 0xA5."""
     lowest_first = (codes[..., None] >> np.arange(bits) & 1).astype(np.uint8).reshape(len(codes), -1, 16 * bits)
     packed = np.packbits(lowest_first, axis=2, bitorder="little")
     room = np.full((*packed.shape[:2], 16), 0xA5, np.uint8)
@@ -73,7 +73,7 @@ def same(found: Any, expected: Any, magnitude: Any) -> None:
 
 
 def scaled_sums(a: Any, b: Any, scale_a: Any, scale_b: Any) -> tuple[Any, Any]:
-    """Return A B^T, and |A| |B|^T, with scale factors per row and block of K."""
+    """Return A B^T and |A| |B|^T for A and B scaled by one factor per row and block of K."""
     each = a.shape[1] // scale_a.shape[1]
     a, b = a * np.repeat(scale_a, each, axis=1), b * np.repeat(scale_b, each, axis=1)
     return a @ b.T, np.abs(a) @ np.abs(b).T

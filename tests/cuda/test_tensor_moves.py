@@ -1,6 +1,6 @@
 """tcgen05.ld and tcgen05.st from CUDA C++, in every shape, compared with CuTe layouts of tensor memory.
 
-The strides are CuTe's, in bits, in a matrix whose lanes are contiguous.
+The strides are CuTe's: in bits, for tensor memory as a matrix whose lanes are contiguous.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ extern "C" __global__ void copied(Pictures pictures) {
 
 
 def launch(entry: str, *args: Any, grid: int, block: int) -> None:
-    """Run an entry under some schedules; raise AssertionError for any finding."""
+    """Run a kernel entry under some simulator schedules; raise AssertionError for any finding."""
     for options in ({}, {"seed": 1}):
         assert run(ptx_of(SOURCE), entry=entry, grid=grid, block=block, args=args, **options).findings == ()
 
@@ -62,7 +62,7 @@ def test_a_table_is_fetched_by_whole_numbers() -> None:
 
 
 def test_a_picture_is_rotated() -> None:
-    """The reference is bilinear interpolation in double precision; the hardware's weights have 8 bits."""
+    """The reference is bilinear interpolation in double precision; the hardware's interpolation weights have 8 bits."""
     height, width, angle = 12, 16, 0.4
     picture = np.random.default_rng(1).random((height, width, 4)).astype(np.float32)
     sampler, out = Sampler(address="border", filter="linear", normalized=True), np.zeros_like(picture)

@@ -21,7 +21,7 @@ _LISTS = n.BranchTargets | n.CallTargets | n.CallPrototype
 
 
 def canonical(module: n.Module) -> Canonical:
-    """Return the comparable form of a module: one row for each function and for each other statement."""
+    """Return the comparable form of a module: one tuple of texts for each function and each other statement."""
     return [
         _function(node) if isinstance(node, n.Function) else (spell(node),)
         for node in module.body

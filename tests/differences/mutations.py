@@ -61,7 +61,7 @@ def another_register(node: n.Instruction, others: list[n.Instruction], chance: R
 
 
 def retargeted(node: n.Instruction, others: list[n.Instruction], chance: Random) -> n.Instruction | None:
-    """Branch to the target of another branch."""
+    """Replace a branch's target by the target of another branch."""
     targets = [each.operands[0] for each in others if each.opcode[0] == "bra"]
     return evolve(node, operands=(chance.choice(targets),)) if node.opcode[0] == "bra" else None
 

@@ -79,7 +79,7 @@ def _with_fields(tree: Any, name: Callable[[str], str], literal: Callable[[str],
 
 
 def expanded(names: Iterable[tuple[str, n.RegisterDeclaration]]) -> list[n.RegisterDeclaration]:
-    """Return `.reg` declarations with one register each."""
+    """Return one `.reg` declaration per register name, with the type of the declaration paired with the name."""
     return [
         n.RegisterDeclaration(like.type, (n.RegisterName(name),), like.vector, like.alignment) for name, like in names
     ]

@@ -22,7 +22,7 @@ INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
 
 
 def renamed(module: n.Module, chance: Random, *, inside: bool = False) -> n.Module:
-    """Rename every private name, some to each other's old names, and shuffle register declarations.
+    """Rename every module-private name, some to each other's old names, and shuffle register declarations.
 
     With `inside`, rename only inside functions.
     """
@@ -93,7 +93,7 @@ def _respelt(text: str, chance: Random) -> str:
 
 
 def laid_out(module: n.Module, chance: Random) -> str:
-    """Emit a module in another style, with comments."""
+    """Emit a module in another formatting style, with added comments."""
     text = formatted(emit(module), KNOWN[chance.choice(sorted(KNOWN))])
     ends = ("\n", "\n\n", "\n// a comment\n", " /* one */\n")
     return re.sub(r"\n(?=[\t ]+[a-z@])", lambda _: chance.choice(ends), text)

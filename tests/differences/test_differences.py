@@ -1,4 +1,4 @@
-"""Property of `pyptx diff` over the corpus: "same" for renamed and reformatted modules only.
+"""Property of `pyptx diff` over the corpus: it reports "same" only for renamed and reformatted modules.
 
 By default a share of the corpus modules is compared, with `PYPTX_KERNELS=all` all of them.
 """
@@ -50,7 +50,7 @@ def mutants(module: n.Module, chance: random.Random) -> Iterator[Mutant]:
 
 
 def line(module: n.Module, node: n.Statement) -> int:
-    """Return the line of a statement, found by identity."""
+    """Return the source line number of a statement, which is found in the module by object identity."""
     source = Source(emit(module))
     return next(source.line_column(span.start)[0] for each, span in positions(module) if each is node)
 
@@ -63,7 +63,7 @@ def touched(found: Comparison) -> tuple[set[int], set[int]]:
 
 
 def names_the_place(found: Comparison, module: n.Module, one: Mutant) -> bool:
-    """Return whether `pyptx diff` reports a change at its line; it may report a move at statements in between."""
+    """Return whether `pyptx diff` reports a mutant's line; after a move, any line between the positions counts."""
     before, after = touched(found)
     start, end = line(module, one.before), 0 if one.after is None else line(one.module, one.after)
     if one.kind == "moved":

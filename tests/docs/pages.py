@@ -1,4 +1,4 @@
-"""The pages of the documentation, and the code blocks that are not run."""
+"""The pages of the documentation, and the code blocks that the tests do not run."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ def name(page: Path) -> str:
 
 
 def not_run(page: Path) -> frozenset[str]:
-    """Return the first lines of the blocks of a page that are not run."""
+    """Return the first line of each code block of a page that the tests do not run."""
     return frozenset(first for where, first in NOT_RUN if where == name(page))

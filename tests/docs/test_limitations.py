@@ -57,7 +57,7 @@ TWO = ".param .u64 x, .param .u64 y"
 
 @pytest.fixture(autouse=True)
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Disable the warning for calls with CPU tensors."""
+    """Disable the warning for kernel calls with CPU tensors."""
     monkeypatch.setenv("PYPTX_CPU", "quiet")
 
 

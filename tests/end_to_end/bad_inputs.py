@@ -19,7 +19,7 @@ ONES = np.ones((4, 8), dtype=np.float32)
 
 @dataclass(frozen=True, slots=True)
 class BadInput:
-    """A program, the class of its error, and words that the message must contain."""
+    """A faulty program, the class of the error that it must raise, and words that the error's message must contain."""
 
     title: str
     source: str

@@ -28,7 +28,7 @@ NULL_DRIVER = Path(__file__).parents[2] / "packages" / "pyptx-launch" / "tests" 
 
 @dataclass(frozen=True, slots=True)
 class BadLaunch:
-    """A program, the class of its error, and words that the message must contain."""
+    """A faulty program, the class of the error that it must raise, and words that the error's message must contain."""
 
     title: str
     source: str

@@ -77,7 +77,7 @@ class Seen:
 
 
 def run(program: Path, *words: str, lines: Sequence[str] = ()) -> Seen:
-    """Run a program with arguments `words` and input `lines`; return its steps (`STEP RESULT`) and driver calls."""
+    """Run a program with arguments `words` and input `lines`; return printed results by step, and driver calls."""
     # No leak detection: it would report memory that the null driver never frees, such as its own.
     environment = {**os.environ, "LD_LIBRARY_PATH": str(drivers()), "ASAN_OPTIONS": "detect_leaks=0"}
     done = subprocess.run(

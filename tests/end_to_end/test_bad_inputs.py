@@ -1,4 +1,4 @@
-"""L8: each mistake raises one error, of the right class, at the user's line, and changes no other kernel."""
+"""Property L8: each mistake raises one error, of the right class, at the user's line, and changes no other kernel."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ def test_c_takes_the_element_types_that_python_takes(tmp_path: Path) -> None:
     program = Path(__file__).with_name("bundle_types.py")
     seen = run(Path(sys.executable), str(program), str(compile_shared(folder, "typed")))
     for number, (declared, results) in enumerate(zip([*BY_NAME, "f32"], json.loads(seen.steps["rows"]), strict=True)):
-        refused = -100 - 9 * number - 1  # the second of nine error codes per array
+        refused = -100 - 9 * number - 1  # the second of nine error codes per array: element type
         assert results == [0 if takes(declared, BY_ARRAY[row.array].name) else refused for row in ELEMENT_TYPES]
 
 

@@ -183,7 +183,7 @@ int main(void)
 
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a bundle of `many` with one scalar set at launch."""
+    """Return a bundle of the kernel `many` with one scalar set at launch."""
     fixed = {f"p{number}": number for number in range(1, 20)}
     return export(bundle_kernels.many, [{"N": 8, **fixed}], tmp_path_factory.mktemp("streams") / "bundle")
 

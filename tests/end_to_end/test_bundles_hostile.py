@@ -301,7 +301,7 @@ def test_what_is_wrong_is_said(name: str, bundle: Path) -> None:
 
 
 def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Yield the path of every value in a document."""
+    """Yield the path of every value in a JSON document."""
     yield path
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in items:

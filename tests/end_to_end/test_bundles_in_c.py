@@ -205,7 +205,7 @@ def run_alone(program: Path, drivers: Path) -> str:
         (bundle_kernels.nothing, {"label": "*/ #error \u00e9 /* \n #error /*/"}, {}, []),
         (
             bundle_kernels.scale,
-            {"N": 1000, "alpha": 1e300},  # beyond f32: infinity, as in NumPy
+            {"N": 1000, "alpha": 1e300},  # alpha beyond f32: infinity, as in NumPy
             {"X": "0x7000", "Y": "0x8000", "count": "5"},
             [struct.pack("<Q", 0x7000), struct.pack("<Q", 0x8000), struct.pack("<f", float("inf")), b"\5\0\0\0"],
         ),

@@ -1,4 +1,4 @@
-"""Properties of styles for the corpus: lossless, with few deviations; formatting changes whitespace only.
+"""Properties of styles inferred from the corpus: lossless, with few deviations; formatting changes whitespace only.
 
 By default a share of the corpus modules is tested, and all with `PYPTX_KERNELS=all`.
 """

@@ -1,4 +1,4 @@
-"""`pyptx doctor` reports present, missing and broken parts; only broken parts make it fail."""
+"""`pyptx doctor` reports present, missing and broken parts of the installation; only broken parts make it fail."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def advised(build: Kernel, words: str) -> warnings.WarningMessage:
 
 
 def source_of(build: Kernel, said: str) -> str:
-    """Return the Python line that emitted the PTX line named by ptxas; the `def` if ptxas names none."""
+    """Return the Python line that emitted the PTX line named by ptxas; the kernel's `def` line if ptxas names none."""
     named = re.search(r"\bline ([1-9]\d*)", said)
     return SOURCE[build._trace({}).origins[int(named[1])][0].line - 1] if named else "    def product(Y: Any) -> None:"
 

@@ -1,4 +1,4 @@
-"""Driver calls of a kernel's call in jax: XLA's own runtime and the GPU handler, on the null driver.
+"""Driver calls that a kernel call in jax makes, with XLA's own runtime and the GPU handler, on the null driver.
 
 The GPU handler is registered for the CPU (`xla_with_a_stream.py`), so launches pass addresses of host arrays. The null
 driver records the launches.
@@ -255,7 +255,7 @@ def test_code_is_compiled_for_the_device(null: Any, jax: Any) -> None:
 
 @pytest.fixture
 def compiling(monkeypatch: pytest.MonkeyPatch) -> Compiling:
-    """Replace the compiler by one that runs a function of the test before it compiles."""
+    """Replace the PTX compiler by one that runs a function of the test before it compiles."""
     from pyptx_jax import cuda
 
     found = Compiling(cuda.image_of)
@@ -264,7 +264,7 @@ def compiling(monkeypatch: pytest.MonkeyPatch) -> Compiling:
 
 
 class Compiling:
-    """Stand-in compiler: calls `meanwhile`, then compiles; records the PTX texts."""
+    """Stand-in compiler that calls `meanwhile` before each compilation, and records the compiled PTX texts."""
 
     def __init__(self, real: Callable[..., bytes]) -> None:
         self.real = real
@@ -324,7 +324,7 @@ def outcome_of(function: Callable[..., object], x: object) -> str:
 
 
 def unloaded(null: Any) -> list[int]:
-    """Return the libraries unloaded since the last call, including libraries of earlier tests (unloaded in batches)."""
+    """Return the libraries unloaded since this function's last call, also those of earlier tests (batches)."""
     return [call["library"] for call in null.take("cuLibraryUnload")]
 
 

@@ -1,4 +1,4 @@
-"""Faults of pyptx 0.1.1 (silently wrong, or PTX that ptxas rejects) are fixed under the same names.
+"""Faults of pyptx 0.1.1 (silently wrong, or PTX that ptxas rejects) are fixed in the API functions of the same names.
 
 Each case is a small kernel of 64 threads that each write one 32-bit word. It runs on the simulator with all checks, is
 compared with the expected words, and is assembled.

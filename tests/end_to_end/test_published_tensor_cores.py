@@ -59,10 +59,10 @@ def constant(value: float) -> Results:
 
 @dataclass(frozen=True)
 class Example:
-    """A builder and its arguments; the rules found `in_order` and `late` (delayed completion), separated by blanks.
+    """A kernel builder, its arguments; rules of findings `in_order` and `late` (delayed completion), blank-separated.
 
     `want` computes the expected results; None if the results are never correct. Results are correct in order and,
-    unless `overtaken`, with delayed completion. `overtaken`: a stage is reused too early, or a wait does not wait.
+    unless `overtaken`, with delayed completion. `overtaken`: a stage is reused too early, or a wait returns too early.
     """
 
     module: str

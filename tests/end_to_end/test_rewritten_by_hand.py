@@ -1,4 +1,4 @@
-"""Kernels that nvcc compiled, written by hand: the same statements in the same order, with structures and operators."""
+"""Kernels of nvcc, written by hand with control-flow structures and operators: same statements in the same order."""
 
 from __future__ import annotations
 

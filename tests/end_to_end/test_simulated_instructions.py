@@ -41,7 +41,7 @@ NO_PROGRAMS = frozenset({"handmade/leniencies.ptx", "handmade/listing.ptx", "han
 
 @cache
 def _missing() -> tuple[Counter[str], dict[str, str], int]:
-    """Return counts of opcodes without semantics, errors for others, and the number of instructions that compile."""
+    """Return counts of opcodes without semantics, errors of other opcodes, number of instructions that compile."""
     missing: Counter[str] = Counter()
     refused: dict[str, str] = {}
     compiled: set[Shape] = set()

@@ -1,4 +1,4 @@
-"""Tensor copies and tcgen05 MMAs that use the same swizzle have the same layout."""
+"""Tensor copies and tcgen05 MMAs with the same swizzle use the same layout of shared memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels with many scalars from bundles: calls through the launcher and through the full path pass the same bytes."""
+"""Bundled kernels with many scalars: calls through the launcher and the full path pass the same parameter bytes."""
 
 from __future__ import annotations
 

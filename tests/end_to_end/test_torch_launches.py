@@ -371,7 +371,7 @@ def test_calls_of_the_dispatcher_are_launched_again_without_a_search(null, searc
     assert [one["parameters"] for one in null.launches()] == [pointers(x, y) for y in made]
     assert len(searches) == 1
     wanting = torch.ones(64, requires_grad=True)
-    assert operators.operator_of(kernel).default(wanting).requires_grad  # by autograd, not by a direct launch
+    assert operators.operator_of(kernel).default(wanting).requires_grad  # dispatched by autograd, not launched directly
     assert len(null.launches()) == 1
 
 

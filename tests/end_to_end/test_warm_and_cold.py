@@ -100,7 +100,7 @@ def sums() -> Both:
 
 
 def calls() -> Any:
-    """Yield a name, and arguments of `sum_and_difference` on vectors of 32 floats."""
+    """Yield the name of a case, and arguments of `sum_and_difference` on vectors of 32 floats."""
     a, b, c, d = (torch.ones(32) for _ in range(4))
     base = torch.ones(96)
     imaginary = torch.ones(32, dtype=torch.complex64).conj().imag

@@ -89,7 +89,7 @@ def outputs() -> None:
 
 
 def numbers() -> None:
-    """Make calls with more scalars than an earlier version cached; all scalars change between calls."""
+    """Make calls with more scalars than an earlier version of the launcher cached; all scalars change between calls."""
     fill, long = caller(many, PLACE)
     x = torch.arange(7, 7 + MANY).to(torch.uint32)
     for round_ in range(4):

@@ -10,9 +10,9 @@ import ml_dtypes
 import numpy as np
 
 BF16 = 2.0**-7
-"""Bound for rounding an operand and the result to bf16 (2^-8 each), relative to the sum of magnitudes."""
+"""Bound for rounding an operand and the result to bf16 (2^-8 each), relative to the sum of the terms' magnitudes."""
 F32 = 2.0**-12
-"""Bound for errors other than bf16 rounding (f32 arithmetic), relative to the sum of magnitudes."""
+"""Bound for errors other than bf16 rounding (f32 arithmetic), relative to the sum of the terms' magnitudes."""
 
 
 @dataclass(frozen=True, slots=True)

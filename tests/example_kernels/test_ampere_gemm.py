@@ -1,4 +1,4 @@
-"""The three GEMMs for Ampere: correct for every size and schedule, no findings, main loops without overhead."""
+"""The three GEMMs for Ampere: correct for every size and schedule, no findings, no extra instructions in main loops."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ DTYPES = {
 
 @dataclass(frozen=True)
 class GemmVersion:
-    """One of the three GEMMs: builder, divisor of K and N (`unit`), MMAs and copies in its main loop."""
+    """One of the three GEMMs: builder, divisor of K and N (`unit`), numbers of MMAs and copies in its main loop."""
 
     name: str
     build: Callable[..., Any]

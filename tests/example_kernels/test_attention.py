@@ -1,4 +1,4 @@
-"""Flash attention and its gradients: correct at every edge and under every schedule; machine code without overhead.
+"""Flash attention and its gradients: correct at every edge and under every schedule; no extra instructions.
 
 `PYPTX_KERNELS=all` runs the whole matrix of shapes and schedules; the default is a small share.
 """
@@ -295,7 +295,7 @@ def test_registers_suffice_and_ptxas_has_no_advice(sizes: Sizes) -> None:
 @pytest.mark.parametrize("sizes", ASSEMBLED, ids=str)
 @pytest.mark.parametrize("splits", full([1, 4], default=[1]))
 def test_exponentials_overlap_with_products(sizes: Sizes, splits: int) -> None:
-    """The loop waits for its score MMAs only; the next step waits for the other MMAs, after its exponentials."""
+    """Each iteration waits for its score MMAs only; the next one waits for the other MMAs, after its exponentials."""
     loop = main_loop(forward().kernel_for(sizes.head_dim, splits).sass(**sizes.dimensions()))
     assert loop is not None
     found = loop.histogram

@@ -1,4 +1,4 @@
-"""Flash attention of examples/blackwell: correct at every edge and under every schedule; code without overhead.
+"""Flash attention of examples/blackwell: correct at every edge and under every schedule; no extra instructions.
 
 `PYPTX_KERNELS=all` runs the whole matrix of shapes and schedules; the default is a small share.
 """

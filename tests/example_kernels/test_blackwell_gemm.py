@@ -1,4 +1,4 @@
-"""GEMMs of examples/blackwell: correct at every edge, no findings; contents of their main loops."""
+"""GEMMs of examples/blackwell: correct at every edge, no findings; instructions in their main loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Norms, softmax and SwiGLU of examples/blackwell: correct with 32-byte and smaller vectors; machine code."""
+"""Norms, softmax and SwiGLU of examples/blackwell: correct with 32-byte and smaller vectors; their SASS opcodes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ MATRIX = [(name, path, dtype, turn) for name in NORMS for path in PATHS for dtyp
 
 
 def matrix_share() -> Iterator[Any]:
-    """Yield one case per path, alternating kernels, types and schedules; all cases if `FULL`."""
+    """Yield one case per code path of the kernels, alternating kernels, types and schedules; all cases if `FULL`."""
     for number, (name, path, dtype, schedule) in enumerate(MATRIX):
         turn = list(PATHS).index(path)
         if FULL or (name, dtype, schedule) == (list(NORMS)[turn % 3], list(DTYPES)[turn // 2 % 2], turn % 2):

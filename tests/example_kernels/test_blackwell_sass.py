@@ -1,4 +1,4 @@
-"""Machine code of the Blackwell kernels: every PTX operation is present, and the MMA loops contain no overhead.
+"""Machine code of the Blackwell kernels: every PTX operation is present, and MMA loops have no extra instructions.
 
 The tests cover the Blackwell rows of tools/kernel_resources, so a kernel is tested as soon as it has a row: a third of
 them by default, all with `PYPTX_KERNELS=all`.

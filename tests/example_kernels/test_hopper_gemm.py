@@ -1,4 +1,4 @@
-"""GEMMs for Hopper: correct at every edge and under every schedule; machine code without overhead.
+"""GEMMs for Hopper: correct at every edge and under every schedule; machine code without extra instructions.
 
 `PYPTX_KERNELS=all` runs the whole matrix of shapes and schedules; the default is a small share.
 """
@@ -215,7 +215,7 @@ def test_stages_that_do_not_fit_are_refused() -> None:
 
 
 def test_an_fp8_sum_keeps_what_is_small_beside_it() -> None:
-    """Partial sums over 128 elements of K are added in f32: a long K loses no more than a short one."""
+    """Partial sums over 128 elements of K are added in f32: a long K loses no more precision than a short one."""
     kernel, k = import_module(f"examples.hopper.{FP8}").build_gemm(cluster=1, stages=2), 1024
     a, b = np.full((1, k), 0.0625, np.float32), np.ones((8, k), np.float32)
     a[0, 0] = 448.0

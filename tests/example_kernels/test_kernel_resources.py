@@ -1,4 +1,4 @@
-"""The table of kernel costs covers every kernel; main loops are found in the machine code."""
+"""The table of kernel costs covers every example kernel; main loops are found in the machine code."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Norms, softmax and SwiGLU of examples/hopper: correct on every code path for rows; properties of plans and code.
 
-A share of all combinations of kernel, path, type and schedule runs by default, and all run with `PYPTX_KERNELS=all`.
+A share of all combinations of kernel, code path, type, schedule runs by default, and all run with `PYPTX_KERNELS=all`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.scaled, pytest.mark.hopper]
 
 NORMS = norms_of("hopper")
 
-# Short row lengths per path; none is a multiple of a CTA's or cluster's step; some do not fill the last step.
+# Short row lengths per code path; none is a multiple of a CTA's or cluster's step; some do not fill the last step.
 PATHS = {
     "lanes": lambda dtype: (Plan.of(72, dtype), 7),
     "a warp": lambda dtype: (Plan.of(1000, dtype), 5),
@@ -45,7 +45,7 @@ MATRIX = [
 
 
 def matrix_share() -> Iterator[Any]:
-    """Yield one case per path, alternating kernels, types and schedules; all cases if `FULL`."""
+    """Yield one case per code path of the kernels, alternating kernels, types and schedules; all cases if `FULL`."""
     for number, (name, path, dtype, schedule) in enumerate(MATRIX):
         turn = list(PATHS).index(path)
         chosen = (list(NORMS)[turn % 3], list(DTYPES)[turn % 2], turn % 2)

@@ -1,4 +1,4 @@
-"""GEMMs of examples/blackwell for sm_120: correct at every edge, no findings; contents of their main loops."""
+"""GEMMs of examples/blackwell for sm_120: correct at every edge, no findings; instructions in their main loops."""
 
 from __future__ import annotations
 
@@ -104,4 +104,4 @@ def test_registers_suffice_and_its_loop_multiplies(name: str) -> None:
     assert sum(found[name] for name in ("HMMA", "QMMA", "OMMA")) == 64  # 4 x 4 fragments in each of 4 steps
     assert found["LDSM"] == 24
     assert found["MOV"] < 16  # MMAs read the registers that ldmatrix wrote
-    assert found["LDG"] <= 3  # scale factors of the next stage only
+    assert found["LDG"] <= 3  # loads only the scale factors of the next stage

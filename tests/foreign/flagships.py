@@ -112,7 +112,7 @@ def of_cutlass(into: Path, environments: Path) -> dict[str, str]:
 
 
 def of_the_older(into: Path) -> dict[str, str]:
-    """Download the wheel of pyptx 0.1.1, trace its kernels, and write their PTX; return the version for each."""
+    """Download the wheel of pyptx 0.1.1, trace its kernels, and write their PTX; return the pyptx version of each."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, OLDER]
         subprocess.run(command, check=True)

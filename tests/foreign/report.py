@@ -79,7 +79,7 @@ def _counts(compiler: Compiler, outcomes: Mapping[str, Outcome]) -> tuple[int, i
 
 
 def summary(compiler: Compiler, outcomes: Mapping[str, Outcome]) -> str:
-    """Return one line about a compiler: its version, and numbers of compiled, right and clean modules."""
+    """Return one line about a compiler: its version, and numbers of modules: compiled, with right outputs, clean."""
     asked, compiled, right, clean = _counts(compiler, outcomes)
     counts = f"{compiled} of {asked} modules compiled, {right} right, {clean} clean"
     return f"{compiler.name}: {compiler.requirement} {compiler.version} for {', '.join(compiler.targets)}: {counts}"
@@ -101,7 +101,7 @@ def _of_library(library: Library, outcomes: Mapping[str, Outcome]) -> dict[str, 
 
 
 def summary_of_operators(library: Library, outcomes: Mapping[str, Outcome]) -> str:
-    """Return one line about a library: its version, and numbers of operators, right and clean runs."""
+    """Return one line about a library: its version, and numbers of operators, runs with right results, clean runs."""
     mine = _of_library(library, outcomes)
     operators = len({name.rpartition("/")[0] for name in mine})
     right, clean = (sum(getattr(each, what) for each in mine.values()) for what in ("right", "clean"))

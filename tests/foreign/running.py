@@ -221,7 +221,7 @@ def map_of(row: dict[str, Any], array: Array) -> TensorMap:
 
 
 def distance(got: Array, want: Array, *, ordered: bool = True) -> float:
-    """Return the largest difference from the reference, relative to its largest magnitude (at least 1)."""
+    """Return the largest difference from the reference, relative to the reference's largest magnitude (at least 1)."""
     have, wanted = got.astype(np.float64).reshape(-1), want.astype(np.float64).reshape(-1)
     if not ordered:
         have, wanted = np.sort(have), np.sort(wanted)

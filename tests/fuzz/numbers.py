@@ -1,4 +1,4 @@
-"""Random numbers, operators and sizes in small modules, at every position where PTX accepts one."""
+"""Random numbers, operators and sizes in small modules, at every position where PTX accepts a number."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def registers(random: np.random.Generator, fragment: Any, element: str, kind: st
 
 @cache
 def warp_products(target: str) -> tuple[WarpProduct, ...]:
-    """Return the dense floating-point warp-level MMAs of a target, with both kinds of operands."""
+    """Return the dense floating-point warp-level MMAs of a target, with extreme and with mixed operands."""
     dense = (each for each in mma.warp_products(target) if each.opcode.startswith("mma") and not each.tail)
     return tuple(of_edges(each, kind) for each in dense if set(each.types) <= set(BITS) for kind in KINDS)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 WHOLE = 1024  # maximum elements; larger arrays are recorded as a digest
-OF_THE_RUN = ("(hardware)", "(simulator)", "(cases)")  # suffixes of names that only concern the run itself
+OF_THE_RUN = ("(hardware)", "(simulator)", "(cases)")  # suffixes of result names that only concern the run itself
 
 
 def held(array: np.ndarray) -> np.ndarray:
@@ -59,7 +59,7 @@ def add(path: Path, where: Mapping[str, object], results: Mapping[str, np.ndarra
 
 
 def keep(found: Path, kept: Path) -> None:
-    """Write the results of a run, without the entries that only concern the run itself."""
+    """Add the results of a run to the file `kept`, without results that only concern the run itself."""
     where = json.loads(found.read_text(encoding="utf-8"))
     del where["results"]
     results = {name: array for name, array in read(found).items() if not name.endswith(OF_THE_RUN)}

@@ -134,7 +134,7 @@ SHARED = Entry(
     head=".extern .shared .align 16 .b8 room[];\n",
 )
 
-# Each CTA of a cluster reads its right neighbor's shared memory: out[3 * block] = rank, size, the neighbor's index.
+# Each CTA of a cluster reads its right neighbor's shared memory: out[3 * block] = rank, cluster size, neighbor's index.
 CLUSTER = Entry(
     "neighbours",
     (".u64 out",),

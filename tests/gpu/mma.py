@@ -83,7 +83,7 @@ class WarpProduct:
         return replace(self, operands=tuple(recorded[name] for name in self.recorded_operands) or self.operands)
 
     def check(self, d: np.ndarray) -> None:
-        """Raise AssertionError unless every element of D is within its bound of the exact result."""
+        """Raise AssertionError unless every element of D is within its error bound of the exact result."""
         one_warp = [each[:, None, :] for each in self.operands[:3]]
         a, b, c = warp_tests.matrices(self.fragments, self.types, one_warp, 0)
         depth, words = self.fragments[1].columns, self.opcode.split(".")

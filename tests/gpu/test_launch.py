@@ -193,7 +193,7 @@ def test_blocks_of_a_cooperative_launch_meet(gpu: Device) -> None:
 
 
 def stamps(gpu: Device, attributes: tuple[tuple[int, bytes], ...]) -> np.ndarray:
-    """Run two consecutive kernels; return end of the first, start of the second, word written, word read."""
+    """Run two consecutive kernels; return end time of the first, start time of the second, word written, word read."""
     times, stream = gpu.upload(np.zeros(4, np.uint64)), gpu.stream()
     first = plan_of(FIRST, Pointer(0), Scalar("u64", "nanoseconds", 5 * MILLISECOND))
     second = plan_of(SECOND, Pointer(0), attributes=attributes)

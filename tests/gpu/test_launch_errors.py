@@ -54,7 +54,7 @@ def launched(plan: Plan, *pointers: int) -> None:
 
 
 def prepared(image: bytes, entry: str) -> Plan:
-    """Return a plan for an image's entry; the driver may examine the image only when the plan looks up the entry."""
+    """Return a plan for an entry of a code image; the driver may examine the image only at the lookup of the entry."""
     return Plan(Module(image), entry, grid=(1, 1, 1), block=(1, 1, 1), parameters=(Pointer(0),))
 
 

@@ -1,4 +1,4 @@
-"""Unreferenced code on the hardware: running kernels complete, and stream captures are not affected."""
+"""Unloading of unreferenced code on the hardware: running kernels complete, and stream captures are not affected."""
 
 from __future__ import annotations
 

@@ -199,7 +199,7 @@ def test_every_one_of_many_scalars_arrives_whether_it_is_fixed_or_given(gpu: Dev
         gpu.synchronize()
         even = np.arange(count) % 2 == 0
         assert (gpu.download(out, wanted) == wanted + np.uint32(more) * even).all()
-    plan.launch((out,), 0, 0, [int(value) + 5 for value in wanted])  # a list of all scalars, in order
+    plan.launch((out,), 0, 0, [int(value) + 5 for value in wanted])  # a value for each scalar parameter, in order
     gpu.synchronize()
     assert (gpu.download(out, wanted) == wanted + 5).all()
 

@@ -1,6 +1,6 @@
 """Table of injected faults: kernel, change, marked line that it changes, and finding that must name it.
 
-Marks in the subject's text name lines: the finding's line and, if two instructions are involved, the other's line.
+Marks in the subject's text name lines: the finding's line and, if two instructions are involved, the second one's.
 """
 
 from __future__ import annotations

@@ -306,7 +306,7 @@ def _tensor_turns() -> Case:
 
 
 def _tensor_stationary() -> Case:
-    """Inputs: each warp's lanes hold a quarter of the columns; two of every three columns are nonzero."""
+    """Each warp's lanes hold a quarter of D's columns; two of every three columns are nonzero."""
     (a, left), (b, right) = _factor(64, 16), (each[::-1] for each in _factor(64, 16))
     image = np.concatenate([_cores(each.view(np.uint8)) for each in (a, b)])
     right = right.reshape(4, 16, 16) * (np.arange(64).reshape(4, 16, 1) % 16 % 3 < 2)

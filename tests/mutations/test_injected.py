@@ -1,4 +1,4 @@
-"""Faults injected into correct kernels are found and named under every schedule; the kernels have no findings."""
+"""The simulator names faults injected into correct kernels under every schedule; correct kernels have no findings."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_subject_assembles(name: str) -> None:
 
 @pytest.mark.parametrize(("row", "schedule"), runs(ROWS))
 def test_a_injected_fault_is_found_and_named(row: Injected, schedule: dict[str, Any]) -> None:
-    """Each run reports a finding: the row's or, for random schedules, the row's is in a run with a later seed."""
+    """Each run reports a finding: the row's finding, which random schedules may report only with a later seed."""
     subject, module = SUBJECTS[row.subject], injected(row).module
     found = subject.run(module, **schedule).findings
     assert found

@@ -1,4 +1,4 @@
-"""Change one line, name or operand of a module. Each function changes the module's lines in place, or none."""
+"""Change one line, name or operand of a module. Each function changes the module's lines in place, or no line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Module syntax other than instructions: headers, declarations, initializers, directives, sections, as ptxas sees them.
+"""Module syntax other than instructions: headers, declarations, initializers, directives, sections, checked by ptxas.
 
     python -m tests.oracle.declarations --ptxas NEWEST OLDEST
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 FOLDER = Path(__file__).with_name("declared")
-RELEASES = ((13, 5), (13, 0))  # releases whose verdicts are in the files, in this order
+RELEASES = ((13, 5), (13, 0))  # ptxas releases whose verdicts are in the files, in this order
 PROCESSES = 2
 
 _HEAD = ".version 9.0\n.target sm_90a\n.address_size 64\n"
@@ -65,12 +65,12 @@ class Declared:
         return MODULES[self.kind].replace("@", self.snippet.replace("\\n", "\n"), 1)
 
     def __str__(self) -> str:
-        """Return the snippet's line in the file: verdicts and snippet."""
+        """Return the snippet's line in the file: verdicts of ptxas, then the snippet."""
         return f"{''.join('+' if taken else '-' for taken in self.taken)}\t{self.snippet}"
 
 
 def read(path: Path) -> tuple[Declared, ...]:
-    """Return the snippets of a file of `declared/`, with their verdicts."""
+    """Return the snippets of a file of `declared/`, with the verdicts of ptxas."""
     found: list[Declared] = []
     for line in path.read_text(encoding="utf-8").splitlines():
         signs, tab, snippet = line.partition("\t")
@@ -93,7 +93,7 @@ def is_taken(tool: Tool, text: str, target: str = "sm_90a") -> bool:
 
 
 def ask(tools: Iterable[Tool], cases: Iterable[Declared]) -> list[Declared]:
-    """Return the cases with the verdict of each ptxas in place of the old verdicts."""
+    """Return the snippets with the verdict of each ptxas in place of the old verdicts."""
     tools = tuple(tools)
 
     def asked(case: Declared) -> Declared:
@@ -104,7 +104,7 @@ def ask(tools: Iterable[Tool], cases: Iterable[Declared]) -> list[Declared]:
 
 
 def main() -> None:
-    """Rewrite the files with the verdicts of both releases."""
+    """Rewrite the files with the verdicts of both ptxas releases."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--ptxas", type=Path, nargs=len(RELEASES), required=True)
     options = parser.parse_args()

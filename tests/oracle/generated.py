@@ -108,7 +108,7 @@ def _complaint(text: str) -> str | None:
 
 
 def judged(tool: Tool, seed: int, *, share: int = 1) -> list[Case]:
-    """Compare the check with a ptxas for one in `share` of the generated cases."""
+    """Compare `pyptx check` with a ptxas for one in `share` of the generated cases."""
     return [
         *of_statements(tool, statements(seed, STATEMENTS // share)),
         *of_modules(tool, "call", calls()[seed % share :: share]),
@@ -135,7 +135,7 @@ def _outcome(case: Case) -> str:
 
 
 def main() -> int:
-    """Compare check and ptxas, print the counts and the differences, and return the exit status."""
+    """Compare `pyptx check` and ptxas, print the counts and the differences, and return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--ptxas", nargs="*", type=Path, default=[])
     parser.add_argument("--seed", type=int, default=0)

@@ -1,4 +1,4 @@
-"""Reviewed differences between the check and ptxas in declarations, each with its reason.
+"""Reviewed differences between `pyptx check` and ptxas in declarations, each with its reason.
 
 A key is a regular expression, searched in `KIND | SNIPPET | MESSAGE OF THE CHECK` (empty where the check accepts).
 """

@@ -1,4 +1,4 @@
-"""Reviewed differences between the check and ptxas in operands, calls and sections, each with its reason.
+"""Reviewed differences between `pyptx check` and ptxas in operands, calls and sections, each with its reason.
 
 A key is a regular expression, searched in `TEXT | MESSAGE OF THE CHECK | MESSAGE OF PTXAS`. Differences of statements
 may also be in `known`.

@@ -56,7 +56,7 @@ class Mutant:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Results of check and ptxas for a mutant: `outcome` is one of four words, `said` the first error message."""
+    """Results of `pyptx check` and ptxas for a mutant: `outcome` (such as "agree"), `said` the first error message."""
 
     mutant: Mutant
     tool: Tool
@@ -115,7 +115,7 @@ def complaints(tool: Tool, mutant: Mutant) -> list[str]:
 
 
 def judge(tool: Tool, mutant: Mutant) -> Verdict:
-    """Return the results of check and ptxas for one mutant."""
+    """Return the results of `pyptx check` and ptxas for one mutant."""
     ours = [f"{one.code}: {one.message} (line {one.line})" for one in check_text(mutant.text) if one.is_error]
     theirs = complaints(tool, mutant)
     if bool(ours) == bool(theirs):
@@ -128,7 +128,7 @@ def judge(tool: Tool, mutant: Mutant) -> Verdict:
 
 
 def judge_all(tools: Sequence[Tool], seed: int, count: int) -> list[Verdict]:
-    """Compare each ptxas with the check on `count` mutants of PTX versions that this ptxas reads."""
+    """Compare each ptxas with `pyptx check` on `count` mutants of PTX versions that this ptxas reads."""
     asked = [(tool, mutant) for tool in tools for mutant in mutants(tool.newest_ptx, seed, count)]
     with ThreadPoolExecutor(PROCESSES) as pool:
         return list(pool.map(judge, *zip(*asked, strict=True)))
@@ -148,7 +148,7 @@ def table(verdicts: Sequence[Verdict]) -> str:
 
 
 def main() -> int:
-    """Compare check and ptxas, print the counts and the differences, and return the exit status."""
+    """Compare `pyptx check` and ptxas, print the counts and the differences, and return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--ptxas", nargs="*", type=Path, default=[])
     parser.add_argument("--count", type=int, default=2000)

@@ -1,4 +1,4 @@
-"""Statements with a random operand of a grammar, mostly invalid PTX; a seed determines them.
+"""Statements with a random operand that a grammar generates, mostly invalid PTX; a seed determines them.
 
 Registers and variables are those of `ptxas.Assembler`.
 """

@@ -1,4 +1,4 @@
-"""Debug sections with random lines of a grammar; a seed determines them."""
+"""Debug sections with random lines that a grammar generates; a seed determines them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The check rejects the same headers, declarations, initializers and directives as ptxas, except reviewed differences.
+"""`pyptx check` and ptxas reject the same headers, declarations, initializers, directives, but for known differences.
 
-The files contain the verdicts of two releases. The installed ptxas is run on a share of the cases, with
+The files contain the verdicts of two ptxas releases. The installed ptxas is run on a share of the cases, with
 `PYPTX_ORACLE=all` on all of them.
 """
 
@@ -30,7 +30,7 @@ cases_of = cache(read)
 
 @cache
 def differences(path: Path) -> tuple[str, ...]:
-    """Return the lines of a file on which check and newest ptxas differ, with the check's message."""
+    """Return the lines of a file on which `pyptx check` and newest ptxas differ, with the message of the check."""
     found: list[str] = []
     for case in cases_of(path):
         mine = complaint(case.text)

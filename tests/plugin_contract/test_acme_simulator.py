@@ -246,7 +246,7 @@ def test_two_warps_race_in_its_memory(run: Run) -> None:
 
 
 def test_each_warp_that_reads_its_memory_is_held_against_a_later_write(run: Run) -> None:
-    """Warps 0 to 3 read lines that warp 4 overwrites; one of them skips the barrier in between."""
+    """Warps 0 to 3 read lines that warp 4 overwrites; one reading warp skips the barrier in between."""
     kernel = (
         HEAD + "mov.u32 %r2, 0;\nshr.u32 %r12, %r1, 5;\nsetp.eq.u32 %p1, %r12, 4;\nsetp.ne.u32 %p2, %r12, MISSING;\n"
         "and.b32 %r11, %r1, 31;\nsetp.eq.and.u32 %p3, %r11, 0, %p1;\n"

@@ -1,4 +1,4 @@
-"""Prose uses the field's terms: no banned word without an exception; in one folder, the number of them only falls."""
+"""Prose uses the field's terms: no banned word without an exception; in one folder, their number only falls."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Everything that a compiler writes can be written by hand: trees are printed as Python, run, and compared."""
+"""Everything that a compiler writes can be written by hand: PTX trees are printed as Python, rebuilt, compared."""

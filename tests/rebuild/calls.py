@@ -120,5 +120,5 @@ def _attributes(given: tuple[nodes.Attribute, ...]) -> object:
 
 
 def _value(node: nodes.HeaderDirective) -> object:
-    """Return the arguments of a header directive; True if it has none."""
+    """Return the arguments of a header directive; True if the directive has no argument."""
     return tuple([each if isinstance(each, str) else constant(each) for each in node.arguments]) or True

@@ -154,7 +154,7 @@ class Body:
         self.add(call(function(node.opcode), *operands, pred=predicate))
 
     def declaration(self, node: nodes.RegisterDeclaration) -> None:
-        """Print a `.reg`; each of its names gets a global variable, which all parts share."""
+        """Print a `.reg`; each of its names gets a global variable, which all parts of its function share."""
         variables = [f"r{self.variables + number}" for number in range(len(node.names))]
         self.variables += len(variables)
         for each, held in zip(node.names, variables, strict=True):

@@ -84,7 +84,7 @@ def rows_of(target: str, version: tuple[int, int]) -> list[InstructionRow]:
 def legal_forms(
     row: InstructionRow, target: str, version: tuple[int, int], chance: random.Random, most: int | None
 ) -> Iterator[str]:
-    """Yield a row's forms that are legal on `target`: of `most` forms including the first, or of all forms if None."""
+    """Yield a row's forms that are legal on `target`: of `most` drawn forms including the first; of all if None."""
     chosen = forms(row) if most is None else some_forms(row, chance, most)
     return (form for form in chosen if _is_legal(form, target, version))
 

@@ -70,7 +70,7 @@ LACKING: dict[str, set[str]] = {
 
 
 def reasons_for(form: str, target: str) -> set[str]:
-    """Return the entries of the lists that name a form as not simulated."""
+    """Return the entries of `NOT_SIMULATED` and `NOT_SIMULATED_NEWER` that match a form."""
     words = NOT_SIMULATED.keys() & set(parse_instruction(form).opcode)
     newer = {each for each in NOT_SIMULATED_NEWER if re.match(each, form)}
     return words if target == TARGET else (words - {"m8n16"}) | newer

@@ -42,7 +42,7 @@ def products(t: TensorMemory, a: SharedAlloc) -> None:
 
 
 def moves(t: TensorMemory) -> None:
-    """Loads return registers, and stores take them."""
+    """Loads of tensor memory return registers, and stores to tensor memory take registers."""
     assert_type(ptx.tcgen05.ld(None, t, shape="32x32b"), list[Reg])
     ptx.tcgen05.st(t, reg.array(b32, 8), shape="32x32b")
     assert_type(ptx.tcgen05.fragment(shape=(128, 64)), Fragment)

@@ -35,7 +35,7 @@ def head() -> None:
 
 
 def variables() -> None:
-    """Keywords of variables in modules and in bodies."""
+    """Keywords of variable declarations in modules and in function bodies."""
     m = module(version=(8, 7), target="sm_90a")
     other = m.declarator("other", 2, init=[1, 2], count=None, dtype=u32)
     assert_type(other, Declarator)
@@ -119,7 +119,7 @@ def operands(p: Reg) -> None:
 
 
 def structures(p: Reg, r: RegArray) -> None:
-    """Labels and branches of control-flow structures."""
+    """Control-flow structures take label names and branch modifiers as keywords."""
     ptx.label("here")
     ptx.bra("here", pred=p, uni=True)
     with ptx.if_(p, label="out", uniform=True, define_label=False):

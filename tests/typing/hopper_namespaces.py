@@ -48,7 +48,7 @@ def copies(a: SharedAlloc, bar: Reg) -> None:
 
 
 def control() -> None:
-    """Types of warp and cluster control."""
+    """Types of the functions for warp and cluster control."""
     assert_type(ptx.elect_sync(), Reg)
     assert_type(ptx.cluster.rank(0), Reg)
     assert_type(ptx.cluster.map_shared_u32(reg.scalar(u32), 1), Reg)

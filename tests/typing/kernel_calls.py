@@ -23,7 +23,7 @@ class Tensor:
     """Stand-in for an array of another framework."""
 
     def cumsum(self, dim: int) -> Tensor:
-        """Return the array, of the same type."""
+        """Return an array of the same type."""
         raise NotImplementedError(dim)
 
 
@@ -58,7 +58,7 @@ def fill(Y: object, *, value: float = 0.0) -> None:
 
 @kernel(raw_params=[("u32", "n")])
 def raw() -> None:
-    """Kernel with a raw parameter."""
+    """Kernel with a `raw_params` entry."""
 
 
 @kernel(in_specs=[N], out_specs=[N])

@@ -38,7 +38,7 @@ def arguments(x: NDArray[np.float32], p: ctypes.Structure, tensor: Any) -> None:
 
 
 def launches(launch: Launch, compiled: Any) -> None:
-    """`run` takes a launch, or its fields."""
+    """`run` takes a `Launch`, or the fields of a `Launch` as keywords."""
     assert_type(run("", launch, seed=1), Result)
     assert_type(run("", launch, block=32), Result)
     assert_type(run("", grid=1, block=32, args=[1], checks="none"), Result)

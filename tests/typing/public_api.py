@@ -38,7 +38,7 @@ def values_are_frozen(instruction: Instruction) -> None:
 
 
 def rows(argument: Argument, runtime: Runtime, specialization: Specialization) -> None:
-    """Objects exchanged between kernels and runtimes are typed on both sides."""
+    """Objects that kernels and runtimes exchange (arguments, specializations) are typed."""
     assert_type(argument.shape, tuple[int, ...])
     assert_type(specialization.parameters, tuple[EntryParameter, ...])
     assert_type(specialization.outputs, tuple[Output, ...])

@@ -169,7 +169,7 @@ def laws(judged: list[Outcome], size: float) -> str:
 
 
 def checks(checked: list[Checked], size: float) -> str:
-    """Return a line with the findings of the checks; "" if there were none."""
+    """Return a line with the findings of `pyptx check`; "" if there were none."""
     wrong = [one for one in checked if one.errors]
     refused = sum(one.refused for one in wrong)
     seconds = sum(one.seconds for one in checked)

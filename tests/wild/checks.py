@@ -19,7 +19,7 @@ _OLDEST = 75  # oldest target of current ptxas, which reads PTX for older device
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """Result of a check: errors and warnings, the first error, whether ptxas rejects the module too, and seconds.
+    """Result of a check: errors and warnings, the first error, whether ptxas rejects the module too, and run time.
 
     `refused` is determined only if there are errors. `retired`: the module is for a device older than the instruction
     table, so its instructions are not checked.
@@ -34,12 +34,12 @@ class Checked:
 
     @property
     def fault(self) -> str:
-        """The check's first error about a module that ptxas accepts, or an empty string."""
+        """The first error of `pyptx check` about a module that ptxas accepts, or an empty string."""
         return "" if self.refused else self.first
 
 
 def check(data: bytes, name: str) -> Checked:
-    """Check a module; if it has an error, run ptxas on it."""
+    """Run `pyptx check` on a module; if it reports an error, run ptxas on the module."""
     started = time.perf_counter()
     found = check_text(decode(data), name)
     seconds = time.perf_counter() - started

@@ -61,7 +61,7 @@ def emitted(python: str) -> str:
 
 
 def machine_code(text: bytes) -> str:
-    """Compare the machine code of a module's sugared Python; return "" if equal or if ptxas rejects the source."""
+    """Compare machine code of a module and of its sugared Python; return "" if equal or if ptxas rejects the source."""
     source = decode(text)
     target = re.search(r"^\s*\.target\s+(\w+)", source, re.MULTILINE)
     if target is None:

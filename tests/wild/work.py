@@ -21,7 +21,7 @@ LARGEST = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class PrintTask:
-    """Module to print as Python; `unchecked` if check and ptxas reject it, or its target is retired."""
+    """Module to print as Python; `unchecked` if `pyptx check` and ptxas reject it, or its target is retired."""
 
     text: bytes
     name: str

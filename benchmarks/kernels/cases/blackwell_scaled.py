@@ -47,7 +47,7 @@ class ByRow:
     k: int
 
     def __call__(self, generator: Generator) -> tuple[Tensor, ...]:
-        """Draw operands from N(0, 1), sixteen times as large, and scales from 1/16 to 2/16."""
+        """Draw operands from N(0, 1), multiplied by 16, and scales from 1/16 to 2/16."""
         import torch
 
         device, rows = generator.device, (self.m, self.n)
@@ -66,7 +66,7 @@ class Quantised:
     k: int
 
     def __call__(self, generator: Generator) -> tuple[Tensor, ...]:
-        """Draw and quantize; each kind of array is returned for A, then for B."""
+        """Draw and quantize A and B; return the elements of A, those of B, then likewise each further array."""
         drawn = normal((self.m, self.k), (self.n, self.k), dtype="bfloat16")(generator)
         quantise = late(f"{FOLDER}.quantise_{self.format}:quantise")
         return tuple(each for pair in zip(*map(quantise, drawn), strict=True) for each in pair)

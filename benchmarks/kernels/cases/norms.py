@@ -27,7 +27,7 @@ class ForRows:
     dtype: str
 
     def __call__(self, *tensors: Tensor) -> Any:  # noqa: ANN401 - a tensor, or a tuple of them
-        """Build the kernel and call it; the example's function caches it."""
+        """Build the kernel and call it; the example's function caches the kernel."""
         from pyptx import types
 
         return self.maker(self.columns, getattr(types, TYPES[self.dtype]))(*tensors)

@@ -33,8 +33,8 @@ def module(body: str, target: str = "sm_100a") -> str:
 
 
 # Each cluster adds 1 to the counters of its CTAs and of the CTAs of each cluster that it takes over. %r1 is the index
-# of the CTA whose counter is incremented, %r2 the rank in the cluster. Thread 0 of each CTA arrives, thread 0 of rank 0
-# requests, all threads wait and read.
+# of the CTA whose counter is incremented, %r2 the rank in the cluster. Thread 0 of each CTA arrives at `bar`, thread 0
+# of rank 0 executes try_cancel, all threads wait and read the response.
 PERSISTENT = f"""
 mov.u32 %r1, %ctaid.x;
 mov.u32 %r2, %cluster_ctarank;

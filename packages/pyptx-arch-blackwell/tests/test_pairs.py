@@ -130,7 +130,7 @@ BEGUN, ENDED = SYNC + ALLOCATE + RELINQUISH, SYNC + FREE
 
 @dataclass(frozen=True)
 class Case:
-    """Synchronization at a kernel's start and end, and the rule of the expected finding, if any."""
+    """PTX of a kernel's start and end (allocation, synchronization), and the rule of the expected finding, if any."""
 
     name: str
     begin: str = BEGUN

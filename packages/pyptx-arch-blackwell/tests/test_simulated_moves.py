@@ -52,7 +52,7 @@ def cells(shape: str, registers: int, *, packed: bool, upper: int) -> tuple[Arra
 
 
 def counts(shape: str) -> list[int]:
-    """Return the repetition counts to test: all, or only the second and the greatest."""
+    """Return the repetition counts to test: all, or by default only the second and the greatest count."""
     every = [1 << bit for bit in range(8) if REGISTERS.get(shape, 1) << bit <= 128]
     return full(every, default=[every[1], every[-1]])
 

@@ -117,7 +117,7 @@ def test_they_are_so_whenever_they_are_done(case: Product, schedule: dict[str, i
 
 
 def spans(used: int, zeros: int, begin: int, n: int, *, first: bool) -> str:
-    """Return a mask as a bit string, column 0 last: `used` zeros and `zeros` ones alternate from `begin` on."""
+    """Return a mask as a bit string, column 0 last: `used` zeros and `zeros` ones alternate from column `begin` on."""
     period = "1" * zeros + "0" * used if first else "0" * used + "1" * zeros
     return (period * n)[begin : begin + n][::-1]
 

@@ -104,7 +104,7 @@ def test_a_pipeline_that_two_threads_feed_takes_a_fence_of_each(schedule: dict[s
         (before, after): [
             (each.severity, "before" in (each.help or ""))
             for each in found(*relay(before=before, after=after), **schedule)
-            if each.rule == "missing-tcgen05-fence"  # a missing commit of thread 0 is reported, too
+            if each.rule == "missing-tcgen05-fence"  # other findings: no commit by thread 0
         ]
         for before in (False, True)
         for after in (False, True)
@@ -235,7 +235,7 @@ def relaxed(barrier: str) -> str:
 
 
 def handed(first: tuple[str, ...], second: tuple[str, ...], **options: Any) -> set[str]:
-    """Return the rules of findings for operations of thread 0 or its warp, then operations of thread 32."""
+    """Return the rules of findings, except notes, for operations of thread 0 or its warp, then of thread 32."""
     acts = ("@!%p1 bra LAST;", *second, "LAST:", wait("done"), "bar.sync 0;", FREE)
     return {each.rule for each in found(OWN, *first, *acts, **options) if each.severity != "note"}
 
@@ -282,9 +282,9 @@ def test_a_pipeline_goes_on_in_another_thread_behind_relaxed_synchronisation(sch
 
 @schedules
 def test_fences_of_tensor_memory_order_no_other(schedule: dict[str, Any]) -> None:
-    """tcgen05 fences do not order shared memory: the load races with the store."""
+    """tcgen05 fences do not order shared memory: ld.shared races with st.shared."""
     send = "bar.sync 0;\n@%p0 st.shared.u32 [columns], %r1;"
-    # Uses the loaded word: an unused load would be a note.
+    # The branch to trap uses the loaded word: a race with an unused load would be a note.
     receive = "ld.shared.u32 %r13, [columns];\nsetp.eq.u32 %p5, %r13, 77;\n@%p5 trap;"
     first, second = ("@%p0 " + BEFORE, "@%p0 " + ARRIVE), (relaxed("ready"), AFTER, receive, multiply(), COMMIT)
     assert handed((send, *first), second, **schedule) == {"shared-race"}

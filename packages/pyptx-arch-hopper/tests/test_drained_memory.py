@@ -1,4 +1,4 @@
-"""Reuse of shared memory, and CTA exit in clusters: correct and faulty kernels with waits, arrivals and flags."""
+"""Reuse of shared memory, and CTA exit in clusters: correct and faulty kernels with wait_group, mbarriers and flags."""
 
 from __future__ import annotations
 

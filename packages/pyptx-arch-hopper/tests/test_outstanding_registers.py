@@ -156,7 +156,7 @@ class Case:
     """A faulty kernel body that accesses a register too early, a correct body, and the expected accumulators.
 
     `waits`: the number of waits that ptxas inserts in the faulty body; None if ptxas renames registers, or if ptxas
-    releases differ. `delay_async`: delayed completion gives the wrong result.
+    releases differ in the number. `delay_async`: delayed completion gives the wrong result.
     """
 
     name: str

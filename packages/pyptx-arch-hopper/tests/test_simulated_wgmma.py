@@ -134,7 +134,7 @@ def image(tile: SharedTile, elements: Array) -> Array:
 
 
 def in_registers(elements: Array) -> Array:
-    """Return the registers of A, `[4, 128]`: 4 bytes of a row per thread; rows g, g + 8, then both K / 2 further."""
+    """Return the registers of A, `[4, 128]`: 4 bytes of a row per thread; rows g, g + 8, then both rows at K / 2."""
     words = np.ascontiguousarray(elements).view(np.uint8).reshape(64, -1).view(np.uint32)
     row, quad = THREADS // 32 * 16 + THREADS % 32 // 4, THREADS % 4
     return np.stack([words[row + 8 * (i % 2), quad + 4 * (i // 2)] for i in range(4)])

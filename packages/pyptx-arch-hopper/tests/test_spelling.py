@@ -1,7 +1,7 @@
 """Every form in Hopper's instruction table has a `ptx` function, and the function emits this form.
 
 Forms come from the table itself: each modifier and each type of every row, and every two modifiers together; by default
-a few per row, all under `PYPTX_KERNELS=all`.
+a few forms per row, all forms with `PYPTX_KERNELS=all`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Branches and labels of control flow can be named and formatted like a compiler's; nothing else is emitted."""
+"""Branches and labels of control flow can be named and formatted like a compiler's, without further statements."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ print(watched(), kinds.count("Instruction"), m.ptx().count("ret;"), gc.isenabled
 
 def test_what_was_traced_is_old_at_once_and_garbage_is_not() -> None:
     """The collector need not visit a finished trace; garbage in a cycle from before the trace is still collected."""
-    # In a subprocess: this process has frozen objects, which must stay frozen.
+    # In a subprocess: this process has objects frozen by `gc.freeze`, which must stay frozen.
     run = subprocess.run([sys.executable, "-c", YOUNG], capture_output=True, text=True, check=True)
     assert run.stdout.split() == ["None", "0", "99", "True"]
 

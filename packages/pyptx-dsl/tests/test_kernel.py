@@ -135,7 +135,7 @@ class FixedAlone:
 
 @kernel
 def configured(*, value: object) -> None:
-    """Initialize a register with a number, or with the result of a function, or with an object's attribute."""
+    """Initialize a register with the result of `value`, or with its attribute `number` (0.0 without it)."""
     found = value() if callable(value) else getattr(value, "number", 0.0)
     reg.scalar(f32, init=found)
 

@@ -1,4 +1,4 @@
-"""Printed launch lines run as they are: unused pointers are null, dynamic shared memory is large enough."""
+"""Lines of `launch_lines` run unedited: unused pointers are null, dynamic shared memory is large enough."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A function that returns its body as text acts like that body, compiled in parts, with line numbers of its file."""
+"""A function that returns Python text acts as if the text were its body; lines in errors are those of its file."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ def test_an_error_is_told_at_its_line(times: int) -> None:
     lines = "    a\n" * times
     with pytest.raises(ZeroDivisionError) as caught:
         text_body(made(f'{HEAD}{lines}    1 / 0\n"""')["f"])("b", "c")
-    assert (caught.traceback[-1].lineno, str(caught.traceback[-1].path)) == (3 + times, "<f>")  # counted from 0
+    assert (caught.traceback[-1].lineno, str(caught.traceback[-1].path)) == (3 + times, "<f>")  # `lineno` counts from 0
     with pytest.raises(SyntaxError) as wrong:
         text_body(made(f'{HEAD}{lines}    add r1\n"""')["f"])("b", "c")
     assert (wrong.value.lineno, wrong.value.filename) == (4 + times, "<f>")
 
 
 def body(p: str) -> str:  # noqa: ARG001 - the text names it
-    """Return a body as text, which loads from offset 4, or fails to trace if `wrong` is true."""
+    """Return the Python text of a body that loads from offset 4, or fails to trace if `wrong` is true."""
     return r"""
     rd = reg.bank("%rd", u64, 2)
     (r,) = reg.declare(b32, "%r1")

@@ -1,4 +1,4 @@
-"""Each operator emits exactly the PTX in its row; operations without PTX equivalent are errors at the user's line."""
+"""Each operator emits the PTX that the docs list; operations without PTX equivalent are errors at the user's line."""
 
 from __future__ import annotations
 

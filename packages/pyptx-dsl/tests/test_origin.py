@@ -36,7 +36,7 @@ def example() -> None:
 
 
 def origins(build: object) -> Iterator[tuple[str, list[str]]]:
-    """Yield each line of PTX that has an origin, with the source of its frames."""
+    """Yield each line of PTX that has an origin, with the source line of each frame of the origin."""
     source = inspect.getsource(inspect.getmodule(helper) or helper).splitlines()
     traced = trace_kernel(build._declaration, {}, {})  # type: ignore[attr-defined]  # a mistake on purpose
     for number, line in enumerate(traced.text.split("\n"), 1):

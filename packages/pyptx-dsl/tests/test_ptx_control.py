@@ -57,7 +57,7 @@ def bounds(dtype: PtxType) -> tuple[int, int]:
 
 
 def interesting(dtype: PtxType) -> list[tuple[int, int, int]]:
-    """Return (start, stop, step) of `range_` for a type, its limits included, with at most 40 iterations each."""
+    """Return (start, stop, step) triples of `range_` for a type, also at the type's limits: at most 40 iterations."""
     low, high = bounds(dtype)
     values = [0, 1, 7, 10, low, low + 1, low + 5, high, high - 1, high - 5, *([-3, -10] if low else [])]
     steps = [1, 2, 3, 7, 1 << 20, -1, -2, -5] if dtype.bits > 16 else [1, 3, 100, -1, -4]
@@ -66,7 +66,7 @@ def interesting(dtype: PtxType) -> list[tuple[int, int, int]]:
 
 
 def counting(dtype: PtxType, shape: str, case: tuple[int, int, int]) -> Callable[[], None]:
-    """Return a loop over `case` in which the arguments named in `shape` are registers."""
+    """Return a body: a `range_` loop over `case`, in which the arguments named in `shape` are registers."""
 
     def body() -> None:
         names = ("start", "stop", "step")

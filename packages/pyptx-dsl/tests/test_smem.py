@@ -1,4 +1,4 @@
-"""Shared memory accesses have the addresses of their indices, in static and dynamic layouts, swizzled or not."""
+"""Shared memory accesses use the address of the indexed element, in static and dynamic layouts, swizzled or not."""
 
 from __future__ import annotations
 

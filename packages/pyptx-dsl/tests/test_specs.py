@@ -1,4 +1,4 @@
-"""Tiles are contracts: matching arrays pass, errors name the mismatch."""
+"""A call checks arrays against the `Tile` specs of a kernel: matching arrays pass, errors name the mismatch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each package's instructions are in a stub of its own, which imports from other stubs only the names it needs."""
+"""Each package's instructions are in a stub of its own, which imports only used names from other stubs."""
 
 from __future__ import annotations
 

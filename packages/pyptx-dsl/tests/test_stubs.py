@@ -148,7 +148,7 @@ def test_the_stub_is_python_and_has_a_member_for_every_word() -> None:
 
 
 def in_stub(words: tuple[str, ...]) -> tuple[str, bool]:
-    """Look up an opcode in the stub part by part; return the last part's documentation, and whether it is callable."""
+    """Look up an opcode in the stub, modifier by modifier; return the last one's text and whether it is callable."""
     what, told = "Instructions", ""
     for word in words:
         found: dict[str, tuple[str, str]] = {}

@@ -1,4 +1,4 @@
-"""A wait on an mbarrier can be emitted in each form that libraries and compilers use."""
+"""A wait on an mbarrier can be emitted as each loop of `try_wait` or `test_wait` that libraries and compilers use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wrappers made from rows, compared with the whole instruction table: they emit every form in it."""
+"""Wrappers made from rows of the instruction table emit every form in that table."""
 
 from __future__ import annotations
 

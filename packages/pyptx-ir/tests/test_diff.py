@@ -109,7 +109,7 @@ def test_a_statement_less_is_one_that_is_removed(at: int) -> None:
 
 
 def test_a_branch_elsewhere_is_told_at_the_branch() -> None:
-    """A changed branch is reported only if another branch refers to each label; otherwise the label has moved."""
+    """A branch to another label is a change if other branches refer to both labels; otherwise the label has moved."""
     both = BODY.replace("\tst.", "\t@!%p1 bra done;\n\tst.").replace("\tret", "\t@%p1 bra loop;\n\tret")
     change = only(difference(both, both.replace("\t@%p1 bra loop;\n\t@!", "\t@%p1 bra done;\n\t@!")))
     assert change.before is not None

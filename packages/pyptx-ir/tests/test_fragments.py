@@ -197,7 +197,7 @@ def test_a_lane_of_halves_serves_two_rows_and_one_of_bytes_one():
     assert [octets.lane_of(row, column) for row, column in ((0, 0), (8, 0), (0, 16), (9, 31))] == [0, 1, 2, 7]
 
 
-# --- moves, drawings, mistakes ------------------------------------------------------------------
+# --- matrix moves, printed fragments, errors ----------------------------------------------------
 
 
 def test_transposed_moves_swap_rows_and_columns():

@@ -1,4 +1,4 @@
-"""Matrix fragments: number and order of registers, and errors for wrong ones."""
+"""Matrix fragments: number and order of registers, and errors for wrong registers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cost of checking: linear in the size of the text, also for hostile and wrong texts."""
+"""Cost of checking: linear in the size of the text, also for hostile and invalid texts."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def header(version: tuple[int, int], target: str, name: str = "") -> str:
 
 
 def target_for(version: tuple[int, int]) -> str:
-    """Return a PTX version's latest target without suffix; for versions before the table, a target of that version."""
+    """Return a PTX version's latest target without suffix; for versions older than all in `PLAIN`, an old target."""
     known = [row.name for row in PLAIN if row.since <= version]
     return known[-1] if known else "sm_10" if version < (2, 0) else "sm_20" if version < (3, 0) else "sm_30"
 

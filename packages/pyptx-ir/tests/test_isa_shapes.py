@@ -1,4 +1,4 @@
-"""Operand shapes that table rows match."""
+"""Operand shapes, which rows of the instruction table are matched against."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Order of targets: which target includes which."""
+"""Order of PTX targets: which target includes the features of which other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames are the user's unless a mark, on the module or on a package around it, marks them as internal."""
+"""Frames are the user's unless the attribute `MARK` of the module or of a package around it marks them as internal."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def test_the_command_names_the_repository_and_the_revision_that_was_asked_for(in
 
 def test_the_command_keeps_the_revision_that_was_asked_for(install: Install, tmp_path: Path) -> None:
     asked = {**REPOSITORY, "vcs_info": {"vcs": "git", "commit_id": COMMIT, "requested_revision": "v1"}}
-    recorded(tmp_path, {**asked, "subdirectory": "packages/pyptx-ir"})  # a record as uv writes it
+    recorded(tmp_path, {**asked, "subdirectory": "packages/pyptx-ir"})  # uv records subdirectory
     assert install_command("sim") == f'pip install "pyptx-checkout[sim] @ git+{GIT}@v1"'
     install(CHECKOUT, REPOSITORY)
     assert install_command("sim") == f'pip install "pyptx-checkout[sim] @ git+{GIT}"'

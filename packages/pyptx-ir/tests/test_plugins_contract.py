@@ -212,7 +212,7 @@ class Acme:
 
 @pytest.mark.parametrize("name", UNSOUND)
 def test_a_row_that_no_table_can_hold_is_refused_by_name(name: str) -> None:
-    """The error names the distribution, the row and the field; it used to be a KeyError from `pyptx check`."""
+    """The error names the distribution, the row and the field; the row used to cause a KeyError in `pyptx check`."""
     given, said = UNSOUND[name]
     baseline = Candidate("baseline", "pyptx-ir", lambda: importlib.import_module(BASELINE))
     installed = Plugins(lambda: [baseline, Candidate("acme", "acme-arch", lambda: Acme(given))])

@@ -57,7 +57,7 @@ LATE = {"pyptx_instructions": lambda: [row("late.b32 d, a", targets=("sm_90a",))
 
 @pytest.fixture
 def plugins(monkeypatch: pytest.MonkeyPatch) -> Iterator[Plugins]:
-    """Provide a process's plugins, isolated from other tests."""
+    """Provide an empty plugin manager as the process's, for one test."""
     fresh = Plugins()
     monkeypatch.setattr(managers, "manager", lambda: fresh)
     forget_answers()

@@ -1,4 +1,4 @@
-"""Votes only on the keys of cases without a formatting rule elect the same rules as votes on every key."""
+"""Formatting styles: votes on only the keys of cases without a rule elect the same rules as votes on every key."""
 
 from __future__ import annotations
 

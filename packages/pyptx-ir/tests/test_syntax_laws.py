@@ -1,4 +1,4 @@
-"""Round-trip properties of the syntax tree on handwritten and compiled texts: lossless, canonical, local, one tree."""
+"""Round-trip properties of the syntax tree on handwritten and compiled texts: bytes, canonical text, local edits."""
 
 from __future__ import annotations
 

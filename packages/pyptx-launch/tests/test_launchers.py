@@ -29,7 +29,7 @@ def torch() -> Any:
 
 
 class Missed(list):
-    """Recorder of the calls that missed the launcher's cache; each returns "missed"."""
+    """Recorder of the calls that missed the launcher's cache; each call returns "missed"."""
 
     def __call__(self, *tensors, **keywords):
         self.append((tensors, keywords))

@@ -53,7 +53,7 @@ def small_float(bits, exponent_bits, mantissa_bits):
 
 @cache
 def layout(fragment):
-    """Return all elements of a fragment: lane, register, shift in the register, and (product, row, column)."""
+    """Return for each element of a fragment: lane, register, shift in the register, and (MMA, row, column)."""
     return tuple(
         (
             lane,
@@ -67,7 +67,7 @@ def layout(fragment):
 
 
 def matrix(fragment, registers, element):
-    """Return the values of a matrix by (product, row, column), from one warp's registers `[register][lane]`."""
+    """Return the values of a matrix by (MMA, row, column), from one warp's registers `[register][lane]`."""
     found = {}
     words = [register.tolist() for register in registers]
     for lane, register, shift, place in layout(fragment):

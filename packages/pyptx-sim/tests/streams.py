@@ -32,7 +32,7 @@ COPY = "ld.global.u32 %r5, [%rd3];\nst.global.u32 [%rd4], %r5;\n"
 
 
 def chained(*bodies: str, grid: int = 8, block: int = 64, **options: Any) -> tuple[Any, Any, Any]:
-    """Run entries in stream order on words x (0, 1, …) and y; all but the first are dependent unless `plain`."""
+    """Run entries in stream order on words x (0, 1, …) and y; all but the first are dependent grids unless `plain`."""
     names = [f"k{number}" for number in range(len(bodies))]
     text = HEADER + "".join(entry(*each) for each in zip(names, bodies, strict=True))
     x, y = np.arange(grid * block, dtype=np.uint32), np.zeros(grid * block, np.uint32)

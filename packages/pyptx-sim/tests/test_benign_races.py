@@ -270,7 +270,7 @@ MATRICES = {
 
 
 def copies_of_rows(name: str, other: int) -> Twins:
-    """Return a case: lanes store their square plus another lane's; in the racy variant plus that of lane ^ `other`."""
+    """Return a case: each lane stores its square plus another lane's; the racy variant adds that of lane ^ `other`."""
     body, right = MATRICES[name]
     add = "shfl.sync.bfly.b32 %f2, %f3, {}, 31, -1;"
     before = ".shared .align 16 .b8 s[64];\n.shared .align 4 .b32 flag;"

@@ -1,4 +1,4 @@
-"""All threads access one location: the checker looks up earlier accesses in parts, which changes no finding."""
+"""All threads access one location: the checker compares them in batches, with the findings of a single batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Grids without CTAs: nothing runs if an array is empty; otherwise it is an error, as in CUDA."""
+"""Grids without CTAs: nothing runs if an array is empty; otherwise the launch is an error, as in CUDA."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The simulator reports an endless loop within a few iterations, even if it computes a sum, but no loop that ends."""
+"""The simulator reports endless loops within a few iterations, even loops that compute a sum, but no finite loop."""
 
 from __future__ import annotations
 

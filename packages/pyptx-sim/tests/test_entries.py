@@ -1,4 +1,4 @@
-"""The fast path for all lanes makes the same shadow memory entries as the path that lists lanes one by one."""
+"""Shadow memory entries are the same for an access of all lanes as for the same lanes listed one by one."""
 
 from __future__ import annotations
 

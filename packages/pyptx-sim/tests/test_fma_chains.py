@@ -1,4 +1,4 @@
-"""Dot products of `fast` numerics are chains of fused multiply-adds in every function and on every CPU."""
+"""Dot products of `fast` numerics are chains of FMAs in every function of `fma_chains` and on every CPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pipeline of a producer and four consumer warps over stages of shared memory: correct, and with a fault per part."""
+"""Pipeline of a producer and four consumer warps over stages of shared memory: correct, and with one injected fault."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ ret;
 
 
 def launched(text: str, **schedule: Any) -> tuple[bool, tuple[Finding, ...]]:
-    """Run the pipeline kernel; return whether the results are correct, and the findings."""
+    """Run the pipeline kernel; return whether the output is correct, and the findings."""
     x = np.random.default_rng(0).integers(-4, 4, (BOX[0] * BLOCKS, BOX[1] * STEPS)).astype(np.float32)
     out = np.zeros((BLOCKS, 128), np.float32)
     described = TensorMap("f32", x.shape, x.strides, BOX, (1, 1))
@@ -127,7 +127,7 @@ def launched(text: str, **schedule: Any) -> tuple[bool, tuple[Finding, ...]]:
 
 
 def outcome(text: str, **schedule: Any) -> tuple[bool, set[str]]:
-    """Run the pipeline kernel; return whether the results are correct, and the rules of the findings."""
+    """Run the pipeline kernel; return whether the output is correct, and the rules of the findings."""
     right, findings = launched(text, **schedule)
     return right, {finding.rule for finding in findings}
 

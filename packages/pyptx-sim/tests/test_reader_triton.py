@@ -159,7 +159,7 @@ def test_scratch_memory_is_for_all_blocks_and_holds_nothing_yet() -> None:
 
 @pytest.mark.parametrize(("flags", "scratch"), [(2, 2), (1, 2), (0, 1)], ids=["3.9", "3.6", "3.4"])
 def test_a_descriptor_that_the_device_makes_is_passed_in_parts(flags: int, scratch: int) -> None:
-    """The parameters are base, shape, strides, flags, shape and strides again, and scratch memory."""
+    """The descriptor's parameters are base, shape, strides, flags, shape and strides again, and scratch memory."""
     made, x = recorded("copied", tensordesc_meta=[]), np.zeros((30, 8), np.float32)
     parts = "".join(f".param .u64 q{number}, " for number in range(4))
     more = "".join(f".param .u8 flag{number}, " for number in range(flags)).removesuffix(", ")

@@ -1,4 +1,4 @@
-"""`Recent` returns a cached result for registers, but only for the same array objects."""
+"""`Recent` returns the cached result of a function of registers, but only for the same array objects."""
 
 from __future__ import annotations
 

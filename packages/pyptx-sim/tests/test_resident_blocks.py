@@ -98,7 +98,7 @@ def rules(body: str, blocks: int, block: int = 1, **options: Any) -> set[str]:
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("room", [None, 2, 3])
 def test_blocks_that_wait_for_others_without_room_run_with_them(room: int | None, seed: int) -> None:
-    """On a GPU the next CTA starts as soon as one has exited, so this makes progress."""
+    """On a GPU the next CTA starts as soon as one has exited, so the kernel makes progress."""
     assert rules(WAITING, 4, resident_blocks=room, seed=seed) == set()
 
 
@@ -111,7 +111,7 @@ def test_blocks_of_which_none_ends_wait_for_ever(body: str, room: int, seed: int
 
 
 def test_who_waits_for_what_never_comes_is_found_among_more_blocks_than_a_gpu_holds() -> None:
-    """The number of warps in a wave is not a multiple of the 5 warps of a CTA."""
+    """The number of warps that are resident at once is not a multiple of the 5 warps of a CTA."""
     body = "AGAIN: ld.acquire.gpu.global.u32 %r3, [%rd0]; setp.eq.u32 %p3, %r3, 0; @%p3 bra AGAIN;"
     with pytest.raises(Deadlock):
         execute(body, np.zeros(1, np.uint32), grid=1700, block=160, checks="none")

@@ -131,7 +131,7 @@ def test_threads_begin_with_the_registers_that_ptxas_says(asked: int | None, thr
         roles(DEC.format(24), INC.format(asked) if asked else ""),
     )
     taken = assemble(kernel(body, header), "sm_90a").resources["k"].registers
-    findings = found(DEC.format(256) + body, header, threads)  # one finding per warp with fewer registers
+    findings = found(DEC.format(256) + body, header, threads)  # one finding per warp with fewer than 256
     said = [int(each.message.split(" the warp has ")[1].split(":")[0]) for each in findings if "256" in each.message]
     assert set(said) == ({-(-taken // 8) * 8} - {256})
 

@@ -112,7 +112,7 @@ def test_a_column_is_loaded(schedule: dict[str, Any], name: str) -> None:
 
 
 def test_columns_are_those_of_a_convolution() -> None:
-    """The columns of all offsets times the filter, summed, are the convolution, computed point by point."""
+    """The im2col columns of all filter offsets, times the filter and summed, are the convolution of the image."""
     random = np.random.default_rng(1)
     image, kernel = random.standard_normal((2, 5, 6, 4)), random.standard_normal((3, 3, 4))
     array = image.astype(np.float32)

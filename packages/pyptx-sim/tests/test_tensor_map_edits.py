@@ -320,7 +320,7 @@ def test_a_swizzle_of_96_bytes_has_no_semantics() -> None:
 
 
 def test_every_mode_has_a_value() -> None:
-    """Each value of a mode compiles, except one swizzle, and the map stays valid."""
+    """Each value of a mode field compiles, except swizzle mode 4, and the tensor map stays valid."""
     x, y = arrays()
     modes = {"elemtype": 16, "interleave_layout": 3, "swizzle_mode": 4, "fill_mode": 2}
     edits = "".join(edit(field, str(value)) for field, count in modes.items() for value in range(count))

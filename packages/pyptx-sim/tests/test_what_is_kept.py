@@ -1,4 +1,4 @@
-"""Memory that stays allocated after a run: compiled programs up to a bound, but no register values."""
+"""Memory that stays allocated after a run: a bounded number of compiled programs, but no register values."""
 
 from __future__ import annotations
 

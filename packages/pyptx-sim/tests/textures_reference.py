@@ -21,7 +21,7 @@ def index_of(i: int, size: int, mode: str) -> int | None:
 def axis(
     x: float, size: int, mode: str, filter_: str, offset: int, *, normalized: bool
 ) -> list[tuple[int | None, float]]:
-    """Return the texels along an axis, with their weights."""
+    """Return the indices along an axis of the texels that a fetch reads (None: border), with their weights."""
     if normalized:
         if mode == "wrap":
             x -= math.floor(x)

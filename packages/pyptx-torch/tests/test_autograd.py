@@ -234,7 +234,7 @@ def line(X, Y, *, slope=1.0, terms=(0, 0.0)):
 
 
 def line_gradient(gradient, *, slope, factor):
-    """Return the gradient of `line` for X."""
+    """Return the gradient of `line` with respect to X."""
     return line(gradient, slope=slope, factor=factor)
 
 

@@ -1,4 +1,4 @@
-"""Functions made from repeated statements: their arguments, and rejection of functions that emit wrong PTX."""
+"""Helper functions for repeated statements: their arguments, and rejection of helpers that emit wrong PTX."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def done(source: str) -> Transpiled:
 
 
 def asm(*registers: int, ins: str = "frob.b32") -> str:
-    """Return scopes that become one Python function, separated by other instructions."""
+    """Return `{ }` scopes that become one helper function, separated by other instructions."""
     return "".join(
         f"{{\n.reg .b32 t;\n{ins} t, %r{at};\nadd.s32 %r{at}, t, 3;\n}}\n{OTHERS[at]} %r{at + 20}, %r{at};\n"
         for at in registers

@@ -202,7 +202,7 @@ def test_white_space_that_repeats_lines_is_a_product() -> None:
 
 
 def spoiled(rule: str, change: Callable[[str], str], turn: int | None = None) -> list[SugarRule]:
-    """Return the transpiler rules; `change` alters the lines of all rewrites of `rule`, or of its rewrite `turn`."""
+    """Return the transpiler rules; `change` alters the lines of all rewrites of `rule`, or of rewrite number `turn`."""
 
     def wrong(rewrite: Rewrite) -> Rewrite:
         def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:

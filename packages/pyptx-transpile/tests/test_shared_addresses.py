@@ -1,4 +1,4 @@
-"""Named shared memory addresses: which get a name, where it is used, and rejection of deliberately wrong names."""
+"""Named shared memory addresses: which addresses get a name, its uses, and rejection of deliberately wrong names."""
 
 from __future__ import annotations
 

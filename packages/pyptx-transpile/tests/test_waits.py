@@ -1,4 +1,4 @@
-"""Waits for an mbarrier: the PTX of each form becomes that form again, for any names and any polling loop."""
+"""Waits for an mbarrier: PTX of each `form=` is transpiled to the same `form=`, for any names and polling loop."""
 
 from __future__ import annotations
 

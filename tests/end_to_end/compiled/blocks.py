@@ -99,7 +99,7 @@ def slots() -> Problem:
 
 
 def _integers(cell: int, value: int, bits: int, *, signed: bool) -> int:
-    """Apply the template `integers` of atomics.cu to one location; return its final value."""
+    """Apply the template `integers` of atomics.cu to one memory location; return its final value."""
     top, half = (1 << bits) - 1, 1 << (bits - 1)
 
     def wrap(x: int) -> int:
@@ -161,7 +161,7 @@ def ticket_lock() -> Problem:
 
 
 def _orders(cell: int, value: int) -> tuple[int, int]:
-    """Apply the template `orders` of atomic_ref.cu to a location; return its final value and the sum of results."""
+    """Apply the template `orders` of atomic_ref.cu to a memory location; return final value and sum of results."""
     total = 3 * cell
     cell = value
     total += cell

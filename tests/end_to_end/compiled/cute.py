@@ -16,7 +16,7 @@ STAGES = 3
 
 
 def _matrix(array: Any) -> tuple[Any, ...]:
-    """Return the argument for a matrix with dynamic extents and row stride."""
+    """Return the kernel argument for a matrix with dynamic extents and row stride: array, extents, stride."""
     rows, columns = array.shape
     return array, np.int32(rows), np.int32(columns), np.int64(columns)
 
@@ -59,7 +59,7 @@ def ampere() -> Problem:
 
 
 def warpgroups(m: int, n: int) -> Problem:
-    """GEMM with TMA in three pipeline stages and wgmma; one m x n tile per CTA. The first argument is empty."""
+    """GEMM with TMA in three pipeline stages and wgmma; one m x n tile per CTA. The first argument is a zero byte."""
     a, b, c = _factors(m, 2 * n, 320)
     sizes = [tuple(np.int32(extent) for extent in each.shape) for each in (a, b)]
     maps = [

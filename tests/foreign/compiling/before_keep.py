@@ -25,7 +25,7 @@ _ESCAPE = re.compile(rb"\\([0-9A-F]{2}|\\)")
 
 
 def begin() -> None:
-    """Define names of later releases in the package, and make its compiler emit PTX."""
+    """Define names of later releases in the CuTe DSL package, and make its compiler emit PTX."""
     from cutlass import cute
     from cutlass.base_dsl.compiler import Compiler
     from cutlass.cute import runtime

@@ -74,7 +74,7 @@ def recurrence(q, k, v, decay=None, beta=None, bonus=None, *, delta=False):
 
 
 def of_heads(logarithms, q):
-    """Return the decay of each head, for all steps."""
+    """Return the logarithm of each head's decay, repeated for all steps."""
     return logarithms.to(q.dtype)[None, None, :, None].expand(*q.shape[:3], 1)
 
 

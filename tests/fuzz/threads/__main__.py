@@ -1,4 +1,4 @@
-"""Run the programs of seeds on the simulator and compare their results with the reference's.
+"""Run the programs of seeds on the simulator and compare their results with the reference implementation's.
 
 A wrong result, an error, a warning and an exception are failures. For one seed, prints the program and its PTX. For
 several, prints the failures and shrinks the first ones.

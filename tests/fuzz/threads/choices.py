@@ -1,4 +1,4 @@
-"""Random choices of the generator: names, registers, operands and conditions, and where bodies execute."""
+"""Random choices of the generator: names, registers, operands and conditions, and the threads that execute a body."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FLAGS, DATA, WORDS = 8, 12, 16
 class Region:
     """The threads that execute a body.
 
-    `warps` are the warps of the CTA that execute it, if they are `whole`. `mask` is the membermask of the executing
+    `warps` are warps of the CTA whose threads all execute it (if `whole`). `mask` is the membermask of the executing
     lanes of a warp. Unless it is `exact`, it includes lanes that have exited or were never launched.
     """
 
@@ -64,7 +64,7 @@ class Choices:
         self.exited = False  # threads of a CTA may have exited
         self.left = chance.randint(1, 6)  # number of groups of statements still to generate
         self.flags = 0
-        self.last = False  # the program has a counter by which the last thread finds itself
+        self.last = False  # the program has a counter whose value identifies the last thread
         self.barriers = list(range(16))
         chance.shuffle(self.barriers)
         self.mbarrier = chance.random() < 0.5

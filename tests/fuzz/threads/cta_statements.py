@@ -153,7 +153,7 @@ class CtaStatements(WarpStatements):
         return self.noted(region, found)
 
     def last_arrival(self, _: Region) -> Statements:
-        """Return statements: each thread stores a word and counts itself; the last thread loads two of the words."""
+        """Return statements: each thread stores a word and increments a counter; the last to do so loads two words."""
         self.last, size = True, self.ctas * self.threads
         base, at = WORDS + 2 * size, self.chance.choices(range(size), k=2)
         arrived, last, one, other = self.name("u"), self.name("c"), self.name("u"), self.name("u")

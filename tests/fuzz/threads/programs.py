@@ -126,7 +126,7 @@ class Exit(Jump):
 
 @dataclass(frozen=True, slots=True)
 class Call(Statement):
-    """`d = function(a, b, mask)`."""
+    """Call of a `.func`: `d = function(a, b, mask)`."""
 
     d: str
     function: str
@@ -174,7 +174,7 @@ class Match(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Reduce(Statement):
-    """`redux.sync`."""
+    """Warp reduction: `redux.sync`."""
 
     d: str
     op: str
@@ -192,7 +192,7 @@ class Elect(Statement):
 
 @dataclass(frozen=True, slots=True)
 class WarpSync(Statement):
-    """`bar.warp.sync`."""
+    """Warp barrier: `bar.warp.sync`."""
 
     mask: Operand
 
@@ -240,7 +240,7 @@ class Initialize(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Signal(Statement):
-    """`mbarrier.arrive`."""
+    """Arrival at an mbarrier: `mbarrier.arrive`."""
 
     bar: int
 
@@ -335,7 +335,7 @@ class Program:
     functions: tuple[Function, ...] = ()
 
     def inputs(self) -> list[list[int]]:
-        """Return the input words of each thread: below 4, below 40, or any."""
+        """Return the input words of each thread; each word is below 4, below 40, or arbitrary."""
         chance = Random(self.data)
         draws = (lambda: chance.getrandbits(32), lambda: chance.randrange(4), lambda: chance.randrange(40))
         return [[chance.choice(draws)() for _ in VARIABLES] for _ in range(self.ctas * self.threads)]

@@ -87,7 +87,7 @@ class _Thread:
 
 @dataclass(slots=True)
 class _Barrier:
-    """A CTA barrier's current phase: waiting threads by warp, released clocks; and the waits of the last phase."""
+    """A CTA barrier's current phase: waiting threads by warp, released clocks; the last phase's waits as epochs."""
 
     waits: dict[int, list[_Thread]] = field(default_factory=dict)
     clocks: list[Clock] = field(default_factory=list)
@@ -155,7 +155,7 @@ class _Grid:
         return ""
 
     def body(self, thread: _Thread, names: Names, body: ast.Body) -> Steps:
-        """Execute a thread's statements; return "" at their end, or the reason for leaving the list early."""
+        """Execute a thread's statements; return "" at their end, or the reason for leaving the statement list early."""
         for each in body:
             self.left -= 1
             refuse(self.left < 0, "an endless loop")

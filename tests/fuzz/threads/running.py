@@ -55,7 +55,7 @@ def failure(program: Program, those: Sequence[Schedule], expected: Outcome | Non
 
 
 def fails_alike(program: Program, found: Failure) -> bool:
-    """Return whether a program fails with the kind of `found`; results must be undefined for a missed finding only."""
+    """Return whether a program fails with the kind of `found`; for "missed", the results must be undefined."""
     try:
         expected = outcome(program)
     except UndefinedError:

@@ -52,7 +52,7 @@ class Field:
         return f"{self.least} to {last}" + (f" in steps of {self.unit}" if self.unit > 1 else "")
 
     def number(self, value: object) -> int:
-        """Return the number that encodes `value`; raise DescriptorError for an invalid value."""
+        """Return the field's bits that encode `value`; raise DescriptorError for an invalid value."""
         found = self._code(value) if self.codes else self._units(value)
         if found is None:
             raise DescriptorError(f"{self.label} of a descriptor must be {self.known}, got {value!r}")

@@ -26,8 +26,7 @@ _HALF = 16  # lanes of each lane quarter for a matrix that uses half of the lane
 class Rectangle:
     """Submatrix of D: `rows` by `columns` elements from (`row`, `n`) on, in consecutive lanes and columns.
 
-    It is in the tensor memory of CTA `block` of the pair, from `lane` and `column` on, relative to the address of the
-    matrix.
+    It is in the tensor memory of CTA `block` of the pair, from `lane` and `column` on, relative to the address of D.
     """
 
     block: int

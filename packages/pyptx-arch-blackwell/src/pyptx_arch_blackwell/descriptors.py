@@ -172,7 +172,7 @@ class InstructionDescriptor:
     depth: int = 0
 
     def __post_init__(self) -> None:
-        """Set default attributes, and check each attribute against its bit field."""
+        """Set the default scale factor type and K, and check each attribute against its bit field."""
         for name in ("d", "a", "b", "scale"):
             given = getattr(self, name)
             object.__setattr__(self, name, getattr(given, "name", given))

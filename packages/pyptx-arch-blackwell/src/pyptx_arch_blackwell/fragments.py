@@ -36,7 +36,7 @@ def accumulator_fragment(
     ws: bool = False,
     packed: bool = False,
 ) -> Fragment:
-    """Return the layout of an `m` by `n` accumulator in the registers of a warpgroup that loads all of it.
+    """Return the layout of an `m` by `n` accumulator in the registers of a warpgroup that loads the whole accumulator.
 
     `load` is the shape of tcgen05.ld, at the address of the warp's lanes: for a matrix that uses 16 lanes of 32, at the
     first or second 16 lanes. For a CTA pair, the layout is that of one CTA's part. Each register holds one element of
@@ -83,7 +83,7 @@ def _step(parts: Iterable[Rectangle], lane: int) -> Stride | None:
 
 
 def _composed(steps: dict[int, Stride | None], step: Stride) -> Stride | None:
-    """Return the step in D's rows and columns for a step in tensor memory; None if it ends in a lane without D."""
+    """Return the rows and columns of D that a tensor memory offset skips; None if its lane has no elements of D."""
     if not step.row:
         return Stride(0, step.column)
     found = steps[step.row]
@@ -91,7 +91,7 @@ def _composed(steps: dict[int, Stride | None], step: Stride) -> Stride | None:
 
 
 def _doubled(step: Stride | None) -> Stride | None:
-    """Return the step in D for registers that hold two adjacent columns: a step along D's columns is doubled."""
+    """Return the stride in D for registers that hold two adjacent columns: a stride along D's columns is doubled."""
     return step if step is None or step.row else Stride(0, 2 * step.column)
 
 

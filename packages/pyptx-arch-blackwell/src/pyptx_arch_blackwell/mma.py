@@ -1,6 +1,6 @@
 """Valid combinations of tcgen05.mma: kinds, types and shapes, and types with transposition and negation.
 
-    find("f16", cta_group=2)                             # the row of the table
+    find("f16", cta_group=2)                             # the valid types and shapes
     check(InstructionDescriptor(…), ws=True)             # raises for an invalid MMA, and lists the valid ones
 
 Independent of traces and of the simulator. Manual: "Matrix Shape", "Transpose and Negate operations", "Valid
@@ -163,7 +163,7 @@ def find(kind: str, *, cta_group: int = 1, ws: bool = False, sparse: bool = Fals
 
 
 def check(descriptor: InstructionDescriptor, *, cta_group: int = 1, ws: bool = False) -> MmaTypes:
-    """Return the valid types and shapes of the MMA with `descriptor`; raise MmaError if it is not one of them."""
+    """Return the valid types and shapes of the MMA with `descriptor`; raise MmaError for an invalid MMA."""
     row = find(descriptor.kind, cta_group=cta_group, ws=ws, sparse=descriptor.sparse)
     for name, value, known in (
         ("M", descriptor.m, row.rows),
@@ -212,7 +212,7 @@ def _check_options(row: MmaTypes, descriptor: InstructionDescriptor) -> None:
 
 
 def kind_of(a: str, b: str, *, scaled: bool = False, scale: str | None = None) -> str:
-    """Return the kind of an MMA with two operand types; raise MmaError if there is none, or several."""
+    """Return the MMA kind for the types of A and B; raise MmaError if no kind or several kinds support the types."""
     kinds = [kind for kind in KINDS if (kind in SCALED_KINDS) == scaled and {a, b} <= set(FACTORS[kind])]
     kinds = [kind for kind in kinds if scale is None or scale in SCALES.get(kind, ())]
     if len(kinds) == 1:

@@ -51,7 +51,7 @@ def _sparse(shape: str, operand: str, element: str, _order: str) -> Fragment:
 
 
 def _of_shape(shape: str, operand: str, element: str, stored: int) -> Fragment:
-    """Return the register layout of A or D in an MMA of `shape`; a sparse A stores one in `stored` elements."""
+    """Return the register layout of A or D in an MMA of `shape`; A stores one of each `stored` elements."""
     _, columns, depth = sizes(shape)
     if operand == "a":
         return wgmma_fragment("a", depth // stored, element)

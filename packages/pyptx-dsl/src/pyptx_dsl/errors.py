@@ -191,7 +191,7 @@ class LaunchError(KernelError, ValueError):
 
 
 class SpecError(KernelError, ValueError):
-    """An invalid Tile, Layout or raw parameter."""
+    """An invalid Tile, Layout or `raw_params` entry."""
 
 
 class SignatureError(KernelError, TypeError):

@@ -58,7 +58,7 @@ class Recorder:
         return site
 
     def innermost(self, frame: FrameType | None) -> Site:
-        """Return the code position (Site) of the innermost user frame from `frame` outwards, even outside the trace."""
+        """Return the code position (Site) of the innermost user frame from `frame` outwards, in the trace or not."""
         users, here = self._users, frame
         while here is not None:
             code = here.f_code

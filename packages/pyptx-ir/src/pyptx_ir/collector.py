@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def collector_paused(*, lasting: bool = False) -> Generator[None]:
-    """Pause the collector, which would traverse the growing tree repeatedly (a third of the time).
+    """Pause the collector, which would traverse the growing tree repeatedly (a third of the time to build it).
 
     If `lasting`, objects made for the body are moved to the oldest generation. Younger objects are collected first, so
     that no garbage moves with them. If several threads use this at once, the first to finish may enable the collector

@@ -20,7 +20,7 @@ _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")  # a Markdown link, of which a term
 
 
 def explanations() -> Mapping[str, Explanation]:
-    """Return all explanations by name: the codes of `pyptx check`, then the rows of plugins."""
+    """Return all explanations by name: those of `pyptx check` codes, then those of plugins."""
     from pyptx_ir.plugins.manager import manager
 
     of_check = (Explanation(row.name, CHECK, row.severity, row.meaning, page=row.page) for row in codes().values())

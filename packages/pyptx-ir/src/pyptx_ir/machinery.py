@@ -28,13 +28,13 @@ def is_machinery(frame: FrameType) -> bool:
 
 
 def is_internal(frame: FrameType) -> bool:
-    """Return whether to hide a frame in a user's traceback: marked, or of `contextlib`."""
+    """Return whether to hide a frame in a user's traceback: one of a marked module, or of `contextlib`."""
     names = frame.f_globals
     return is_marked(names) or _root(names) == _CONTEXTS
 
 
 def is_marked(names: Mapping[str, object]) -> bool:
-    """Return whether a module, given by its globals, is marked; if not, its nearest marked package decides."""
+    """Return whether a module, given by its globals, is internal: by its mark, or its nearest marked package's."""
     mark, around = names.get(MARK), str(names.get("__name__"))
     while mark is None and "." in around:
         around = around.rpartition(".")[0]
@@ -48,7 +48,7 @@ def _root(names: Mapping[str, object]) -> str:
 
 @functools.cache
 def _between() -> frozenset[str]:
-    """Return the unmarked top-level packages between user code and pyptx: Python's and the frameworks'."""
+    """Return the top-level packages without a mark between user code and pyptx: Python's and the frameworks'."""
     from pyptx_ir.plugins.homes import HOMES
 
     return _BETWEEN.union(*(home.frameworks for home in HOMES if home.launches))

@@ -45,7 +45,7 @@ def origin(found: Distribution) -> str:
 
 @cache  # a file may have thousands of instructions without installed rows
 def _source() -> tuple[str, str, str] | None:
-    """Return a requirement's text before and after the extras, and the text after the command; None if unknown."""
+    """Return pyptx's pip requirement before and after the extras, and text that ends the command; None if unknown."""
     for name in (CHECKOUT, _CORE):
         record = _record(_find(name))
         folder = _folder(record)

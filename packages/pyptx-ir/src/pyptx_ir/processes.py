@@ -1,4 +1,4 @@
-"""Parallel work in other processes that an interrupt ends cleanly, for `-j` of the commands."""
+"""Run a function in parallel processes, which an interrupt ends cleanly, for `-j` of the commands."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Like:
 
 
 def _function(pair: KernelPair, keywords: Mapping[str, object]) -> Callable[..., object]:
-    """Return the function of arrays that jax differentiates, for fixed keywords."""
+    """Return the function of arrays that jax differentiates, for fixed values of a call's keywords."""
 
     def primal(*arrays: jax.Array) -> object:
         return pair.forward(*arrays, **keywords)

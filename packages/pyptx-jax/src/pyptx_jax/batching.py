@@ -1,4 +1,4 @@
-"""`jax.vmap` of a kernel: one launch per item of the batch, in one call of XLA."""
+"""`jax.vmap` of a kernel: one launch per item of the batch, in one XLA custom call."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def bind(
 
 
 def _nothing(special: Specialization, axes: frozenset[str]) -> Call:
-    """Return the call of a kernel whose grid has no CTAs because an array is empty."""
+    """Return a function that launches nothing, for a kernel whose grid has no CTAs because an array is empty."""
     outputs = [result_of(special.entry, row, frozenset()) for row in special.outputs]
 
     def named(*arrays: jax.Array) -> Sequence[jax.Array]:

@@ -56,7 +56,7 @@ def _array(row: Input | Output, memory: memoryview) -> Array:
 
 
 def simulate(kernel: Launchable, arrays: Sequence[object], keywords: Mapping[str, object]) -> Simulation:
-    """Run a kernel on the simulator and return its outputs, as jax arrays, and findings."""
+    """Run a kernel on the simulator and return its outputs as jax arrays, and the simulator's findings."""
     for name, array in enumerate(arrays):
         if framework.is_traced(array):
             raise KeywordError(

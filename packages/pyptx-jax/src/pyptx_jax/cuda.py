@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def plan_of(origin: Origin) -> Plan:
-    """Return the launch plan of a traced kernel for any GPU of this machine; raise KeywordError for traced numbers.
+    """Return the launch plan of a traced kernel for any GPU of this machine; raise KeywordError for traced scalars.
 
     XLA compiles a program before the device is known. On a machine with several generations of GPUs, the code is
     compiled for the kernel's own target. If GPUs differ in their number of SMs, a persistent kernel has the number

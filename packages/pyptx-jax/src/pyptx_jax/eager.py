@@ -134,7 +134,7 @@ def _wrappers(kernel: Launchable[Declaration]) -> Wrappers:
 
 
 def _made(kernel: Launchable[Declaration]) -> Wrappers:
-    """Return a kernel's jax-compiled functions, which do not keep the kernel alive: their caller does."""
+    """Return a cache of jax-compiled functions that reference the kernel weakly: their caller keeps it alive."""
     reference, name = weakref.ref(kernel), kernel.name
 
     def make(keywords: Mapping[str, object]) -> Callable[..., object]:

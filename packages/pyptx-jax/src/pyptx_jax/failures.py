@@ -30,7 +30,7 @@ class Failures:
 
     @contextmanager
     def kept(self) -> Generator[None]:
-        """Store an exception of the body, and raise an exception with its text only.
+        """Store an exception of the `with` body, and raise a new exception that has only its text.
 
         An exception's traceback keeps its frames alive, and the frames reference the memory of arrays, which XLA owns.
         """

@@ -85,12 +85,12 @@ def is_array(value: object) -> TypeGuard[jax.Array]:
 
 
 def on_device(device: object) -> AbstractContextManager[None]:
-    """Make a device jax's default for the body, on which uncommitted arrays are placed."""
+    """In the `with` body, make a device jax's default, on which jax places uncommitted arrays."""
     return cast("AbstractContextManager[None]", _JAX.default_device(device))
 
 
 def compiled(function: Callable[..., object], name: str) -> Callable[..., object]:
-    """Return the jit-compiled function, under a name that profiles show."""
+    """Return a function compiled by `jax.jit`, under a name that profilers show."""
 
     def named(*arrays: object) -> object:
         return function(*arrays)
@@ -110,7 +110,7 @@ def platforms() -> frozenset[str]:
 
 
 def scope(name: str) -> AbstractContextManager[None]:
-    """Give operations traced in the body a name that profilers show (`jax.named_scope`)."""
+    """Give operations traced in the `with` body a name that profilers show (`jax.named_scope`)."""
     return cast("AbstractContextManager[None]", _JAX.named_scope(name))
 
 

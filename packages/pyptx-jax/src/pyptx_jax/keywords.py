@@ -1,4 +1,4 @@
-"""Keywords of a call: constants of the launch, because a kernel is traced for their values."""
+"""Keyword arguments of a kernel call: constants of the custom call, because the kernel is traced for their values."""
 
 from __future__ import annotations
 

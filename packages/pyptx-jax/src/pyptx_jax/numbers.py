@@ -48,9 +48,9 @@ class Operand:
 def split(
     kernel: Launchable[Declaration], keywords: Mapping[str, object]
 ) -> tuple[dict[str, object], dict[str, jax.Array]]:
-    """Return the constant keywords, and the traced scalar parameters; raise KeywordError for invalid traced numbers.
+    """Return the constant keywords, and the traced scalar parameters; raise KeywordError for an invalid traced scalar.
 
-    A traced number must have no dimensions and an element type that its parameter accepts.
+    A traced scalar must have no dimensions and an element type that its parameter accepts.
     """
     declaration = kernel.declaration
     shaping = {*declaration.dimensions, *declaration.templates}

@@ -50,7 +50,7 @@ class Records:
     """Writes and reads custom-call records; keeps the source lines of this process's recent records."""
 
     def __init__(self, size: int) -> None:
-        """Keep up to `size` specializations."""
+        """Create an empty store for up to `size` specializations, by record."""
         self._size = size
         self._known: OrderedDict[str, Origin] = OrderedDict()
         self._lock = threading.Lock()

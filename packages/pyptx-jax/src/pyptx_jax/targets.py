@@ -14,7 +14,7 @@ class Registration:
     """Platforms for which the custom call is registered."""
 
     def __init__(self) -> None:
-        """Start without registrations."""
+        """Start without a registered platform."""
         self._done: set[str] = set()
         self._lock = threading.Lock()
 

@@ -15,17 +15,17 @@ _PLAIN: Final = frozenset({bool, int, float, str, type(None)})
 
 
 class Wrappers:
-    """Latest compiled functions of one kernel; in each, jax keeps one program per shape."""
+    """Latest jax-compiled functions of one kernel, by keywords; each caches one XLA program per input shape."""
 
     def __init__(self, make: Callable[[Mapping[str, object]], Callable[..., object]]) -> None:
-        """Start without functions; `make(keywords)` creates a function."""
+        """Create an empty cache; `make(keywords)` creates a jax-compiled function."""
         self._make = make
         self._functions: OrderedDict[Hashable, Callable[..., object]] = OrderedDict()
 
     def known(self, keywords: Mapping[str, object]) -> Callable[..., object] | None:
-        """Return the existing function for these keywords; None without one, or if a value is not a plain constant.
+        """Return the cached function for these keywords; None without one, or if a value is not a plain constant.
 
-        A function exists only for keywords that an earlier call has checked.
+        A function is cached only for keywords that an earlier call has checked.
         """
         if any(type(value) not in _PLAIN for value in keywords.values()):
             return None

@@ -62,12 +62,12 @@ def number(function: str, *arguments: object, doing: str = "") -> int:
 
 @cache
 def constant(enumeration: str, value: int) -> object:
-    """Return a member of a driver enumeration; older bindings do not accept an int in its place."""
+    """Return the member of a driver enumeration for a value; older cuda-bindings do not accept the value as an int."""
     return getattr(bindings(), enumeration)(value)
 
 
 def _code_in(unknown: Exception) -> int:
-    """Return the CUresult number that the bindings could not convert; re-raise any other exception."""
+    """Return the CUresult number that cuda-bindings could not convert to an enum; re-raise any other exception."""
     found = re.fullmatch(r"(\d+)( is not a valid .*CUresult.*)?", str(unknown))
     if found is None:
         raise unknown
@@ -103,7 +103,7 @@ def relaxed_capture() -> Generator[None]:
 
 @contextmanager
 def any_context() -> Generator[None]:
-    """Make a context current for the body: the thread's current one, an active primary context, or device 0's."""
+    """Make the thread's own context, an active primary context or device 0's current for the `with` body."""
     if number("cuCtxGetCurrent"):
         yield
         return
@@ -120,7 +120,7 @@ def any_context() -> Generator[None]:
 
 @contextmanager
 def current_context(context: int) -> Generator[None]:
-    """Make a context current for the body, and restore the previous one."""
+    """Make a context current for the `with` body, then restore the thread's previous context."""
     before = number("cuCtxGetCurrent")
     call("cuCtxSetCurrent", context)
     try:

@@ -63,7 +63,7 @@ class Module:
             options = [libcuda.constant("CUjit_option", option) for option in _JIT_LOGS]
             values = [each for log in self._logs for each in (log, _LOG_BYTES - 1)]
         self.pools: Final = _shim.MapPools()  # device memory for the plans' tensor maps that kernels take by address
-        self._retire = RETIRED.add  # bound now: at interpreter exit, modules lose their globals
+        self._retire = RETIRED.add  # bound now: at interpreter exit, Python modules lose their globals
         RETIRED.unload()
         self._library = self._load(options, values)
 

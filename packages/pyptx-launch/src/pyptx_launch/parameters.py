@@ -21,7 +21,7 @@ class Pointer:
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A number by value, of a PTX type. `value` is the default; with None, each launch must pass a value."""
+    """Scalar of a PTX type, by value. `value` is the default; with None, each launch must pass a value."""
 
     type: str
     name: str

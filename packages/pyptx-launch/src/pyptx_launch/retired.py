@@ -96,7 +96,7 @@ class RetiredLibraries:
             self._lock.release()
 
     def _settle(self, contexts: Sequence[int], *, wait: bool) -> None:
-        """Record events for libraries without one, or wait; then unload the libraries whose work has finished."""
+        """Record events for libraries without one, or `wait` for all work; then unload libraries with finished work."""
         # popleft() instead of iteration, which fails if another thread appends meanwhile.
         retired = tuple([self._gathering.popleft() for _ in range(len(self._gathering))])
         try:
@@ -128,7 +128,7 @@ RETIRED: Final = RetiredLibraries()
 
 @contextmanager
 def _active_contexts() -> Generator[tuple[int, ...]]:
-    """Retain the active primary contexts for the body: kernels can run only in active contexts."""
+    """Retain the active primary contexts for the `with` body: kernels can run only in active contexts."""
     with ExitStack() as kept:
         contexts: list[int] = []
         for ordinal in range(libcuda.number("cuDeviceGetCount")):
@@ -153,7 +153,7 @@ def _captures(context: int) -> bool:
 
 
 def _recorded(contexts: Sequence[int]) -> tuple[int, ...] | None:
-    """Return one event per context, recorded after the context's work; None if the driver lacks cuCtxRecordEvent."""
+    """Return one event per context, recorded after its submitted work; None if the driver lacks cuCtxRecordEvent."""
     events: list[int] = []
     try:
         for context in contexts:

@@ -68,7 +68,7 @@ class ElementType:
 
 @dataclass(frozen=True, slots=True)
 class Swizzle:
-    """Swizzle mode: CUtensorMapSwizzle number, and bytes of the row within which the swizzle permutes chunks."""
+    """Swizzle mode: CUtensorMapSwizzle number, and bytes of the shared memory row in which it permutes chunks."""
 
     number: int
     span: int
@@ -291,7 +291,7 @@ def _corners(map_: MapView) -> str | None:
 def _area(map_: MapView) -> str | None:
     if map_.im2col is None:
         return None
-    spatial = map_.shape[-2:0:-1]  # extents without channels and batch, outermost dimension first
+    spatial = map_.shape[-2:0:-1]  # the tensor's extents without channels and batch, outermost dimension first
     extents = [n + up - low for n, low, up in zip(spatial, map_.im2col.lower, map_.im2col.upper, strict=True)]
     if all(extent > 0 for extent in extents):
         return None

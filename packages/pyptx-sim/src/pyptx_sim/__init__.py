@@ -1,7 +1,7 @@
 """Run PTX on a CPU, and find data races, deadlocks and memory errors.
 
 Public names are imported at first use: the package's plugin is loaded for every kernel and must not import NumPy.
-Descriptor classes, such as TMA tensor maps, come from plugins, by name.
+A name that is not in this package is looked up among the plugins' descriptor classes, such as TMA tensor maps.
 """
 
 from typing import TYPE_CHECKING

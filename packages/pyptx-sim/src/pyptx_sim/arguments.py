@@ -51,7 +51,7 @@ _HEAP_BYTES = 8 << 20
 class Arguments:
     """Packed arguments of one launch; `memories` are the state spaces that persist across waves.
 
-    `handles` binds the handles of the launch's textures, samplers and surfaces.
+    `handles` maps 64-bit handles to the launch's textures, samplers and surfaces.
     """
 
     memories: dict[str, FlatMemory]
@@ -61,11 +61,11 @@ class Arguments:
 
     @property
     def outputs(self) -> list[Placed]:
-        """Placed output arrays: the kernel must write every element."""
+        """Placed output arrays, of which the kernel must write every element."""
         return [placed for placed in self._placed if placed.output is not None]
 
     def copy_back(self) -> None:
-        """Copy the arrays' bytes from the global space to the caller's arrays."""
+        """Copy the placed arrays' bytes from the global space back to the caller's arrays."""
         store(self._placed, self.memories["global"].arena)
 
 
@@ -125,7 +125,7 @@ def _bank_of(placing: Placing, program: Program, launch: Launch) -> bytes:
 
 
 def _named_handles(placing: Placing, program: Program, launch: Launch) -> Handles:
-    """Return the bindings of the module's texture, sampler and surface variables by address."""
+    """Return the textures, samplers and surfaces bound to the module's variables, by the variables' addresses."""
     handles: dict[int, Bound] = {GLOBAL_WINDOW + offset: sampler for offset, sampler in program.samplers.items()}
     variables = {place.name: place for place in program.globals.placements if place.type in OPAQUE_TYPES}
     for name, value in launch.textures.items():
@@ -186,7 +186,7 @@ def _placing(image: Image, memory: Memory | None, unplaced: Iterable[Region] = (
 
 
 def _packed(placing: Placing, place: Placement, value: Argument, what: str, name: str) -> bytes:
-    """Return the bytes of parameter `place`, and place the arrays that `value` refers to."""
+    """Return the bytes of argument `value` for parameter `place`, and place the arrays that the argument refers to."""
     if is_pointer(value) and raw_member(value) is None:
         _check_pointer(place)
         return placing.pointer(value, what, name)
@@ -208,7 +208,7 @@ def _packed(placing: Placing, place: Placement, value: Argument, what: str, name
 
 
 def _descriptor(placing: Placing, place: Placement, value: WithDescriptor, what: str, name: str) -> bytes:
-    """Return the bytes of parameter `place`: the descriptor, or the address of a copy of it in global memory."""
+    """Return the bytes of parameter `place`: the descriptor, or the address of the descriptor in global memory."""
     kind, data = placing.descriptor(value, what, name)
     if place.size == len(data):
         return data

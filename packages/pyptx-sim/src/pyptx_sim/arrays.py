@@ -73,7 +73,7 @@ def is_cpu_array(value: object) -> bool:
 
 
 def dtype_name(value: object) -> str:
-    """Return the PTX name of an array's element type; LaunchError for one that PTX lacks."""
+    """Return the PTX name of an array's element type; LaunchError for a type that PTX lacks."""
     array, name = _as_array(value), type_of(value)
     known = BY_ARRAY.get(name)
     if known is None:
@@ -223,13 +223,13 @@ def _holds(array: object, argument: Argument, wanted: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class GivenOutput:
-    """An output array from the caller, checked against the kernel's output."""
+    """An output array from the caller that matches the kernel's output in shape, dtype, strides and alignment."""
 
     array: object
 
     @staticmethod
     def check(array: object, output: Output) -> GivenOutput:
-        """Return `array` if it matches `output`; LaunchError otherwise."""
+        """Return a `GivenOutput` of `array` if the array matches `output`; LaunchError otherwise."""
         if not is_cpu_array(array):
             raise LaunchError(f"out= for {output.name} must be an array on the CPU, got {type(array).__name__}")
         argument = argument_of(array)

@@ -93,7 +93,7 @@ def _launched(options: argparse.Namespace) -> int:
 
 
 def _modules(name: str, options: argparse.Namespace) -> Iterator[Module]:
-    """Yield the modules of a file; if some of its modules define `--entry`, only these."""
+    """Yield the modules of a file; if some of its modules define `--entry`, only these modules."""
     sources = read_sources(name, options.arch)
     texts = [source.load() for source in sources]
     if len(set(map(target_of, texts))) > 1:

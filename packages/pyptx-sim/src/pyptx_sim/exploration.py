@@ -39,7 +39,7 @@ Stopped: TypeAlias = KernelTrap | StepLimitExceeded | MemoryFault | BarrierFault
 
 
 class Options(LaunchFields, total=False):
-    """Keywords of `pyptx_sim.run` that `explore` accepts, and passes to the runs of all schedules."""
+    """Keywords of `pyptx_sim.run` that `explore` accepts, and passes to the run of each schedule."""
 
     checks: Checks
     step_limit: int | None
@@ -63,7 +63,7 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class FoundInSchedules:
-    """A finding, as reported under the first schedule that has it, and all schedules that have it."""
+    """A finding, as reported by the run under the first schedule that reports it, and all schedules that report it."""
 
     finding: Finding
     schedules: tuple[Schedule, ...]
@@ -171,7 +171,7 @@ def _sent(job: _Job) -> bytes:
     modules, launch, options = job
     sent = (tuple(each if isinstance(each, str) else emit(each) for each in modules), launch, options)
     first = _Pickler(BytesIO(), {})
-    first.dump(sent)  # collects the spans of all arrays, so that overlapping arrays also overlap in the worker
+    first.dump(sent)  # first, find the spans of all arrays, so that overlapping arrays also overlap in the worker
     file = BytesIO()
     _Pickler(file, first.chunks()).dump(sent)
     return file.getvalue()

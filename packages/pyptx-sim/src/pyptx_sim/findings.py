@@ -117,7 +117,7 @@ class _Found:
 
 @dataclass(slots=True)
 class FindingLog:
-    """Collector of one run's findings, one per rule and cause; the default cause is the pair of instructions.
+    """Collector of one run's findings: one finding per rule and cause, by default the pair of instructions.
 
     `place_of` maps a pc to a line of PTX and `opcode_of` to its opcode; they are called only when findings are read.
     Only violations of `rules` are kept.
@@ -163,7 +163,7 @@ class FindingLog:
         self.first(finding, pc)
 
     def pairs(self) -> tuple[tuple[str, int, int], ...]:
-        """Return the rule and both pcs of each finding that has two instructions."""
+        """Return the rule and both instructions' pcs of each finding that involves two instructions."""
         keys = ((found.finding.rule, pc, found.other_pc) for (_, pc, *_), found in self._by_pair())
         return tuple((rule, pc, other) for rule, pc, other in keys if other is not None)
 
@@ -173,7 +173,7 @@ class FindingLog:
                 yield key, found
 
     def downgrade(self, pair: tuple[str, int, int], why: str, help: str | None = None) -> None:
-        """Downgrade the finding of a rule and two pcs to a note, and add the reason `why`; `help` replaces its help."""
+        """Downgrade the finding of `pair` (rule, both pcs) to a note, and add note `why`; `help` replaces its help."""
         finding = self._found[pair].finding
         self._found[pair].finding = replace(
             finding, notes=(*finding.notes, why), help=help or finding.help, severity="note"

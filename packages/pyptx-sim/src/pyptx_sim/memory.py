@@ -29,7 +29,7 @@ _MODULE_BYTES = 1 << 20
 class DeviceArray:
     """An array of a `Memory`: `array` is the host array that launches read and modify; `address` is its device address.
 
-    It is an argument for a pointer, alone or in a structure; its address may also be stored in other arrays.
+    Pass it as the argument for a pointer, alone or in a structure; its address may also be stored in other arrays.
     """
 
     array: Array
@@ -98,11 +98,11 @@ class Memory:
         return list(self._regions)
 
     def __getstate__(self) -> tuple[int, int, list[Placed]]:
-        """Return the state without the regions: unpickled arrays have other host addresses."""
+        """Return the state to pickle, without the regions: unpickled arrays have other host addresses."""
         return self.module_bytes, self.end, self.placed
 
     def __setstate__(self, state: tuple[int, int, list[Placed]]) -> None:
-        """Restore the state and compute the regions of the arrays."""
+        """Restore the pickled state, and compute the regions from the unpickled arrays' host addresses."""
         self.module_bytes, self.end, self.placed = state
         self._regions = Regions()
         for each in self.placed:

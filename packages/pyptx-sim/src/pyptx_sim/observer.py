@@ -173,7 +173,7 @@ class Past(Protocol):
         ...
 
     def place(self, space: Space, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets) -> Masks | None:
-        """Return the mask of next stores that precede the current value in coherence order (invisible); None: none."""
+        """Return which of the next stores precede the current value in coherence order (invisible); None: none."""
         ...
 
 
@@ -318,7 +318,7 @@ class Observer:
         """
 
     def signalled_together(self, signals: Sequence[Signal], pc: int, *, scope: str, releases: bool) -> None:
-        """Observe arrivals of several threads at mbarriers by one instruction; by default, call `signal` for each."""
+        """Observe arrivals at several mbarriers by one instruction; by default, call `signal` for each of `signals`."""
         for each in signals:
             self.signal(each.place, each.phase, each.warps, each.masks, pc, scope=scope, releases=releases)
 
@@ -361,12 +361,12 @@ class Observer:
         """Observe the issue of asynchronous operations, whose accesses happen at any later time."""
 
     def issued_together(self, works: Sequence[AsyncOperations]) -> None:
-        """Observe all operations that one instruction issues, in order; by default, call `issued` for each."""
+        """Observe all operations that one instruction issues, in order; by default, call `issued` for each item."""
         for work in works:
             self.issued(work)
 
     def follows(self, kind: GroupKind, item_id: int, warps: Offsets, lanes: Offsets, places: Offsets) -> None:
-        """Observe asynchronous arrivals: i by lane `lanes[i]` of `warps[i]`, at the mbarrier at offset `places[i]`.
+        """Observe asynchronous arrivals; arrival i by lane `lanes[i]` of `warps[i]`, at the mbarrier at `places[i]`.
 
         Each arrival is performed once the thread's earlier operations of `kind` have completed. A thread may arrive at
         several mbarriers.

@@ -67,7 +67,7 @@ class Placing:
         fresh: bool = False,
         output: Output | None = None,
     ) -> int:
-        """Place an array and return its global address; arrays that overlap on the host also overlap there."""
+        """Place an array and return its global address; arrays that overlap on the host also overlap in that space."""
         if isinstance(given, DeviceArray):
             return given.address
         if isinstance(given, np.ndarray):
@@ -85,7 +85,7 @@ class Placing:
         return GLOBAL_WINDOW + start
 
     def descriptor(self, value: WithDescriptor, what: str, name: str) -> tuple[Descriptor, bytes]:
-        """Place the array of `value`; return the kind and the bytes of the descriptor for the array."""
+        """Place the array of `value`; return the `Descriptor` and the descriptor's bytes for the array."""
         kind = descriptor_of(type(value.descriptor))
         if kind is None:
             described = type(value.descriptor).__name__

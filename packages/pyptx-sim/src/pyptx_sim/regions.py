@@ -170,7 +170,7 @@ class Region:
 
 
 def next_place(end: int) -> int:
-    """Return the first offset for an allocation after an allocation that ends at `end`."""
+    """Return the lowest offset of the allocation that follows an allocation that ends at `end`."""
     return aligned(end + RED_ZONE, ALIGNMENT)
 
 

@@ -225,7 +225,7 @@ class _Runs:
             settle(watched, partial(self._rerun, warps))
 
     def _rerun(self, warps: int, prepare: Prepare) -> bool:
-        """Rerun the launches on machines that `prepare` changes, without storing arrays; return whether all end."""
+        """Rerun the launches on machines that `prepare` changes, without storing arrays; return if all complete."""
         _, machines, checkers = self._machines(warps)
         try:
             for index, (machine, checker) in enumerate(zip(machines, checkers, strict=True)):

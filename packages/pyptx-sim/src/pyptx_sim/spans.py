@@ -45,7 +45,7 @@ class HostSpan(NamedTuple):
 
     @property
     def writeable(self) -> bool:
-        """Whether launches may modify the array (NumPy's flag)."""
+        """Whether launches may modify the array (NumPy's `writeable` flag)."""
         return self.data.flags.writeable
 
     def elements(self, memory: NDArray[np.uint8], start: int = 0) -> NDArray[np.uint8]:

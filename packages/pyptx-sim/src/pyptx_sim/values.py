@@ -26,7 +26,7 @@ Argument: TypeAlias = "Value | Uninitialized"
 
 @dataclass(slots=True)
 class Uninitialized:
-    """An array argument with undefined contents: a read before a write is a finding.
+    """An array argument with undefined contents: a kernel's read of an unwritten element is a finding.
 
     `output`: the kernel output for which the array was allocated; an element that is never written is then a finding.
     """

@@ -74,7 +74,7 @@ SHORT: Final = (
     "red.{w} x || atom.{w} x; ld.{w} x",
 )
 # Strong writes to a location, and a weak access to it, which does not race with a write that a strong read returned.
-# After a strong write of its own thread, the weak access races with the overwritten write. Tests run all of them.
+# After a strong write of its own thread, the weak access races with the overwritten write. Tests run all these shapes.
 OBSERVED: Final = (
     "st.release.gpu x || ld.acquire.gpu x; ld x",
     "st.relaxed.gpu x || ld.acquire.gpu x; ld x",
@@ -115,7 +115,7 @@ _STRONG: Final = (
 
 
 def messages() -> Iterator[str]:
-    """Yield message passing between two threads, with every release, acquire, scope and separator."""
+    """Yield message passing between two threads, with every release, acquire, scope and thread separator."""
     for telling, hearing, apart, scope in itertools.product(TELLING, HEARING, APART, SCOPES):
         yield f"st x; {telling} {apart} {hearing}; ld x".replace(".S", f".{scope}")
 

@@ -1,4 +1,4 @@
-"""The enumeration gives the outcomes that the manual states for its own litmus tests. Manual: "Axioms"."""
+"""Enumerating executions gives the outcomes that the manual states for its own litmus tests. Manual: "Axioms"."""
 
 from __future__ import annotations
 

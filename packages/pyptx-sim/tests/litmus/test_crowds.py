@@ -123,7 +123,7 @@ def test_a_block_that_acquires_nothing_races_with_those_before_it(seed: int) -> 
 
 
 def test_many_bins_behind_a_fence_cost_little() -> None:
-    """If the checker kept a release clock per lane and bin, this run would take gigabytes of memory, and minutes."""
+    """If the checker kept a release clock per lane and histogram bin, this run would take gigabytes, and minutes."""
     body = "and.b32 %r3, %r3, 4095;\nmul.wide.u32 %rd3, %r3, 4;\nadd.s64 %rd5, %rd2, %rd3;\n"
     text = f"{HEAD}{body}{FENCE}red.relaxed.gpu.global.add.u32 [%rd5], 1;\nret;\n}}\n"
     words, flags = np.zeros((2, 256 * THREADS), np.uint32)

@@ -1,4 +1,4 @@
-"""Message passing between CTAs of different waves: happens-before edges from warps of earlier waves."""
+"""Message passing between waves (CTAs that run concurrently): happens-before edges from warps of earlier waves."""
 
 from __future__ import annotations
 

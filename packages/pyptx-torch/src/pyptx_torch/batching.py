@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class VmapInfo(Protocol):
-    """Argument that torch passes to a vmap rule."""
+    """Batch information that torch passes to a vmap rule."""
 
     batch_size: int
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def launcher_of(
     kernel: Launchable[Declaration], miss: Callable[..., object], place: DeviceType = CUDA
 ) -> Callable[..., object]:
-    """Return the callable for `Kernel.__call__`: a launcher, or `miss` itself if the kernel has no direct launches."""
+    """Return the callable for `Kernel.__call__`: a launcher, or `miss` itself without a usable driver and device."""
     operator = operator_of(kernel)
     if not place.built() or not driver.available() or not place.visible():
         return miss

@@ -93,10 +93,10 @@ class Operator:
         self._fixed = {*kernel.declaration.templates, *kernel.declaration.dimensions}
         self._numbers = {number.name: number for number in self.signature.numbers}
         sizes = kernel.declaration.dimensions
-        # Scalar parameters that affect no shape; a size may also be passed as a raw parameter.
+        # Scalar parameters that affect no shape; a size may also be a `raw_params` entry.
         self.scalars = tuple(each.name for each in self.signature.numbers if each.raw and each.name not in sizes)
         self._plans: dict[str, Plans] = {}
-        self._packets: list[Packet] = []  # under every name so far: captured graphs may call old names
+        self._packets: list[Packet] = []  # one per operator name so far: captured graphs may call old names
         self._define()
 
     def __call__(self, /, *tensors: torch.Tensor, **keywords: object) -> object:
@@ -183,8 +183,8 @@ class Operator:
     def traceable(self, /, *tensors: torch.Tensor, **keywords: object) -> object:
         """Call the operator from a function that torch.compile traces.
 
-        Sizes and raw parameters may be symbols. A template value affects the PTX, so it is a constant of the graph: if
-        it is an argument of the compiled function, the function is compiled once per value.
+        Sizes and `raw_params` values may be symbols. A template value affects the PTX, so it is a constant of the
+        graph: if it is an argument of the compiled function, the function is compiled once per value.
         """
         if len(tensors) != len(self.signature.inputs):
             self._refuse(len(tensors))
@@ -243,7 +243,7 @@ class Operator:
         return self.literals.spell(fixed, signed=is_recording())
 
     def _encode(self, number: Number, value: object) -> object:
-        """Return a number as the operator's argument; raise KeywordError for a value that is not a number."""
+        """Return a size or `raw_params` value as the operator's argument; raise KeywordError unless it is a number."""
         if isinstance(value, torch.SymInt | torch.SymFloat):
             return value
         if isinstance(value, torch.Tensor):
@@ -261,7 +261,7 @@ class Operator:
         return self.literals.read(cast("str", arguments.get(self.signature.keywords, "")))
 
     def numbers(self, arguments: Mapping[str, object]) -> dict[str, object]:
-        """Return the sizes and raw parameters of an operator call, decoded for the kernel."""
+        """Return the sizes and `raw_params` values of an operator call, decoded for the kernel."""
         return {
             name: number.decode(arguments[name])
             for name, number in self._numbers.items()

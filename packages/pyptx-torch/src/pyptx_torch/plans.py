@@ -76,7 +76,7 @@ class Plans:
         self._known: OrderedDict[Key, Ready] = OrderedDict()
         self._captured = dict[int, Ready]()
         self._fast: dict[Key, _Fast] = {}
-        self._launchers: dict[Launcher, tuple[int, ...]] = {}  # by launcher: indices of the inputs that it writes
+        self._launchers: dict[Launcher, tuple[int, ...]] = {}  # by launcher: indices of inputs that its kernel writes
         self._again: Launcher | None = None
         self._modules = OncePerKey[tuple[str, str], Module]()  # loaded modules, by PTX text and compilation target
 

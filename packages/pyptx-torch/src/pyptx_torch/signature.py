@@ -5,8 +5,8 @@
     fill(*, SymInt? N=None, Scalar? value=None, str keywords="", Device? device=None) -> Tensor
     scale_(Tensor(a!) X, *, Scalar? alpha=None, str keywords="") -> ()
 
-Sizes that no input determines and raw parameters are arguments, because they may change without a new graph. All other
-keywords of a call are text (see `literals`).
+Sizes that no input determines and `raw_params` values are arguments, because they may change without a new graph. All
+other keywords of a call are text (see `literals`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _WRAP = 1 << 64
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """Numeric argument of an operator: a size or a raw parameter of the kernel."""
+    """Numeric argument of an operator: a size, or a `raw_params` entry of the kernel."""
 
     name: str
     raw: RawParameter | None
@@ -42,7 +42,7 @@ class Number:
         return f"{kind}? {self.name}=None"
 
     def encode(self, kernel: str, value: object) -> object:
-        """Return a kernel's number as the operator's argument; raise KeywordError for an invalid number."""
+        """Return a size or `raw_params` value as the operator's argument; raise KeywordError for an invalid value."""
         if self.raw is None:
             size = as_count(value)
             if size is None:
@@ -52,7 +52,7 @@ class Number:
         return number - _WRAP if isinstance(number, int) and number > _LARGEST else number
 
     def decode(self, value: object) -> object:
-        """Return the kernel's number for an operator's argument, the inverse of `encode`."""
+        """Return the kernel's size or `raw_params` value for an operator's argument, the inverse of `encode`."""
         wrapped = self.raw is not None and self.raw.type.name == "u64" and isinstance(value, int) and value < 0
         return value + _WRAP if wrapped and isinstance(value, int) else value
 

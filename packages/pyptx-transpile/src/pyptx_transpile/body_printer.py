@@ -183,7 +183,7 @@ class BodyPrinter:
             self.page.say(_CALLS[type(node)](node), before="ptx.")
 
     def deviation(self, at: int) -> None:
-        """Print the `ptx.formatted` call before an item with unusual formatting or without instruction check."""
+        """Print the `ptx.formatted` call before an item with unusual formatting or with the instruction check off."""
         if self.body.deviates(at):
             item = self.body.items[at]
             write_deviation(self.page, "ptx", item.leading_trivia, spelling_of(item), self.body.row.refused.get(at))
@@ -221,7 +221,7 @@ class BodyPrinter:
         return operands if predicate is None else [*operands, f"pred={predicate}"]
 
     def is_assigned(self, register: tree.Operand) -> bool:
-        """Return whether a register is an element of a register group of the body, so that it can be assigned to."""
+        """Return whether a register is an element of a register group of the body, so that Python can assign to it."""
         return isinstance(register, tree.Register) and self.registers.is_element(register.name)
 
     def guard(self, guard: nodes.Guard, *, negated: bool = False) -> str:

@@ -1,4 +1,4 @@
-"""Loops that fail verification: unrolled printing shows whether an iteration is wrong, or the loop itself."""
+"""Loops that fail verification: unrolled printing shows whether a rewrite inside the loop or the loop is wrong."""
 
 from __future__ import annotations
 

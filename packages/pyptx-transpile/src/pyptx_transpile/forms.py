@@ -43,7 +43,7 @@ def named_forms(row: Row, *taken: Container[str]) -> dict[Opcode, str]:
 
 
 def _name(form: Opcode, others: Iterable[Opcode]) -> str:
-    """Return a name made of an opcode's shape and as many first tokens as distinguish it from the other opcodes."""
+    """Return a short name: mnemonic, matrix shape and as many tokens as distinguish the opcode from the others."""
     words, names = _words(form), [_words(each) for each in others]
     for count in range(_FIRST, len(words) + 1):
         if all(each[:count] != words[:count] for each in names):

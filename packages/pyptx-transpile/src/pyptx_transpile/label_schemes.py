@@ -59,7 +59,7 @@ def _expected(body: Body, names: LabelNames) -> list[int]:
 
 
 def _places(body: Body, names: LabelNames) -> Iterator[int]:
-    """Yield the indices of the labels whose name is the one that the scheme gives their position."""
+    """Yield the indices of the labels whose names equal the names that `names` derives from their positions."""
     numbers, outermost = LabelNumbers(names), body.start - 1
     for at in range(body.start, body.end):
         if body.scopes[at] != outermost:

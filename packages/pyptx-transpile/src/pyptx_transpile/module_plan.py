@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 class ModulePlan:
-    """Rewrite plans by body start; a body is planned again when verification rejects its rewrites."""
+    """Rewrite plans by index of a body's first item; a body is planned again when verification rejects its rewrites."""
 
     def __init__(
         self, row: Row, rules: Iterable[SugarRule], names: Iterable[str] = (), progress: Progress | None = None
     ) -> None:
-        """Run the rewrite rules; no new helper function gets one of `names`."""
+        """Plan all bodies with the rewrite rules; no new helper function gets one of `names`."""
         bodies = row.bodies() if progress is None else progress.over(row.bodies())
         self._bodies = {body.start: body for body in row.bodies()}
         self._rules = tuple(rules)

@@ -114,7 +114,7 @@ class ModulePrinter:
         naming: Naming,
         forms: bool = False,
     ) -> None:
-        """Store the items of a module and their style; `tail` is the PTX text after the last item.
+        """Store the items of a module and their style; `tail` is the module's PTX text after the last item.
 
         If names are demangled, docstrings have the C++ declarations. With `forms`, long opcodes get short names.
         """

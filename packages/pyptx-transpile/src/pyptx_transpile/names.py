@@ -112,7 +112,7 @@ class Registers:
         self._named: dict[str | tuple[Operand, ...], str] = {}
         self._numbered = False
         self.texts: list[dict[int, tuple[Operand, str]]] = [{}]
-        """Printed operands of the innermost scope, by `id`; valid until the next declaration."""
+        """Printed operands of the innermost scope, by `id` of the operand; valid until the next declaration."""
 
     def enter(self) -> None:
         """Enter a `{ }` scope."""
@@ -141,7 +141,7 @@ class Registers:
         return variable
 
     def is_free(self, variable: str) -> bool:
-        """Return whether the name of a variable is free in this scope."""
+        """Return whether a Python variable name is free in the innermost scope."""
         return identifier(variable, self._symbols.variables, *self._variables) == variable
 
     def hold(self, name: str, expression: str) -> None:
@@ -185,7 +185,7 @@ class Registers:
             texts.clear()
 
     def reserve(self, variable: str) -> None:
-        """Reserve the name of a variable that the function uses for another purpose."""
+        """Reserve the name of a Python variable, so that no later variable of the scope gets this name."""
         self._variables[0].add(variable)
 
     def element(self, name: str) -> tuple[str, int] | None:
@@ -210,7 +210,7 @@ class Registers:
         return None if held is None else held[0] if held[1] is None else f"{held[0]}[{held[1]}]"
 
     def _held(self, name: str) -> tuple[str, int | None] | None:
-        """Return the variable that holds a register, and the register's index if the variable is a register group."""
+        """Return the Python variable that holds a register, and the register's index if it is in a register group."""
         for scope in reversed(self._banks):
             if not scope:
                 continue

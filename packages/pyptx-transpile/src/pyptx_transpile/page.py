@@ -111,7 +111,7 @@ class Page:
             self.say(call(function, arguments))
 
     def rebroken(self, line: str) -> None:
-        """Print an unbroken line of a page without a width, whose indentation the line contains."""
+        """Print a line from a page without a width, broken to this page's width; the line contains its indentation."""
         text = line.lstrip(" ")
         blocks = (len(line) - len(text)) // 4
         self.indent += blocks

@@ -39,7 +39,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rewrite:
-    """Rewrite of the items from `start` to before `end` by a rule.
+    """Rewrite by one rule of the items from index `start` to before `end`.
 
     - `write` prints it; it gets the slots of the `inner` slices and calls `printer.slot` for each, in order.
     - `opens`: number of nested Python blocks around the inner slices.
@@ -251,7 +251,7 @@ class RewritePlan:
         return self._unnamed
 
     def outermost(self, place: int, beside: int) -> int | None:
-        """Return the start of the item or rewrite around index `place`, in the slot that directly contains `beside`.
+        """Return the start of the item or rewrite around index `place`, in the innermost slot of index `beside`.
 
         None if that slot does not contain `place`.
         """

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pyptx_transpile.rows import Body
 
 Faults: TypeAlias = "dict[int, dict[Rewrite, str]]"
-"""Faulty rewrites with reasons, by body start."""
+"""Faulty rewrites with reasons, by index of the body's first item."""
 
 Owned: TypeAlias = "list[tuple[Rewrite | None, Item]]"
 
@@ -54,14 +54,14 @@ class Proof:
         self._raising: set[Helper] = set()
         self._by_returns = True
         self._others: dict[int, list[Rewrite]] = {}
-        """Rewrites that bind names to unexpected values, by body start."""
+        """Rewrites that bind names to unexpected values, by index of the body's first item."""
 
     def faults(self, printed: Printed) -> Faults:
         """Execute a printed file; return the faulty rewrites. Raise ProofError on any other difference.
 
-        Uses of a name are wrong if the rewrite that binds it is. So a faulty file with names is executed again with the
-        expected values bound: then each rewrite is right or wrong by itself. If all are right, a result of a call is
-        wrong.
+        Uses of a name emit wrong operands if the name is bound wrongly. So a faulty file with names is executed again
+        with the expected values bound: then each rewrite is right or wrong by itself. If all are right, a result of a
+        call is wrong.
         """
         bound = {part.body.start: part.page.naming() for part in printed.parts if part.body}
         bound = {start: rewrites for start, rewrites in bound.items() if rewrites}
@@ -145,7 +145,7 @@ class Proof:
         return None
 
     def _blame(self, printed: Printed, ran: Sequence[Part], found: Faults, broken: dict[Helper, str]) -> None:
-        """Add to `found` all calls of faulty helpers: those in `broken`, or whose calls raise in every calling body.
+        """Add to `found` all calls of faulty helpers: helpers in `broken`, or whose calls raise in every calling body.
 
         The calls must raise in at least two bodies, or in the verification of two printed files.
         """

@@ -42,7 +42,7 @@ def has_unknown(row: Row) -> bool:
 
 
 def refusals(row: Row) -> dict[int, str]:
-    """Return the reasons for which statements are rejected, by item index.
+    """Return the reasons for which the DSL's checks reject statements, by item index.
 
     Raise ProofError for a statement that cannot be emitted unchecked by itself: `.version`, `.target`, a duplicate
     name.

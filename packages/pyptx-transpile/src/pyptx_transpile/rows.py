@@ -33,9 +33,9 @@ class Row:
         *,
         part_of: Row | None = None,
     ) -> None:
-        """Flatten `module` to items, or store the items in `row`.
+        """Flatten `module` to items, or store the items of list `row`.
 
-        A `Row` that is `part_of` another `Row` uses the operator opcodes and derived values of the other.
+        A `Row` that is `part_of` another `Row` uses the operator opcodes and derived values of that other `Row`.
         """
         self.module = module
         self._whole = part_of
@@ -229,5 +229,5 @@ class Body:
 
 
 def spelling_of(item: Item) -> str | None:
-    """Return the source text that an item has of its own, if any; None for braces."""
+    """Return the source text stored with a statement, if any; None for braces."""
     return None if item.node is None or item.kind == "{" else item.raw

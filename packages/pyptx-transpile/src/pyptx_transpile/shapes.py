@@ -123,7 +123,7 @@ class Rewriting:
         change: Callable[[Leaf], tree.Operand],
         vector: Callable[[tree.Vector, tree.Vector], tree.Operand] = lambda _before, after: after,
     ) -> None:
-        """Store the names of the body, which resolve its registers and symbols."""
+        """Store the `Names` of the body, which resolve its registers and symbols."""
         self._names, self._change, self._vector = names, change, vector
 
     def instruction(self, at: int) -> nodes.Instruction:
@@ -191,7 +191,7 @@ class Shapes:
     """Shapes of a body's instructions as numbers, comparable between bodies with the same `numbers`."""
 
     def __init__(self, names: Names, numbers: dict[Hashable, int]) -> None:
-        """Store the names of the body, which resolve its registers and symbols."""
+        """Store the `Names` of the body, which resolve its registers and symbols."""
         self._names, self._numbers = names, numbers
         self._known: defaultdict[int, dict[int, int]] = defaultdict(dict)
 

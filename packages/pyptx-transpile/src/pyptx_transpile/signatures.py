@@ -38,7 +38,7 @@ def _named(each: nodes.Parameter, node: nodes.Function, registers: Registers) ->
 def declared_functions(row: Row, symbols: Symbols, kernel_name: str | None, naming: Naming) -> dict[int, str]:
     """Return the Python names of functions by item index; `kernel_name` is the name of the first kernel.
 
-    Adds to `symbols` these names, and those of variables and of functions defined elsewhere.
+    Adds to `symbols` these names, and the names of variables and of functions defined elsewhere.
     """
     found: dict[int, str] = {}
     kernels = sum(item.name == ".entry" and item.kind == "Function" for item in row.items)

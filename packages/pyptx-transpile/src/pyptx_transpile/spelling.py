@@ -91,7 +91,7 @@ class Operations:
     spelled: dict[str, dict[str, str]]
 
     def operator(self, node: nodes.Instruction) -> str | None:
-        """Return the operation of an instruction that an operator emits with exactly this opcode; else None."""
+        """Return the operation of an instruction if a Python operator emits exactly its opcode; else None."""
         found = operation(node, self.banks)
         if found is None or self.spelled[found[1]].get(found[0]) != ".".join(node.opcode):
             return None
@@ -104,7 +104,7 @@ def _operation_of(opcode: tuple[str, ...]) -> str | None:
 
 
 def operation(node: nodes.Instruction, banks: Banks) -> tuple[str, str] | None:
-    """Return the operation of an instruction that an operator may emit, and the type of its operands; else None."""
+    """Return an instruction's operation and operand type if a Python operator may emit the operation; else None."""
     name = _operation_of(node.opcode)
     if name not in OPERATORS or node.guard is not None or len(node.operands) != 3 - (name in _UNARY):
         return None

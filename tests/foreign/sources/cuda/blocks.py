@@ -1,4 +1,4 @@
-"""Launches of `blocks.cu`."""
+"""Launches of the kernels in `blocks.cu`."""
 
 import numpy as np
 from cases import Case, double, given, made, normal, whole

@@ -1,4 +1,4 @@
-"""Launches of `copies.cu`."""
+"""Launches of the kernels in `copies.cu`."""
 
 import numpy as np
 from cases import BOTH, HOPPER, Case, Described, double, eighths, given, made, whole

@@ -1,4 +1,4 @@
-"""Launches of `language.cu`."""
+"""Launches of the kernels in `language.cu`."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Launches of `launches.cu`."""
+"""Launches of the kernels in `launches.cu`."""
 
 import numpy as np
 from cases import BOTH, HOPPER, Case, double, eighths, given, made, room, whole

@@ -1,4 +1,4 @@
-"""Launches of `linked.cu`, linked with `linked_library.cu`."""
+"""Launches of the kernels in `linked.cu`, linked with `linked_library.cu`."""
 
 import numpy as np
 from cases import Case, double, eighths, given, made

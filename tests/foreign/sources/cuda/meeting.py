@@ -1,4 +1,4 @@
-"""Launches of `meeting.cu`."""
+"""Launches of the kernels in `meeting.cu`."""
 
 import numpy as np
 from cases import Case, double, given, made, normal, room, whole

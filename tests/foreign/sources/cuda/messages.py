@@ -1,4 +1,4 @@
-"""Launches of `messages.cu`."""
+"""Launches of the kernels in `messages.cu`."""
 
 import numpy as np
 from cases import NEWER, Case, given, made, whole

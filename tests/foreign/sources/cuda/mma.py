@@ -1,4 +1,4 @@
-"""Launches of `products.cu`."""
+"""Launches of the kernels in `products.cu`."""
 
 from cases import Case, double, eighths, given, made, whole
 

@@ -1,4 +1,4 @@
-"""Launches of `pictures.cu`."""
+"""Launches of the kernels in `pictures.cu`."""
 
 import numpy as np
 from cases import Case, Surfaced, Textured, double, given, made, normal, whole

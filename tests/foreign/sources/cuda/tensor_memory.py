@@ -1,4 +1,4 @@
-"""Launches of `tensor_memory.cu`."""
+"""Launches of the kernels in `tensor_memory.cu`."""
 
 import numpy as np
 from cases import BLACKWELL, Case, bits, double, eighths, given, made, narrow, spread, whole

@@ -1,4 +1,4 @@
-"""Launches of `warps_apart.cu`."""
+"""Launches of the kernels in `warps_apart.cu`."""
 
 import numpy as np
 from cases import BOTH, HOPPER, Case, given, made, whole

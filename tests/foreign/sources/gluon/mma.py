@@ -129,7 +129,7 @@ def of_any_type(a, b, c, BM: gl.constexpr, BN: gl.constexpr, BK: gl.constexpr, L
 
 @gluon.jit
 def reduced(x, out, B: gl.constexpr, LAYOUT: gl.constexpr, SHARED: gl.constexpr):
-    """CTAs add their tiles into one tile by TMA reductions."""
+    """CTAs add their tiles into one output tile by TMA reductions."""
     into = tma.make_tensor_descriptor(out, [B, B], [B, 1], [B, B], SHARED)
     rows, columns = gl.arange(0, B, layout=gl.SliceLayout(1, LAYOUT)), gl.arange(0, B, layout=gl.SliceLayout(0, LAYOUT))
     tile = gl.allocate_shared_memory(gl.float32, [B, B], SHARED)

@@ -152,7 +152,7 @@ def philox(seed, counters):
 
 
 def uniform(words):
-    """Triton's conversion of 31 bits to [0, 1)."""
+    """Triton's conversion of 31 random bits to a float in [0, 1)."""
     signed = words.view(np.int32).astype(np.int64)
     return np.where(signed < 0, -signed - 1, signed) * np.float64(np.float32(4.6566127342e-10))
 

@@ -48,7 +48,7 @@ def cubes(x, out, A: tl.constexpr, B: tl.constexpr, C: tl.constexpr):
 
 @triton.jit
 def added(x, out, B: tl.constexpr):
-    """TMA reductions: CTAs add into one tile."""
+    """TMA reductions: CTAs add their tiles into one output tile."""
     into = tl.make_tensor_descriptor(out, [B, B], [B, 1], [B, B])
     at = tl.arange(0, B)[:, None] * B + tl.arange(0, B)[None, :]
     into.atomic_add([0, 0], tl.load(x + tl.program_id(0) * B * B + at))

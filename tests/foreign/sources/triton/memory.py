@@ -31,7 +31,7 @@ def largest_float(x, out, B: tl.constexpr):
 
 @triton.jit
 def compacted(x, count, out, B: tl.constexpr):
-    """Copy the even elements to an output, in any order."""
+    """Copy the elements with even values to an output, in any order."""
     v = tl.load(x + tl.program_id(0) * B + tl.arange(0, B))
     keep = v % 2 == 0
     place = tl.cumsum(keep.to(tl.int32), 0) - 1

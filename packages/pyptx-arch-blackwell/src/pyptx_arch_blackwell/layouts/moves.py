@@ -27,7 +27,7 @@ _REGISTERS = 128  # maximum registers per thread of one tcgen05.ld or tcgen05.st
 class Shape:
     """One repetition of a shape: `lanes` by `columns` 32-bit cells, `accesses` times.
 
-    `threads` and `registers` have a step, in lanes and columns, for each bit of the thread index and of the register
+    `threads` and `registers` have a stride, in lanes and columns, for each bit of the thread index and of the register
     index.
     """
 
@@ -85,7 +85,7 @@ def register_fragment(shape: str, repeats: int, *, packed: bool = False) -> Frag
 
 
 def _spread(steps: tuple[Stride, ...]) -> tuple[Stride, ...]:
-    """Return the steps with doubled column distances, for registers that hold two columns."""
+    """Return strides of a shape with doubled column distances, for registers that hold two columns."""
     return tuple(Stride(step.row, 2 * step.column, step.product) for step in steps)
 
 

@@ -87,7 +87,7 @@ def bracketed(word: object) -> object:
 
 
 def columns_of(what: str, columns: object) -> int:
-    """Return the number of columns; raise OperandError for an invalid number and for a register."""
+    """Return the constant number of columns; raise OperandError for an invalid number and for a register."""
     number = _columns(what, columns, exclusive=False)
     if not isinstance(number, int):
         help = "pass a number; only ptx.tcgen05.alloc accepts a register"

@@ -48,7 +48,7 @@ _SHIFTED_KINDS = ("f16", "tf32")
 
 @dataclass(frozen=True, slots=True)
 class Extras:
-    """Optional operands and modifiers of an MMA; defaults are omitted."""
+    """Optional operands and modifiers of an MMA; those with their default value are not emitted."""
 
     offsets: tuple[int, int] = (0, 0)
     metadata: object | None = None
@@ -84,7 +84,7 @@ def request(
 
 
 def accumulation(what: str, accumulate: object, *older: tuple[str, object]) -> object:
-    """Return the accumulation predicate: `accumulate`, or the argument of an older name for it in `older`."""
+    """Return the accumulation predicate: `accumulate`, or the value passed for an older keyword in `older`."""
     said = [(name, value) for name, value in older if value is not None]
     if not said:
         return accumulate
@@ -95,7 +95,7 @@ def accumulation(what: str, accumulate: object, *older: tuple[str, object]) -> o
 
 
 def shift_of_sums(what: str, scale_input_d: object, scale_c: object) -> object:
-    """Return n, where d is divided by 2**n: the value of `scale_input_d` or its older name `scale_c`."""
+    """Return n of an MMA that divides the old d by 2**n: the value of `scale_input_d` or its older name `scale_c`."""
     if scale_input_d is not None and scale_c is not None:
         raise OperandError(f"{what}: scale_input_d and scale_c have the same meaning", help="leave scale_c out")
     return scale_c if scale_input_d is None else scale_input_d
@@ -139,7 +139,7 @@ def issue(
 
 
 def _scales(asked: Request, kind: str, found: InstructionDescriptor | None, extras: Extras) -> str | None:
-    """Return the block size of the scale factors; reject missing scale factors, and those of a kind without any."""
+    """Return the block size of the scale factors; reject missing scale factors, and any of an unscaled kind."""
     given = [each is not None for each in extras.scales]
     if kind not in SCALED_KINDS:
         if any(given) or extras.scale_vec is not None or extras.block is not None:
@@ -242,7 +242,7 @@ def _places(what: str, given: Sequence[tuple[str, object | None]]) -> list[objec
 
 
 def _lanes(value: object) -> tuple[object, ...]:
-    """Return the disable-output-lane operand with the words of a mask; an empty tuple without a mask."""
+    """Return the disable-output-lane operand with the 32-bit words of its mask; an empty tuple without a mask."""
     if value is None:
         return ()
     return (list(value) if isinstance(value, RegArray) else as_items(value) or value,)

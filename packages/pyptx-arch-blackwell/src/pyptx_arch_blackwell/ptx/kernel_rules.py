@@ -1,6 +1,6 @@
 """Rules of tcgen05 for a whole kernel: one `.cta_group`, and no columns left allocated.
 
-Function bodies in a `module`, emitted exactly as written, are not checked: one may be only a part of a kernel.
+Function bodies in a `module`, emitted exactly as written, are not checked: a body may be only a part of a kernel.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def one_cta_group(what: str, word: str) -> None:
 
 
 def allocated(what: str) -> None:
-    """Record a tensor memory allocation; the end of the trace raises an error unless the kernel frees columns."""
+    """Record a tensor memory allocation; the end of the trace raises an error unless a dealloc is traced."""
     trace = kernel_of(what)
     if trace is None or _LEAK in trace.notes:
         return
@@ -54,7 +54,7 @@ def allocated(what: str) -> None:
 
 
 def freed(what: str) -> None:
-    """Remove the error that `allocated` recorded: the kernel frees columns."""
+    """Remove the error that `allocated` recorded: the kernel contains a tcgen05.dealloc."""
     trace = kernel_of(what)
     if trace is None:
         return

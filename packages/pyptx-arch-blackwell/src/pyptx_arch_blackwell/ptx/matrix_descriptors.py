@@ -1,6 +1,6 @@
 """Shared memory descriptors for tcgen05: of a tile, of an address, or from given bits.
 
-Manual: "Shared memory descriptor", "Major-ness supported by Strides". `pyptx_arch_blackwell.descriptors` has the bits.
+Manual: "Shared memory descriptor", "Major-ness supported by Strides". Bit fields: `pyptx_arch_blackwell.descriptors`.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ def wait_st(*, pred: Reg | None = None) -> None:
 def fence_before_thread_sync(*, pred: Reg | None = None) -> None:
     """Emit `tcgen05.fence::before_thread_sync;`: order the thread's earlier tcgen05 operations before later accesses.
 
-    Required before a barrier or an arrive that orders these operations before other threads.
+    Required before a barrier or an arrive that orders these operations before operations of other threads.
     """
     active("ptx.tcgen05.fence_before_thread_sync").emit(("tcgen05", "fence::before_thread_sync"), (), pred)
 
@@ -114,6 +114,6 @@ def fence_before_thread_sync(*, pred: Reg | None = None) -> None:
 def fence_after_thread_sync(*, pred: Reg | None = None) -> None:
     """Emit `tcgen05.fence::after_thread_sync;`: order the thread's later tcgen05 operations after a synchronization.
 
-    Required after a barrier or a wait that orders operations of other threads before this thread.
+    Required after a barrier or a wait that orders operations of other threads before operations of this thread.
     """
     active("ptx.tcgen05.fence_after_thread_sync").emit(("tcgen05", "fence::after_thread_sync"), (), pred)

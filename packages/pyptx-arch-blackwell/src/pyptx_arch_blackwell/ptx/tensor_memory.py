@@ -149,7 +149,7 @@ class TensorMemory:
 
 
 def _bounds(index: object, size: int) -> tuple[int | None, int | None]:
-    """Return the start and end of an index or slice; None for bounds that are not numbers."""
+    """Return the start and end of a lane or column index or slice; None for bounds that are not numbers."""
     if not isinstance(index, slice):
         number = as_count(index)
         return number, None if number is None else number + 1

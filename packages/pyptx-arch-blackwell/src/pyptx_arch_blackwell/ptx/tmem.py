@@ -42,7 +42,7 @@ class Allocation:
     """Context manager that allocates tensor memory columns for its body; see `ptx.tmem.alloc`."""
 
     def __init__(self, columns: int, cta_group: int, when: Reg | None, *, relinquish: bool) -> None:
-        """Record the arguments; entering the `with`, which must follow, emits the allocation."""
+        """Record the arguments; `__enter__`, called by the required `with` statement, emits the allocation."""
         self._trace = active("ptx.tmem.alloc")
         self._columns = columns
         self._cta_group = cta_group

@@ -176,7 +176,7 @@ class AllocatedColumns:
 
 
 def _cells(block: int, start: int, count: int) -> AsyncAccess:
-    """Return the record of a write to all lanes of a CTA's columns, for the race checks."""
+    """Return a write access to all lanes of some columns of a CTA, for the race checks."""
     return touch(np.array([block]), np.array([start]), (Rectangle(0, 0, LANES, 0, count, 0),), writes=True)
 
 
@@ -197,7 +197,7 @@ class Pairs:
         self._granted: dict[tuple[str, int], int] = {}  # by opcode and CTA: first allocated column, for a blocked warp
 
     def granted(self, operation: str, block: int) -> int | None:
-        """Return the first column granted to a warp that waited; None if the peer CTA's warp has not arrived."""
+        """Return a waiting warp's first allocated column; None if the peer CTA's warp has not arrived."""
         return self._granted.pop((operation, block), None)
 
     def come(self, turn: ExecutionContext, operation: str, block: int, count: int) -> bool:
@@ -214,7 +214,7 @@ class Pairs:
         return other is not None
 
     def agree(self, operation: str, block: int, start: int) -> None:
-        """Resume the peer CTA's warp, with the columns from `start` on."""
+        """Resume the peer CTA's blocked warp, which gets the columns from `start` on."""
         del self._there[operation, block], self._there[operation, block ^ 1]
         self._granted[operation, block ^ 1] = start
         self._wave.stalled(self).resume()

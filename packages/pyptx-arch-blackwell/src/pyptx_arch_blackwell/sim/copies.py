@@ -169,7 +169,7 @@ _SHIFTED: Final = (Rectangle(0, 0, PARTITION, 0, SHIFT_COLUMNS, 0),)
 
 
 def shifted(words: Words) -> Words:
-    """Return the rows of tensor memory words, `[n, rows, columns]`, shifted down by one in each group of 32 rows."""
+    """Return tensor memory words, `[n, rows, columns]`, with rows shifted down by one in each group of 32 rows."""
     found = words.copy()
     for first in range(0, words.shape[1], PARTITION):
         for lane in range(SHIFT_LANES):

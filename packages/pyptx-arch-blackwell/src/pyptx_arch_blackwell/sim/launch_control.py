@@ -56,8 +56,8 @@ class Failures:
 class Tries(AsyncIssue):
     """Outstanding try_cancel requests of one instruction, one request per thread.
 
-    `targets` are the addresses of the responses, `barriers` their mbarriers: one entry for each CTA that receives a
-    thread's response; each entry has one element per thread.
+    `targets` are the addresses of the responses, `barriers` their mbarriers: one array for each CTA that receives a
+    thread's response; each array has one element per thread.
     """
 
     targets: tuple[IntArray, ...]

@@ -53,7 +53,7 @@ def said(error: ValueError) -> tuple[str, tuple[str, ...]]:
 
 @lru_cache(maxsize=512)
 def _reach(matrix: SharedMatrix, extent: Extent) -> tuple[int, int, bool]:
-    """Return the start and end of a matrix, and whether it overlaps itself."""
+    """Return the first shared memory address of a matrix, the address past its end, and whether it overlaps itself."""
     where = places(matrix, extent)
     return int(where.min()), int(where.max()) + CHUNK, np.unique(where).size != where.size
 
@@ -94,7 +94,7 @@ def _noted(bits: int) -> str:
 def unwritten(
     turn: ExecutionContext, bits: NDArray[np.uint64], blocks: IntArray, extent: Extent, user: str, *, used: int = CHUNK
 ) -> None:
-    """Report uninitialized bytes that `user` reads from matrices in shared memory: the first `used` of each 16."""
+    """Report uninitialized bytes that `user` reads from shared memory matrices: the first `used` bytes of each 16."""
     memory = turn.wave.shared
     where = offsets(located(bits, blocks, memory.stride), extent)
     known = memory.arena.written(where, CHUNK) if used == CHUNK else memory.arena.written_in(where, list(range(used)))

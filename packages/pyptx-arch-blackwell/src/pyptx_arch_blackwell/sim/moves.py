@@ -262,13 +262,13 @@ def _write(turn: ExecutionContext, writers: Sequence[Writer], values: Array) -> 
 
 
 def _rows(turn: ExecutionContext) -> IntArray | None:
-    """Return the indices of warps with active lanes; None if all have some."""
+    """Return the indices of executing warps with active lanes; None if all these warps have active lanes."""
     rows = np.flatnonzero(turn.mask.any(axis=1))
     return None if len(rows) == len(turn.rows) else rows
 
 
 def _spread(turn: ExecutionContext, rows: IntArray | None, values: Array) -> Array:
-    """Return values of some warps expanded to all warps, with zeros for the others."""
+    """Return values of the warps `rows` expanded to all executing warps, with zeros for other warps."""
     if rows is None:
         return values
     whole = np.zeros((len(turn.rows), WARP), values.dtype)
@@ -335,7 +335,7 @@ def _parted(values: Array, window: Window) -> Array:
 
 
 def reduction(operands: Operands) -> Callable[[ExecutionContext, Array], None]:
-    """Return the action that writes the minimum or maximum of each thread's loaded cells."""
+    """Return the action that writes the minimum or maximum of each thread's loaded cells to its `redval` register."""
     write = operands.write(operands.named("redval"), "b32")
     words = operands.opcode
     ptx_type = next(word for word in words if word in {"f32", "u32", "s32"})

@@ -77,7 +77,7 @@ _COLUMNS: Final = np.array([column * _GROUP for column in range(8)])
 
 @cache
 def _numbers(fragment: Fragment, element: str, *, transposed: bool = False) -> Recent:
-    """Return the function from a fragment's registers to element values, with a cache of its last results."""
+    """Return the function from a fragment's registers to element values, with a cache of recent results."""
     unpack, widen = unpacking(fragment, transposed=transposed), WIDEN[element]
     return Recent(lambda registers: widen(unpack(registers)))
 

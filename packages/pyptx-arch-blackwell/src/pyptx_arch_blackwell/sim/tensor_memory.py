@@ -77,7 +77,7 @@ TENSOR: Final = Proxy(name="tcgen05", unfenced="tmem-race")
 
 
 def address_of(operands: Operands, name: str) -> Reader:
-    """Return the reader of a tensor memory address, `[it]` or `[it+offset]`."""
+    """Return the function that reads a tensor memory address operand, `[register]` or `[register+offset]`."""
     return operands.source(name, "u32")
 
 
@@ -121,7 +121,7 @@ class TensorMemoryWords:
     ) -> Words | None:
         """Return the undefined bits, masked by `bits`, of the words that `read` returns; None if there are none.
 
-        In a run without checks, return None.
+        In a run without checks, undefined bits are not tracked: return None.
         """
         if self._defined is None:
             return None
@@ -170,7 +170,7 @@ class TensorMemoryWords:
 def _parts(
     blocks: IntArray, addresses: IntArray, rectangles: Sequence[Rectangle]
 ) -> Iterator[tuple[Rectangle, slice, tuple[IntArray | slice, slice, slice]]]:
-    """Yield each rectangle with the indices of its words: of all matrices at once if their addresses are equal."""
+    """Yield each rectangle with indices of its words: in all matrices at once if the matrices have equal addresses."""
     lanes, columns = lanes_of(addresses), columns_of(addresses)
     alike = bool((addresses == addresses[0]).all())
     for rectangle in rectangles:
@@ -233,7 +233,7 @@ class Pieces:
         return cls(found[found % size == 0], size)
 
     def split(self, size: int) -> IntArray:
-        """Return the starts of the runs of places after a split into runs of `size` bytes."""
+        """Return the starts of the runs after each run is split into runs of `size` bytes."""
         found: IntArray = (self.starts[:, None] + np.arange(0, self.size, size)).reshape(-1)
         return found
 

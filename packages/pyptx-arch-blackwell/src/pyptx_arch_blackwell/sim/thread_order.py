@@ -61,11 +61,11 @@ class ThreadOrder:
     # --- events of threads ------------------------------------------------------------------------
 
     def fence(self, order: str, warps: IntArray, lanes: IntArray) -> None:
-        """Record a tcgen05.fence of threads: `after` or `before` a synchronization."""
+        """Record a tcgen05.fence of threads; `order` is `after` or `before` (`::after_thread_sync`, …)."""
         self._fenced[order][warps, lanes] = self._tick()
 
     def commit(self, warps: IntArray, lanes: IntArray) -> None:
-        """Record tcgen05.commit of threads: waiting for its arrive replaces `fence::before_thread_sync`."""
+        """Record tcgen05.commit of threads: a wait for the commit's arrive replaces `fence::before_thread_sync`."""
         self._committed[warps, lanes] = self._tick()
 
     def forget(self, cells: AsyncAccess) -> None:
@@ -74,7 +74,7 @@ class ThreadOrder:
             last.put(cells, np.zeros(1, np.int32))
 
     def issued(self, item: AsyncIssue, touches: Iterable[AsyncAccess]) -> None:
-        """Check issued operations against the last uses of the memory that they access, and record them."""
+        """Check issued operations against the last accesses to the same memory, and record the operations."""
         touched = [touch for touch in touches if touch.space == SPACE.name and touch.size >= _PIECE]
         own = len(self._issues)
         threads = zip(item.warps.tolist(), item.lanes.tolist(), strict=True)
@@ -95,7 +95,7 @@ class ThreadOrder:
     # --- checks -----------------------------------------------------------------------------------
 
     def _check(self, now: _Issue, then: _Issue) -> None:
-        """Report operation `now`, ordered after `then` without the required fences."""
+        """Report operations `then` and `now` if threads ordered `now` after `then` without the required fences."""
         kind = then.kind
         if kind is None:
             return
@@ -119,7 +119,7 @@ class ThreadOrder:
             self._report("before", then, now, other="later operation", help=_BEFORE, cause=then.pc)
 
     def _report(self, order: str, it: _Issue, second: _Issue, *, other: str, help: str, cause: int) -> None:
-        """Report the operation `it`, which lacks a fence before or after the synchronization with `second`."""
+        """Report the operation `it`, which lacks a fence before or after synchronizing with operation `second`."""
         name = self._wave.geometry.thread_name
         side = {"after": "preceding", "before": "following"}[order]
         self._wave.report(
@@ -155,7 +155,7 @@ class LastUses:
         return self._parts.reshape(-1, size * self._parts.shape[1] // _WIDEST)
 
     def put(self, touch: AsyncAccess, numbers: NDArray[np.int32]) -> None:
-        """Record issue indices as the last accesses of memory: one index per operation, or one for all."""
+        """Record issue indices as the last accesses to memory: one index per operation, or one for all operations."""
         number, at = numbers if len(numbers) == 1 else numbers[touch.owners], touch.offsets // _WIDEST
         if touch.size == _WIDEST:
             self._whole[at] = number
@@ -167,7 +167,7 @@ class LastUses:
         parts[touch.offsets // touch.size] = number[:, None]
 
     def met(self, touch: AsyncAccess) -> Iterable[tuple[int, int]]:
-        """Return, for accesses of operations, pairs of the index of a last access to their memory and the operation."""
+        """Return pairs of operations: issue index of a last access to the memory, and number of the new operation."""
         met, owners = self._whole[touch.offsets // _WIDEST], touch.owners
         split = met == _SPLIT
         if split.any():

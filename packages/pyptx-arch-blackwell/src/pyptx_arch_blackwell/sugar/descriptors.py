@@ -21,7 +21,7 @@ _NAMES = tuple(f"matrix_descriptor{tail}" for tail in ("", "_2", "_3"))  # names
 def _described(body: Body, found: list[DescriptorMatch]) -> list[DescriptorMatch]:
     """Return the computations whose constant is a tcgen05 descriptor without its address, in a module with tcgen05.
 
-    Compilers compute the halves of a descriptor separately, so their results are not operands of the MMA.
+    Compilers compute the halves of a descriptor separately, so the computed halves are not operands of the MMA.
     """
     if not any(any(True for _ in each.places("tcgen05")) for each in body.row.bodies()):
         return []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyptx_ir.isa.rows import ptx, row, summarised
 
-# Size operand of st.bulk: a 64-bit register or, in a later PTX version, a 32-bit register.
+# Size operand of st.bulk: a 64-bit register or, since PTX 9.0, a 32-bit register.
 SIZES = (("size", "u64 in 0..16777216 by 8", ptx(8, 6)), ("size_32", "int32 in 0..16777216 by 8", ptx(9, 0)))
 
 SUMMARIES = {

@@ -46,7 +46,7 @@ def _compress(element: int, index: int) -> InstructionRow:
 
 
 def _decompress(element: int, index: int, kept: int, group: int) -> InstructionRow | None:
-    """Return spdecompress's row; None if a group's kept elements exceed a register, or its size the index range."""
+    """Return spdecompress's row; None if a group's kept elements exceed a register, or a group the index range."""
     if kept * element > WORD or group > 1 << index:
         return None
     bits = {"data": group * element, "mdata": kept * index, "cdata": kept * element}

@@ -111,8 +111,8 @@ class Cluster:
     ) -> Reg:
         """Emit `getctarank{.shared::cluster}.type d, addr;` and return `d`: the rank of the CTA that owns an address.
 
-        `address` is a register or a shared variable. A 32-bit address (for variables: by `dtype`) is in
-        `.shared::cluster`, a 64-bit one is generic, unless `space` is given (None is generic).
+        `address` is a register or a shared variable. A 32-bit address (`dtype` sets a variable's width) is in
+        `.shared::cluster`, a 64-bit address is generic, unless `space` is given (None is generic).
         """
         trace = active("ptx.cluster.rank_of")
         known = address.dtype if isinstance(address, Reg) else u32

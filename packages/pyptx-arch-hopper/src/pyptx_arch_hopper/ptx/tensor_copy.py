@@ -124,7 +124,7 @@ def prefetch_box(
     address: Elsewhere | None = None,
     pred: Reg | None = None,
 ) -> None:
-    """Emit one `cp.async.bulk.prefetch.tensor` into L2, or the instruction `head` on a box in global memory."""
+    """Emit one `cp.async.bulk.prefetch.tensor` into L2, or another instruction (`head`) on a box in global memory."""
     words = _words(
         what,
         head,
@@ -164,7 +164,7 @@ def _overridden(elsewhere: Elsewhere | None) -> dict[str, bool]:
 
 
 def _group(what: str, cta_group: object | None) -> str | None:
-    """Return the CTA group of the copy's mbarriers: "1", "2" or None."""
+    """Return the number after `.cta_group::` of a tensor copy, "1" or "2"; None without this modifier."""
     if cta_group is not None and as_integer(cta_group) not in {1, 2}:
         raise OperandError(f"{what}: cta_group must be 1 or 2, got {cta_group!r}")
     return None if cta_group is None else str(as_integer(cta_group))

@@ -67,7 +67,7 @@ class Tma:
     ) -> None:
         """Emit the load with `.multicast::cluster`: to the same offset in each CTA whose bit of `mask` is set.
 
-        `issuer` is the rank of the CTA that issues it (two more instructions, see `ptx.cluster.rank`), or a predicate.
+        `issuer` is the rank of the issuing CTA (two more instructions, see `ptx.cluster.rank`), or a predicate.
         """
         what = "ptx.tma.load_3d_multicast"
         if mask is None:

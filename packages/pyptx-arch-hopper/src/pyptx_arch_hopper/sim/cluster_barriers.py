@@ -25,7 +25,7 @@ class ClusterBarriers:
         self._wave = wave
         self._cluster: IntArray = wave.geometry.cta // cluster_size  # by warp: index of the cluster
         self._arrived: Mask = np.zeros((height, WARP), np.bool_)
-        self._owes: Mask = np.zeros((height, WARP), np.bool_)  # by warp and lane: arrived, but not yet waited
+        self._owes: Mask = np.zeros((height, WARP), np.bool_)  # by warp and lane: has arrived, not yet waited
         self._phase: IntArray = np.zeros(wave.geometry.ctas // cluster_size, np.int64)
         self._waits_for: IntArray = np.zeros((height, WARP), np.int64)
         wave.exits.append(self.recheck)

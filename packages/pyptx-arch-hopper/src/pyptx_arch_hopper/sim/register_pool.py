@@ -103,7 +103,7 @@ class RegisterPool:
         )
 
     def finish(self) -> None:
-        """Report warpgroups whose four warps did not execute setmaxnreg with the same counts. Manual: "setmaxnreg"."""
+        """Report warpgroups whose four warps differ in their setmaxnreg counts. Manual: "setmaxnreg"."""
         if not self._wave.ended:
             return  # the wave's deadlock report is more specific than this finding
         groups = self._wave.geometry.warpgroups
@@ -122,7 +122,7 @@ class RegisterPool:
                 self._wave.report("setmaxnreg", message, self._counts[warp][0][1], label=label, help=help)
 
     def _report_odd(self, warp: int, odd: int) -> None:
-        """Report a warpgroup's first setmaxnreg in which one warp differs from another."""
+        """Report the first setmaxnreg of `warp` that warp `odd` executes with another count, or not at all."""
         mine, other = self._counts[warp], self._counts[odd]
         same = next((i for i, (one, two) in enumerate(zip(mine, other, strict=False)) if one[0] != two[0]), len(other))
         count, pc = mine[same]

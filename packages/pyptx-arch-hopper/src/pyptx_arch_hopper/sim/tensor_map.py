@@ -70,9 +70,9 @@ class TensorMap(Row):
     def decode(cls, data: bytes) -> tuple[TensorMap, int]:
         """Return the tensor map decoded from 128 bytes, and the tensor's address.
 
-        The bytes are those of `encode`, or of a map in tiled mode as devices read it. Numbers of im2col mode and the L2
-        promotion are read at the offsets of `encode`, because the driver's are undocumented. Raise LaunchError for an
-        invalid map.
+        The bytes are those of `encode`, or of a map in tiled mode as devices read it. Fields of im2col mode and the L2
+        promotion are read at the offsets of `encode`, because the driver's offsets are undocumented. Raise LaunchError
+        for an invalid map.
         """
         if len(data) != SIZE:
             raise LaunchError(f"expected the {SIZE} bytes of a tensor map, got {counted(len(data), 'byte')}")

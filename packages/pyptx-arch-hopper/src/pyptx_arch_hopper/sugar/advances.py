@@ -29,12 +29,12 @@ __all__ = ["ADVANCE", "find"]
 _NAMES = ("next_stage", "next_stage_2", "next_stage_3")  # names reserved in pyptx_transpile.names
 _ZERO, _ONE = tree.Immediate("0"), tree.Immediate("1")
 Said: TypeAlias = "tuple[int, str]"
-"""Properties that several advances of a module may share: number of stages, and opcodes."""
+"""Properties that several stage advances of a module may share: number of stages, and opcodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Advance:
-    """Matched advance to the next stage: index of the first instruction, and operands of all instructions."""
+    """Matched instructions that advance to the next stage: index of the first one, and operands of the advance."""
 
     start: int
     steps: tuple[nodes.Instruction, ...]
@@ -44,7 +44,7 @@ class _Advance:
 
     @property
     def said(self) -> Said:
-        """Number of stages and opcodes, which other advances of the module may share."""
+        """Number of stages and opcodes, which other stage advances of the module may share."""
         return self.stages, " ".join([".".join(node.opcode) for node in self.steps])
 
 
@@ -62,7 +62,7 @@ class _Reading:
     def takes(self, node: nodes.Instruction, *, flips: bool) -> bool:
         """Match an instruction after the first one; return whether it is the next step of the advance.
 
-        `flips`: the instruction selects 1 or 0 for the phase.
+        `flips`: the instruction selects the value (1 or 0) that is XORed into the phase.
         """
         match node:
             case nodes.Instruction(("setp", relation, _), (wraps, following, tree.Immediate(text))) if (
@@ -83,7 +83,7 @@ class _Reading:
 
 
 def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
-    """Yield a rewrite for each advance to a next stage."""
+    """Yield a rewrite for each matched advance to the next stage."""
     named = body.row.derived(_named)
     for found in _advances(body):
         constant = named.get(found.said)
@@ -128,7 +128,7 @@ def _rewrite(found: _Advance, constant: Constant) -> Rewrite:
 
 
 def _named(row: Row) -> dict[Said, Constant]:
-    """Return names for the properties of a module's advances."""
+    """Return names for the properties of a module's stage advances."""
     shared = dict.fromkeys(found.said for body in row.bodies() for found in _advances(body))
     return {said: Constant(name, _partial(*said)) for name, said in zip(_NAMES, shared, strict=False)}
 

@@ -54,7 +54,7 @@ class _Address:
 class StageAddress:
     """Address of a stage's mbarrier, computed from index `start` on.
 
-    `stage` is None if the steps start at `base`, a register with the ring's base plus the offset of the stage.
+    `stage` is None if the instructions only add to `base`, a register with the ring's base plus the stage's offset.
     """
 
     start: int

@@ -58,7 +58,7 @@ def _said(row: Row) -> Iterator[Said]:
 
 
 def _commons(said: Iterable[Said]) -> dict[Options, Constant]:
-    """Return the sets of options that several rings share, each with a name."""
+    """Return the sets of wait options that several rings share, each with a name."""
     counts = Counter(options for _, _, options in said)
     shared = [options for options, count in counts.items() if options and count >= _LEAST]
     return {

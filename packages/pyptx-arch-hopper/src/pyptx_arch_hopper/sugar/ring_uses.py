@@ -78,7 +78,7 @@ def ring_waits(body: Body) -> Iterator[RingWait]:
 
 
 def arrivals(body: Body) -> Iterator[Arrival]:
-    """Yield the arrivals of a body whose mbarrier address, or its last step, is computed directly before."""
+    """Yield the arrivals of a body whose mbarrier address, or its last step, is computed just before the arrival."""
     for at in body.places("mbarrier"):
         node = body.branch(at)
         if node.opcode not in _ARRIVES or body.deviates(at):

@@ -52,7 +52,7 @@ def find_arrivals(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
 
 
 def _ring_of(arrival: Arrival, named: Rings) -> Constant | None:
-    """Return the first ring whose address computation matches, or only its last step if earlier steps are elsewhere."""
+    """Return the first ring whose address computation, or its last step if earlier steps are elsewhere, matches."""
     place = arrival.place
     offset, steps, _ = arrival.said
     if place.stage is not None:

@@ -24,7 +24,7 @@ INDEXED = {"a": "address(sized indexed)"}  # ptxas accepts name[index] as an add
 
 @dataclass(frozen=True, slots=True)
 class Floats:
-    """Floating-point types with the same vector lengths in multimem instructions.
+    """Floating-point types that support the same vector lengths in multimem instructions.
 
     `held` is the register type for one element, if the type is not a register type. `accumulate` is the accumulation
     precision other than the type's own, since PTX version `accumulated`.

@@ -79,7 +79,7 @@ class _Copies:
         self._others = any("tensor" not in node.opcode for node in loads)
 
     def _carry(self, node: nodes.Instruction) -> None:
-        """Record whether the result of an instruction is the address of a tensor map, or a constant."""
+        """Record the tensor map whose address an instruction's result register holds, or the register's constant."""
         result = node.operands[0] if node.operands else None
         if not isinstance(result, tree.Register):
             return

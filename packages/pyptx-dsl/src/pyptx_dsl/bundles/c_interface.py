@@ -81,7 +81,7 @@ class Interface:
 
     @property
     def upper(self) -> str:
-        """Prefix of the names of C constants: `name` in upper case."""
+        """Prefix of the names of the kernel's C constants: `name` in upper case."""
         return self.name.upper()
 
 

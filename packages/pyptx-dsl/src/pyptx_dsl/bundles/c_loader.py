@@ -162,7 +162,7 @@ def _source(interface: Interface, words: dict[str, str]) -> dict[str, str]:
 
 
 def _functions(entries: Sequence[BundleEntry]) -> str:
-    """Return `X(name, (parameters))` lines for the driver functions that entries call and the C template lacks."""
+    """Return `X(name, (parameters))` lines for the driver functions that launches call and the C template lacks."""
     codes = [code_of(row.descriptor) for entry in entries for row in entry.special.parameters]
     found = dict.fromkeys(function for code in codes if code is not None for function in code.functions)
     found |= dict.fromkeys(_OF_PERSISTENT if _persistent(entries) else ())

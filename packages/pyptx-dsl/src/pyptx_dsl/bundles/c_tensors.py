@@ -77,7 +77,7 @@ def _shape(tile: Tile) -> str:
 
 
 def refusals(interface: Interface) -> str:
-    """Return the C table of error messages: for each array, the texts in the order of the C error codes."""
+    """Return the C table of error messages: for each array, the messages in the order of the C error codes."""
     rows = list[str]()
     for index, (name, tile) in enumerate(zip(interface.signature.tensors, _tiles(interface), strict=True)):
         wanted = sorted({alignments(entry.special)[index] for entry in interface.entries})

@@ -26,7 +26,7 @@ def check_cubin(name: str, cubin: bytes, special: Specialization) -> None:
     if machine != _EM_CUDA:
         raise BundleError(f"{name} is an ELF file for machine {machine}, expected {_EM_CUDA} (NVIDIA GPUs)")
     (flags,) = struct.unpack_from("<I", cubin, 48)
-    # The architecture is the second byte of e_flags since CUDA 13, the first byte before.
+    # The architecture is the second byte of e_flags since CUDA 13, the first byte in older cubins.
     number = (flags >> 8 if cubin[8] >= _ABI_VERSION_OF_CUDA_13 else flags) & 0xFF
     if number != find_target(special.target).number:
         raise BundleError(f"{name} is machine code for sm_{number}, but its record is for {special.target}")

@@ -51,10 +51,10 @@ def export(
     name: str | None = None,
     arch: str | None = None,
 ) -> Path:
-    """Compile a kernel once for each of `choices` (sizes, template values, raw parameters) into a bundle folder.
+    """Compile a kernel once for each of `choices` (sizes, template values, `raw_params` values) into a bundle folder.
 
     `name` names the C functions and files; the default is the kernel's name. `arch` replaces the target of the kernel.
-    A raw parameter without a value in a choice stays open: each call passes it. Raises BundleError for a kernel that
+    Each call passes the `raw_params` entries without a value in a choice. Raises BundleError for a kernel that
     cannot be exported, and the errors of tracing and compiling.
     """
     path = Path(folder)
@@ -94,7 +94,7 @@ def _check_described(declaration: Declaration) -> None:
 
 
 def retarget(declaration: Declaration, arch: str) -> Declaration:
-    """Return a declaration with another target; raise an error for the first limit of that target that it exceeds."""
+    """Return a declaration with another target; raise an error for the target's first limit that the kernel exceeds."""
     try:
         target = find_target(arch)
     except TargetError as error:
@@ -158,7 +158,7 @@ def _names(name: str, declaration: Declaration, made: Sequence[Mapping[str, Plai
 
 
 def specialized(declaration: Declaration, choice: Mapping[str, object]) -> tuple[Specialization, dict[str, Plain]]:
-    """Trace a kernel for one choice of keywords; return the specialization and its keyword values with defaults."""
+    """Trace a kernel for one choice of keywords; return the specialization and all its keyword values."""
     given = sort_keywords(declaration, choice)
     try:
         bound = bind(declaration, given.sizes, given.templates)

@@ -30,7 +30,7 @@ class Field:
         return BundleError(f"{self.path}{shown}: {problem}", help="the bundle is damaged; export the kernel again")
 
     def _shown(self) -> str:
-        """Return the value for an error message: a shortened string, `a list`, `an object`, or the number."""
+        """Return this JSON value for an error message: a shortened string, `a list`, `an object`, or a number."""
         match self.value:
             case str(text) if len(text) > _SHOWN:
                 return f"{text[:_SHOWN]!r}…"
@@ -78,7 +78,7 @@ class Field:
         return [Field(f"{self.path}[{index}]", item) for index, item in enumerate(found)]
 
     def integer(self, low: int, high: int) -> int:
-        """Return the integer, which must be from `low` to `high` (inclusive)."""
+        """Return this JSON value, which must be an integer from `low` to `high` (inclusive)."""
         value = self.value
         if not isinstance(value, int) or isinstance(value, bool):
             raise self.wrong("expected an integer")
@@ -87,7 +87,7 @@ class Field:
         return value
 
     def text(self, most: int, pattern: re.Pattern[str] | None = None) -> str:
-        """Return the string, which must have at most `most` characters and match `pattern` as a whole."""
+        """Return this JSON value, which must be a string of at most `most` characters that fully matches `pattern`."""
         if not isinstance(self.value, str):
             raise self.wrong("expected a string")
         if len(self.value) > most:
@@ -97,7 +97,7 @@ class Field:
         return self.value
 
     def choice(self, words: Collection[str]) -> str:
-        """Return the string, which must be one of `words`."""
+        """Return this JSON value, which must be one of the strings `words`."""
         if not isinstance(self.value, str) or self.value not in words:
             raise self.wrong(f"expected one of {', '.join(words)}")
         return self.value

@@ -92,7 +92,7 @@ def _plain_tile(tile: Tile) -> dict[str, object]:
 
 
 def read_signature(field: Field) -> KernelSignature:
-    """Return the kernel signature parsed from a manifest field; raise BundleError for an invalid one."""
+    """Return the kernel signature parsed from a manifest field; raise BundleError for an invalid signature."""
     found = field.members(_MEMBERS)
     scalars = [_scalar(item) for item in found["open"].items(_MOST)]
     return KernelSignature(

@@ -47,7 +47,7 @@ def load(path: str | os.PathLike[str]) -> Bundle:
 
 
 def _check_names(manifest: Manifest) -> None:
-    """Raise BundleError unless each kernel has entries, and the manifest lists exactly the files of these entries."""
+    """Raise BundleError unless each kernel has specializations, and the manifest lists exactly their files."""
     names, kernels = [entry.name for entry in manifest.entries], [signature.name for signature in manifest.kernels]
     for each, what in ((names, "entries"), (kernels, "kernels")):
         if len({name.lower() for name in each}) != len(each):

@@ -64,7 +64,7 @@ class LoadedKernel(Kernel):
         return _with_scalars(self.name, declaration.raw, entry.special, given.raw)
 
     def ptx(self, **kwargs: object) -> str:
-        """Return the PTX of the specialization for these keywords; a kernel with one specialization needs none."""
+        """Return the PTX of the specialization for these keywords, which a kernel with one specialization may omit."""
         return self._one(kwargs).special.text
 
     def module(self, **kwargs: object) -> Module:

@@ -42,7 +42,7 @@ _COUNTS: Final = tuple(row.name for row in fields(Resources) if row.name not in 
 
 @dataclass(frozen=True, slots=True)
 class BundleEntry:
-    """A specialization: `name` is that of its files and C functions, `keywords` has its sizes and template values."""
+    """A specialization: `name` names its files and C functions, `keywords` has its sizes and template values."""
 
     name: str
     kernel: str
@@ -95,7 +95,7 @@ class Heading:
 
 
 def compose(heading: Heading, entries: Sequence[BundleEntry], files: Sequence[File]) -> bytes:
-    """Return the bytes of a manifest: sorted keys, one member per line."""
+    """Return the bytes of a manifest: JSON with sorted keys, one member per line."""
     from pyptx_dsl.bundles.record import record
 
     rows = list[dict[str, object]]()
@@ -128,7 +128,7 @@ def compose(heading: Heading, entries: Sequence[BundleEntry], files: Sequence[Fi
 def read_manifest(data: bytes) -> Manifest:
     """Return the parsed manifest; raise BundleError for anything that `compose` does not write."""
     document = Field("manifest", _json(data))
-    for name, member in document.pairs(_MOST_KEYWORDS):  # checked first: other formats have other members
+    for name, member in document.pairs(_MOST_KEYWORDS):  # `format` first: other formats have other members
         if name == "format":
             _check_format(member)
     found = document.members(_MEMBERS)

@@ -35,7 +35,7 @@ def choose(
 ) -> BundleEntry:
     """Return the specialization for these sizes and template values; an omitted keyword matches any value.
 
-    Raises ContractError if no entry has the sizes, and KeywordError if none has the values, or if several match.
+    Raises ContractError if no specialization has the sizes, KeywordError if none has the values, or if several match.
     """
     sized = [entry for entry in entries if all(entry.keywords.get(name) == size for name, size in sizes.items())]
     if not sized:
@@ -56,6 +56,6 @@ def _spelt(keywords: Mapping[str, object]) -> str:
 
 
 def listed(entries: Sequence[BundleEntry]) -> str:
-    """Return the keywords of the first specializations as text, followed by the number of those not shown."""
+    """Return the keywords of the first specializations as text, followed by the number of omitted specializations."""
     rows = [f"({_spelt(entry.keywords)})" for entry in entries[:_SHOWN]]
     return "; ".join(rows) + (f" and {len(entries) - _SHOWN} more" if len(entries) > _SHOWN else "")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def check_tensors(kernel: str, named: Iterable[tuple[str, object]]) -> None:
-    """Raise GradientError for a tensor whose gradient would be lost, LayoutError for one without dense memory.
+    """Raise GradientError for a tensor whose gradient would be lost, LayoutError for a tensor without dense memory.
 
     Raises RuntimeMissingError in a torch.func transform (vmap), and while torch records a program, which would store
     the results as constants.

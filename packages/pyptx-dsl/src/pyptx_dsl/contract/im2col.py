@@ -72,7 +72,7 @@ class Im2col(Value):
         stride: int | Sequence[int] = 1,
         dilation: int | Sequence[int] = 1,
     ) -> Im2col:
-        """Return the im2col mode of a convolution: pixel i of a copy belongs to the i-th output after the copy's first.
+        """Return a convolution's im2col mode: pixel i of a copy belongs to output i, counted from the copy's first.
 
         `filter_size` is (D, H,) W. The first output's coordinates are `lower`; the filter element (y, x) has the
         offsets (x * dilation, y * dilation).

@@ -76,7 +76,7 @@ def _check_capability(row: LaunchAttribute, target: TargetRow) -> None:
 
 
 def _value(row: LaunchAttribute, value: object) -> bytes:
-    """Return the attribute's bytes at the start of CUlaunchAttributeValue; raise LaunchError for an invalid value."""
+    """Return an attribute's bytes at the start of CUlaunchAttributeValue; raise LaunchError for an invalid value."""
     if row.kind == "flag" and isinstance(value, bool):
         return struct.pack("<i", value)
     if row.kind == "size":

@@ -116,7 +116,7 @@ def entry_parameters(
     descriptors: Iterable[tuple[str, DescriptorKind]],
     slots: str,
 ) -> tuple[Parameter, ...]:
-    """Return the entry's parameters in order: tensor pointers, raw parameters, descriptors of tensors."""
+    """Return the entry's parameters in order: tensor pointers, `raw_params`, descriptors of tensors."""
     pointers = [Parameter("u64", name) for name in tensors]
     described = [descriptor_parameter(name, kind, slots) for name, kind in descriptors]
     return (*pointers, *(parameter.declaration() for parameter in raw), *described)

@@ -43,7 +43,7 @@ class Layout(enum.Enum):
 
     @property
     def swizzle(self) -> str | None:
-        """Name of the shared memory swizzle, or None."""
+        """Name of the shared memory swizzle; None for a layout without one."""
         return _SWIZZLES.get(self.name)
 
     @property
@@ -241,7 +241,7 @@ class Tile(Value):
         return env
 
     def matches(self, array_shape: Sequence[int], dtype_name: str) -> bool:
-        """Return whether an array's rank, fixed sizes and element type match; `dtype_name` is PTX's or NumPy's."""
+        """Return whether an array's rank, sizes and element type match the Tile; `dtype_name` is PTX's or NumPy's."""
         held = BY_ARRAY[dtype_name].name if dtype_name in BY_ARRAY else dtype_name
         if len(array_shape) != self.rank or not takes(self.dtype.name, held):
             return False
@@ -253,12 +253,12 @@ class Tile(Value):
 
     @classmethod
     def wgmma_a(cls, m: Dim, k: Dim, dtype: PtxType, *, tile_m: Dim | None = None, tile_k: Dim | None = None) -> Tile:
-        """Return the Tile of warpgroup MMA operand A, M x K, box `tile_m` x `tile_k`; its width sets the swizzle."""
+        """Return the Tile of warpgroup MMA operand A, M x K, box `tile_m` x `tile_k`; `tile_k` sets the swizzle."""
         return cls._operand((m, k), dtype, (tile_m, tile_k))
 
     @classmethod
     def wgmma_b(cls, k: Dim, n: Dim, dtype: PtxType, *, tile_k: Dim | None = None, tile_n: Dim | None = None) -> Tile:
-        """Return the Tile of warpgroup MMA operand B, K x N, box `tile_k` x `tile_n`; its width sets the swizzle."""
+        """Return the Tile of warpgroup MMA operand B, K x N, box `tile_k` x `tile_n`; `tile_n` sets the swizzle."""
         return cls._operand((k, n), dtype, (tile_k, tile_n))
 
     @classmethod
@@ -310,7 +310,7 @@ def _element_type(value: object) -> str | None:
 
 
 def _layout_for(inner: Dim, dtype: PtxType) -> Layout:
-    """Return the TMA layout whose swizzle is as wide as the inner dimension; `ROW` for a named inner dimension."""
+    """Return the TMA layout whose swizzle is as wide as a box's inner dimension; `ROW` if that is named."""
     if isinstance(inner, str):
         return Layout.ROW
     width = inner * dtype.bits // 8
@@ -326,7 +326,7 @@ def _layout_for(inner: Dim, dtype: PtxType) -> Layout:
 
 
 def unify_envs(envs: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Return the sizes of named dimensions from several arrays; raise ShapeError if two arrays disagree."""
+    """Return the sizes of named dimensions from several arrays; raise ShapeError if a name has two sizes."""
     merged: dict[str, int] = {}
     for env in envs:
         for name, size in env.items():

@@ -289,7 +289,7 @@ def else_(*, end_label: str | None = None, end_uniform: bool = False, define_end
 
     Emits one instruction, the `bra` that ends the preceding block (none if it ends in a jump). `end_label` names its
     target, the label after the chain; with `define_end=False` it is defined elsewhere. `end_uniform` emits `bra.uni`.
-    Raises ControlFlowError unless it directly follows such a block, and for a second name of the chain's end.
+    Raises ControlFlowError unless an `if_` or `elif_` block directly precedes it, and for a second `end_label`.
     """
     trace = active("ptx.else_")
     chain = _pending(trace, "else_")
@@ -374,7 +374,7 @@ def _is_jump(node: object) -> bool:
 
 
 def _place_end(trace: Trace, chain: Chain, end: str) -> None:
-    """Define the label after the chain of `if_` blocks, or move its definition there."""
+    """Define the label after the chain of `if_` blocks, or move its earlier definition to this position."""
     if chain.end_place is None:
         trace.append(nodes.Label(name=end))
         return
@@ -384,7 +384,7 @@ def _place_end(trace: Trace, chain: Chain, end: str) -> None:
 
 
 def _refuse_between(chain: Chain) -> None:
-    """Raise ControlFlowError for statements between blocks of an `if_` chain, unless this call's lines emitted them."""
+    """Raise ControlFlowError for statements between blocks of an `if_` chain that lines outside this call emitted."""
     sites = chain.scope.sites[chain.length :]
     if not sites:
         return

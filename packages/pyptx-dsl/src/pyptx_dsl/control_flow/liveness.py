@@ -2,8 +2,8 @@
 
 This is the standard backward dataflow analysis. An instruction is relevant if it reads or binds a variable, jumps, or
 ends the function. Its opcode name determines its effects, and may combine two names (`STORE_FAST_LOAD_FAST`).
-Exceptions are ignored: no block of a kernel is traced after one. The bytecode is decoded here, because a body may be
-long: `dis` takes fifty times as long as this decoder, for lines and values that are not needed.
+Exceptions are ignored: no block of a kernel is traced after an exception. The bytecode is decoded here, because a body
+may be long: `dis` takes fifty times as long as this decoder, for lines and values that the analysis does not need.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ class Spelt:
 def spelt(
     trace: Trace, plan: Plan, spelling: str, place: TestPlace, predicate: Reg | None, *, uniform: bool | None
 ) -> Spelt:
-    """Return the opcodes of a checked loop; raise OperandError for a test that differs from Python's `range`."""
+    """Return a loop with the opcodes in `spelling`; raise OperandError if its test differs from Python's `range`."""
     if place not in {"bottom", "top"}:
         raise OperandError(f"ptx.range_: invalid tested={place!r}", help='use tested="bottom" or tested="top"')
     words = spellings(text("spelling", spelling))

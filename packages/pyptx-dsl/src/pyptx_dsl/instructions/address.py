@@ -28,8 +28,8 @@ def addr(base: object, offset: object | None = None) -> AddressOperand:
     `base` is a register, a number, a symbol (a string, a tensor, a shared allocation or a slice of one, an mbarrier) or
     another address. `offset` is in bytes: a number of either sign (`[%rd1+-8]`), or a symbol. An offset of 0 is
     omitted, except in functions of a `module`. Raise OperandError for a register as the offset, since PTX adds
-    constants only. Raise it also for an offset from a swizzled allocation that reaches another element than it would
-    without the swizzle. Manual: "Operands: Addresses as Operands".
+    constants only. Raise it also for an offset from a swizzled allocation that reaches another element than the
+    offset would without the swizzle. Manual: "Operands: Addresses as Operands".
     """
     if isinstance(offset, Handle):
         raise OperandError(

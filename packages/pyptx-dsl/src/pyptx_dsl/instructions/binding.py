@@ -77,7 +77,7 @@ def _parameters(function: object) -> tuple[inspect.Parameter, ...]:
 def _split(
     parameters: tuple[inspect.Parameter, ...], values: dict[str, Argument]
 ) -> tuple[tuple[Argument, ...], dict[str, Argument]]:
-    """Split `values` by parameter into positional arguments, up to the first omitted one, and keyword arguments."""
+    """Split `values` (by parameter name) into positional arguments, up to the first omitted parameter, and keywords."""
     placed: list[Argument] = []
     for parameter in parameters:
         if parameter.kind is not parameter.POSITIONAL_OR_KEYWORD or parameter.name not in values:

@@ -150,7 +150,7 @@ def shf(
 ) -> Reg:
     """Emit `shf.direction.mode.b32 d, a, b, c;`, the funnel shift of `b:a` by `c` bits, and return `d`.
 
-    `direction` is `l` (the high half of the result) or `r` (the low half). `mode` is `wrap` or `clamp`, for amounts of
+    `direction` is `l` (the high half of the result) or `r` (the low half). `mode` is `wrap` or `clamp`, for shifts by
     32 and more. Manual: "Logic and Shift Instructions: shf".
     """
     active("ptx.shf").emit(_SHF.words(dtype, direction=direction, mode=mode), (dst, a, b, c), pred)

@@ -48,7 +48,7 @@ def call(
 ) -> None:
     """Emit `call{.uni} (returns), function, (args);`.
 
-    `function` is a name, or a register with an address; for a register, `prototype` is the label of a
+    `function` is a name, or a register with its address; for a register, `prototype` is the label of a
     `ptx.callprototype` or a `ptx.calltargets`. `args` and `returns` are registers or `.param` variables; None omits the
     parentheses. Manual: "Control Flow Instructions: call".
     """

@@ -97,7 +97,7 @@ def directive(name: str, *arguments: object, terminated: bool = True) -> None:
     """Emit `.name arguments;`: a directive that has no function, as in `ptx.directive("maxnreg", 32)`.
 
     Arguments are numbers, constant expressions and words (strings), and texts with their quotes, `'"text"'`.
-    `terminated=False` omits the `;`. Lines of early debuggers are named `@@DWARF`. Manual: "Directives".
+    `terminated=False` omits the `;`. The deprecated debugging line is `@@DWARF`. Manual: "Directives".
     """
     active("ptx.directive").append(directive_node(name, arguments, terminated=terminated))
 

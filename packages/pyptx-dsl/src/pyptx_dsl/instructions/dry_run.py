@@ -100,7 +100,7 @@ class DryRun:
 def rehearsed(
     call: Call, declared: Callable[[str], str | None], result: Operand | None
 ) -> tuple[Instruction, Operand | None] | None:
-    """Return the instruction that a call emits, and its declared destination; None if the call fails or emits more."""
+    """Return a call's only instruction, and its declared destination; None if the call fails or emits several."""
     rehearsal = DryRun(declared, result)
     token = ACTIVE.set(cast("Trace", rehearsal))
     try:

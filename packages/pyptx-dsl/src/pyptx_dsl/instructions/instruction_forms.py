@@ -93,7 +93,7 @@ class InstructionForms:
     def chosen(
         self, dtype: Types | str | None = None, /, **modifiers: str | bool | None
     ) -> tuple[tuple[str, ...], RowForm]:
-        """Return the opcode, and the form with all requested modifiers and the fewest additional ones."""
+        """Return the opcode, and the form with all requested modifiers and the fewest others."""
         self._refuse_other_values(modifiers)
         types = None if dtype is None else types_of(dtype, self._what)
         names, asked = None if types is None else self._names(types), _asked(modifiers)
@@ -122,7 +122,7 @@ class InstructionForms:
         return tuple(dtype.name for dtype in types)
 
     def _known(self, names: tuple[str, ...], asked: Mapping[str, str | bool]) -> str:
-        """Return supported types as text; if possible, of table rows with as many types and the call's keywords."""
+        """Return supported types as text, if possible of table rows with the call's number of types and keywords."""
         forms = [form for form in self.forms if len(form.types) == len(names)] or self.forms
         forms = [form for form in forms if form.takes(asked)] or forms
         return ", ".join(_types_in(forms))

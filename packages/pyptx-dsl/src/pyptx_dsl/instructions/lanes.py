@@ -109,7 +109,7 @@ class Shuffle(LaneInstruction):
 
 
 class ShuffleModes:
-    """The modes of `shfl.sync`: the source lane is lane - n, lane + n, lane ^ n, or n."""
+    """The modes of `shfl.sync`: source lane is lane - n (`up`), lane + n (`down`), lane ^ n (`bfly`), or n (`idx`)."""
 
     up = Shuffle("up", 0, "__shfl_up_sync", "delta")
     down = Shuffle("down", 31, "__shfl_down_sync", "delta")
@@ -138,7 +138,7 @@ class VoteMode(LaneInstruction):
 
 
 class VoteModes:
-    """The modes of `vote.sync`: `a` is true in all lanes, in any, equal in all; mask of the lanes where `a` is true."""
+    """The modes of `vote.sync`: `a` is true in `all` lanes, in `any`, equal (`uni`); mask of true lanes (`ballot`)."""
 
     all = VoteMode("all", "__all_sync")
     any = VoteMode("any", "__any_sync")

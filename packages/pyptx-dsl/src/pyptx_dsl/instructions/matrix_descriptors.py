@@ -49,7 +49,7 @@ STEPS: dict[str, tuple[str | int, ...]] = {
     "cvt": (),
     "or": ("const_bits",),
 }
-"""Opcode of a descriptor computation -> operands after the previous result; a string names one of `numbers`."""
+"""Opcode of a descriptor computation -> operands after the previous result; a string names a value in `numbers`."""
 
 
 def field_units(name: str, value: object) -> int:

@@ -40,7 +40,7 @@ _BITS = 64
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Values that a printf directive accepts: their buffer type without and with `ll`, and words for messages."""
+    """Values that a printf directive accepts: their buffer type without and with `ll`, and a name for messages."""
 
     narrow: PtxType | None
     wide: PtxType | None

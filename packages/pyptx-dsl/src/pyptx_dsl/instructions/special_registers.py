@@ -26,7 +26,7 @@ def _types() -> dict[str, PtxType]:
 def sreg(name: str) -> Reg:
     """Return a special register by its name, with or without the `%`: `ptx.sreg("%clusterid.x")`.
 
-    It has its own type: u64 for `%clock64` and `%globaltimer`, a predicate for `%is_explicit_cluster`, u32 for most.
+    The operand has type u64 for `%clock64` and `%globaltimer`, a predicate for `%is_explicit_cluster`, u32 for most.
     Raise OperandError for an unknown name.
     """
     full = name if name.startswith("%") else f"%{name}"

@@ -21,7 +21,7 @@ _RESTORE = InstructionForms("ptx.stackrestore", "stackrestore")
 def alloca(dtype: PtxType, dst: Reg, size: object, align: int | None = None, *, pred: Reg | None = None) -> Reg:
     """Emit `alloca.type ptr, size{, align};` and return `ptr`: the local address of `size` bytes.
 
-    `dtype`, u32 or u64, is the type of addresses.
+    `dtype`, u32 or u64, is the type of that address.
     """
     operands = (dst, size) if align is None else (dst, size, align)
     active("ptx.alloca").emit(_ALLOCATE.words(dtype), operands, pred)

@@ -2,7 +2,7 @@
 
 Compilers emit the same computation in different orders and widths. A step is the opcode of one instruction:
 
-- `shl` or `mul` computes the bytes of the stage
+- `shl` or `mul` computes the byte offset of the stage's mbarrier
 - `cvt` widens or narrows the result so far
 - `mov` copies the base to a register
 - the first `add` adds the base, the second one the offset
@@ -31,7 +31,7 @@ _KINDS = ("shl", "mul", "cvt", "mov", "add")
 
 
 def steps_of(text: str) -> tuple[tuple[str, ...], ...]:
-    """Return the opcodes in a space-separated text; raise OperandError for one that computes no stage address."""
+    """Return the opcodes in a space-separated text; raise OperandError for opcodes that compute no stage address."""
     steps = tuple([tuple(each.split(".")) for each in text.split()])
     for step in steps:
         if step[0] not in _KINDS or step[-1] not in BY_NAME:

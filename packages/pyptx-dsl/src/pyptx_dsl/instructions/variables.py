@@ -80,7 +80,7 @@ def var(
 
 
 def _check(trace: Trace, node: nodes.Variable) -> None:
-    """Raise DirectiveError for a variable that ptxas rejects; `.param` variables of calls are not checked (cost)."""
+    """Raise DirectiveError for a variable that ptxas rejects; `.param` variables of calls are exempt, to save time."""
     if trace.unchecked or (node.space == "param" and node.type != "pred"):
         return
     if trace.declarations is None:

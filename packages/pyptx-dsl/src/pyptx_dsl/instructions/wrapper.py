@@ -80,7 +80,7 @@ def _line(form: RowForm) -> str:
 class Wrapper(InstructionForms):
     """A PTX instruction as a function of `ptx`; base class of those with one to four sources.
 
-    Keywords are the modifiers of the form for the type. `pred` guards the instruction. If the manual has several types,
+    Keywords are the modifiers of the form for the type. `pred` guards the instruction. If an opcode has several types,
     as in `add.f32.f16`, they are a tuple: `ptx.add((f32, f16), d, a, c)`. An instruction of untyped bits takes any type
     of their width.
 

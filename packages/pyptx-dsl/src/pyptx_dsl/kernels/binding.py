@@ -1,4 +1,4 @@
-"""Binding of a call's keywords to template parameters, dimensions and raw parameters."""
+"""Binding of a call's keywords to template parameters, dimensions and `raw_params`."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _size(kernel: str, name: str, value: object) -> int:
 
 
 def merge_sizes(kernel: str, given: Mapping[str, int], found: Mapping[str, int]) -> Mapping[str, int]:
-    """Return the sizes of dimensions from a call's arrays and keywords; raise ShapeError if these disagree."""
+    """Return the sizes of dimensions from a call's arrays and keywords; raise ShapeError for contradictory sizes."""
     merged = dict(found)
     for dimension, size in given.items():
         if merged.setdefault(dimension, size) != size:
@@ -111,7 +111,7 @@ def block_of(declaration: Declaration, bound: Mapping[str, int], templates: Mapp
 
 
 def scalar_of(kernel: str, parameter: RawParameter, keywords: Keywords, bound: Mapping[str, int]) -> int | float:
-    """Return the value of a raw parameter: from its keyword, or from a dimension or template value of that name."""
+    """Return the value of a `raw_params` entry from its keyword, or from a dimension or template value of that name."""
     name = parameter.name
     if not parameter.is_scalar:
         raise KeywordError(

@@ -111,7 +111,7 @@ class Declaration:
 
     @cached_property
     def keywords(self) -> frozenset[str]:
-        """Valid keywords of a call: dimensions, template values, raw parameters."""
+        """Valid keywords of a call: dimensions, template values, `raw_params` entries."""
         return frozenset([*self.dimensions, *self.templates, *(row.name for row in self.raw)])
 
 
@@ -121,7 +121,7 @@ def _dimensions(tiles: Sequence[Tile]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Parameters of a kernel's function: arrays (inputs first) and template parameters; `required` lack a default."""
+    """Arrays (inputs first) and template parameters of a kernel's function; `required`: those without a default."""
 
     name: str
     tensors: tuple[str, ...]
@@ -203,7 +203,7 @@ def _mutated(kernel: str, inputs: Sequence[str], mutates: object, *, writes: boo
 
 
 def _check_switches(options: Options) -> None:
-    """Raise SpecError unless `lineinfo` is a bool and `tma_slots` a known value."""
+    """Raise SpecError unless `lineinfo` is a bool and `tma_slots` is `"value"` or `"pointer"`."""
     if not isinstance(cast("object", options.lineinfo), bool):
         raise SpecError(f"lineinfo={options.lineinfo!r}", help="pass True to emit .file and .loc, False to omit them")
     if options.tma_slots not in {"value", "pointer"}:
@@ -291,7 +291,7 @@ def _inputs(specs: object) -> tuple[Tile | Scalar, ...]:
 
 
 def _parameters(inputs: Sequence[Tile | Scalar], names: Sequence[str], options: Options) -> tuple[RawParameter, ...]:
-    """Return the kernel's non-array parameters: the Scalars of `in_specs`, then the raw parameters."""
+    """Return the kernel's non-array parameters: the Scalars of `in_specs`, then the `raw_params`."""
     pairs = zip(names, inputs, strict=False)
     numbers = [RawParameter(name, each.dtype) for name, each in pairs if isinstance(each, Scalar)]
     return (*numbers, *parse_raw_parameters(options.raw_params or ()))

@@ -59,7 +59,7 @@ class DifferentiableKernel(Generic[OutSpecs_co]):
     def __call__(self, /, *arrays: object, **keywords: object) -> object:
         """Run the forward kernel; the framework runs the backward kernel for gradients.
 
-        Raises RuntimeMissingError if no installed runtime differentiates these arrays.
+        Raises RuntimeMissingError if no installed runtime differentiates kernels on these arrays.
         """
         torch = sys.modules.get("torch")
         if torch is not None and torch.compiler.is_compiling():

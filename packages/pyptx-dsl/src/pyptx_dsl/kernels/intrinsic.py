@@ -39,7 +39,7 @@ def _listed(args: tuple[object, ...], kwargs: dict[str, object]) -> str:
 
 
 def _short(value: object) -> str:
-    """Return a name, or a short one-line repr without addresses, which would differ between runs."""
+    """Return an argument's name, or a short one-line repr without addresses, which would differ between runs."""
     name = getattr(value, "raw_name", None) or getattr(value, "name", None)
     if isinstance(name, str):
         return name

@@ -238,7 +238,7 @@ class Kernel(Generic[OutSpecs_co]):
         """Return ptxas's report on the kernel with remedies, then the PTX with the Python lines that emitted it.
 
         The report is in comments: registers and spills, then each advisory of ptxas at its Python line with an
-        explanation and a remedy. Last are the lines whose code accesses local memory (found with nvdisasm).
+        explanation and a remedy. Last are the Python lines whose SASS accesses local memory (found with nvdisasm).
         """
         from pyptx_dsl.inspect import answers as inspection
 
@@ -275,11 +275,11 @@ class Kernel(Generic[OutSpecs_co]):
     def __call__(self, /, **kwargs: object) -> object: ...
 
     def __call__(self, /, *arrays: object, **kwargs: object) -> object:
-        """Run the kernel on arrays (the inputs, in order) and return the output, a tuple of several, or None.
+        """Run the kernel on arrays (the inputs, in order) and return the output, a tuple of outputs, or None.
 
-        Keywords are template values, raw parameters and dimensions; `out`, the array (or tuple of arrays) to write to;
+        Keywords are template values, `raw_params` and dimensions; `out`, the array (or tuple of arrays) to write to;
         and, for a call without arrays, `device`. The runtime of the arrays runs the kernel: a GPU's, or the simulator
-        for NumPy arrays and CPU tensors. Raises RuntimeMissingError if none is installed for them, and ContractError,
+        for NumPy arrays and CPU tensors. Raises RuntimeMissingError if the arrays have no runtime, and ContractError,
         with the argument's name, for arrays that do not match the Tiles.
         """
         if self._is_compiling():

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import TypeAlias
 
-    from typing_extensions import TypeVar  # in type checkers; its TypeVar has defaults before Python 3.13
+    from typing_extensions import TypeVar  # type checkers only; typing.TypeVar has no defaults before Python 3.13
 
     from pyptx_dsl.contract.specs import Tile
 

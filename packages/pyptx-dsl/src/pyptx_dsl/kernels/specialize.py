@@ -107,7 +107,7 @@ def _returned(declaration: Declaration, value: object) -> ReturnedValueError:
 def specialization(
     declaration: Declaration, traced: Traced, grid: Dims, block: Dims, scalars: Mapping[str, int | float]
 ) -> Specialization:
-    """Return the specialization of a trace for one call: its grid, CTA size, and values of raw parameters."""
+    """Return the specialization of a trace for one call: its grid, CTA size, and values of `raw_params`."""
     return Specialization(
         entry=declaration.name,
         text=traced.text,

@@ -53,7 +53,7 @@ def unknown_of_kernel(kernel: object, name: str) -> AttributeError:
     """Return the error for an unknown attribute of a kernel."""
     from pyptx_dsl.errors import UnknownNameError
 
-    if name.startswith("_"):  # private names are looked up by Python and frameworks
+    if name.startswith("_"):  # Python and frameworks look up private names on any object
         return AttributeError(f"{type(kernel).__name__!r} object has no attribute {name!r}", name=name, obj=kernel)
     known = tuple(each for each in dir(type(kernel)) if not each.startswith("_"))
     return UnknownNameError(f"a kernel has no {name!r}", help=KERNEL_NAMES.get(name) or close(name, known))
@@ -72,7 +72,7 @@ def _named(owner: object) -> str:
 
 
 def _is_ours(owner: object) -> bool:
-    """Return whether an object is a Python module of this project, or its class or function is defined in one."""
+    """Return whether an object is a Python module of this project, or its own or its class's `__module__` names one."""
     if isinstance(owner, ModuleType):
         return owner.__name__.startswith("pyptx")
     module = getattr(owner, "__module__", None) or type(owner).__module__

@@ -78,7 +78,7 @@ def traced(
 
 
 def _arguments(function: Callable[..., object], header: nodes.Function) -> tuple[str, ...]:
-    """Return the arguments of a body function: names of PTX return values and parameters, or none."""
+    """Return the arguments of a body function: names of PTX return values and parameters, or no arguments."""
     wanted = required_arguments(function)
     names = tuple([each.name for each in (*header.returns, *(header.parameters or ()))])
     if takes_any(function) and wanted <= len(names):

@@ -25,7 +25,7 @@ _ALIGNMENT = 1024
 
 
 def described(module: nodes.Module, entries: Mapping[str, Entry]) -> str:
-    """Return the module's target, a paragraph for each kernel, and instructions to run the kernels.
+    """Return the module's target, a paragraph for each kernel, and a text on how to run the kernels.
 
     `entries` are the functions with bodies, by PTX name.
     """

@@ -20,9 +20,9 @@ _WIDEST = 16  # bytes of the widest access, assumed at the highest offset
 
 
 def bytes_reached(kernel: nodes.Function, symbols: Iterable[str]) -> int:
-    """Return the bytes up to the end of an access at the highest constant offset from these variables; 0 without one.
+    """Return the end in bytes of an access at the highest constant offset from these variables; 0 without an offset.
 
-    Indices are not known, so this is a lower bound.
+    Indices in registers are not known, so the result is a lower bound.
     """
     offsets: dict[tree.Operand, int] = {tree.Symbol(name): 0 for name in symbols}
     most = 0

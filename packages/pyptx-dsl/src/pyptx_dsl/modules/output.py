@@ -22,7 +22,7 @@ def text_of(module: Module, style: Style | None) -> str:
 
 
 def assembly_of(text: str, target: str, statements: Statements) -> Assembly:
-    """Return ptxas's assembly of a module; report its messages at the Python lines that emitted the statements."""
+    """Return ptxas's assembly of a module; report ptxas's messages at the Python lines of the statements."""
     from pyptx_dsl.inspect.answers import Listing, assembled
 
     if not target:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _TYPES = ("b8", "b16", "b32", "b64")
 _DWARF_TYPES = ("byte", "4byte", "quad")
-_ANYWHERE = 1 << 7  # a number from 0 to below this fits every data type of a section
+_ANYWHERE = 1 << 7  # numbers from 0 to 127 fit every data type of a section
 
 
 class SectionBlock:
@@ -83,7 +83,7 @@ def data_lines(dtype: PtxType, values: Iterable[object], *, unchecked: bool) -> 
 
 @cache
 def _small(kind: str, value: int) -> nodes.SectionData:
-    """Return a data line with one small number, cached because most data lines have one."""
+    """Return a data line with one small number, cached because most data lines consist of such a number."""
     return nodes.SectionData(kind, (whole_number(value),), leading_trivia=usual_trivia(1))
 
 

@@ -25,7 +25,7 @@ _PACKED = {
 
 
 def binary(operation: str, left: Handle, right: object, into: Reg | None = None) -> Reg:
-    """Emit the instruction of `left operation right` (a 16-bit literal takes one `mov`); return its destination."""
+    """Emit the instruction of `left operation right` (16-bit literal: one `mov` more); return its destination."""
     opcode = words(operation, left, right)
     operand = _operand(operation, left, right)
     result = into if into is not None else left.trace.fresh(left.dtype)
@@ -34,7 +34,7 @@ def binary(operation: str, left: Handle, right: object, into: Reg | None = None)
 
 
 def reflected(operation: str, left: object, right: Handle) -> Reg:
-    """Emit the instruction of `number operation right` (a 16-bit literal takes one `mov`); return its destination."""
+    """Emit the instruction of `number operation right` (16-bit literal: one `mov` more); return its destination."""
     opcode = words(operation, right, left)
     operand = _operand(operation, right, left)
     result = right.trace.fresh(right.dtype)

@@ -1,4 +1,4 @@
-"""Offsets: 16- and 32-bit products, and sums with one, that also have exact wider forms.
+"""Offsets: 16- and 32-bit products, and sums that contain a product; both also have exact wider forms.
 
 `px += row * N * 4` must not wrap at 2^32, and `s = base + row * 128` must stay a 32-bit shared address. The uses of a
 product therefore decide its width, but not its position. The operator appends an `OffsetSlot` to the trace. At the end
@@ -177,11 +177,11 @@ class OffsetSlot:
 
     @property
     def looped(self) -> Mapping[int, OffsetForm]:
-        """Wider registers read after a label that follows the offset: a loop may read them again, not recomputed."""
+        """Wider registers read after a label that follows the offset: a loop may read their old values again."""
         return {bits: form for bits, form in self._forms.items() if bits > self.bits and form.labels != self.labels}
 
     def detach(self, forms: Mapping[int, OffsetForm]) -> None:
-        """Remove these wider registers before a write to the narrow one; the caller recomputes them afterwards."""
+        """Remove these wider registers before a write to the narrow register; the caller recomputes them afterwards."""
         self._forms = {bits: form for bits, form in self._forms.items() if bits not in forms}
 
     def attach(self, forms: Mapping[int, OffsetForm]) -> None:
@@ -213,7 +213,7 @@ class OffsetSlot:
         return self.operation == "mul" and same
 
     def settle(self) -> None:
-        """Record reads of other offsets' registers by this one's instructions; call it for the last offset first."""
+        """Record reads of other offsets' registers by this offset's instructions; call it for later offsets first."""
         if not self._read:
             self.need_narrow()
         for bits in self._computed():
@@ -224,7 +224,7 @@ class OffsetSlot:
                     term.register.slot.read(term.register.slot.bits)
 
     def _computed(self) -> list[int]:
-        """Return the widths computed from the operands, not by `cvt`: the widest that is read, or both of a product.
+        """Return the widths computed from the operands, not by `cvt`: the widest read, or both widths of a product.
 
         Both widths of a plain product are one instruction each, as a `cvt` would be. ptxas generates better code for
         two products than for one product and its low half.

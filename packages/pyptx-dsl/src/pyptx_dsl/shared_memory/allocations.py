@@ -357,7 +357,7 @@ def store(dtype: PtxType, address: object, value: object) -> None:
 
 
 def _unswizzled(swizzle: Swizzle, constant: int, terms: list[tuple[Handle, int]]) -> bool:
-    """Return whether a swizzle leaves an offset unchanged: constant and strides are multiples of its period."""
+    """Return whether a swizzle leaves an offset unchanged: `constant` and index strides are multiples of its period."""
     return all(step % swizzle.period == 0 for step in (constant, *(stride for _, stride in terms)))
 
 

@@ -64,7 +64,7 @@ class MbarrierArray:
 
 
 class MbarrierRef(SharedAddress):
-    """One mbarrier object of an array; `byte_offset` counts from the array's symbol."""
+    """One mbarrier object of an array; `byte_offset` is the distance from the array's symbol."""
 
     __slots__ = ("array", "idx")
 

@@ -1,8 +1,8 @@
 """Division of instructions into type stubs: each package has a stub for its own instructions.
 
 If forms of several packages share a prefix, such as `cp` or `mma.sync`, its class belongs to the first package, in the
-given order. It imports the continuations in other packages by name. If one of these is not installed, only its member
-is unknown.
+given order. The class imports the continuations in other packages by name. If such a package is not installed, only
+the class's member for it is unknown.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def by_stub(rows: Mapping[str, Iterable[InstructionRow]]) -> dict[str, tuple[Ins
 
 
 def parts(rows: Mapping[str, tuple[InstructionRow, ...]]) -> Iterator[StubContents]:
-    """Yield the contents of each stub, in the order of the stubs; the first one has the root of all instructions."""
+    """Yield the contents of each stub, in the order of the stubs; the first stub starts at the empty opcode prefix."""
     rows, roots = _settled(rows)
     first = next(iter(rows))
     borders = tuple(_borders(roots))

@@ -101,7 +101,7 @@ def _ways(thread: Thread) -> Iterable[Signature]:
 
 
 def _distinct(parameters: Iterable[Parameter]) -> Signature:
-    """Return the parameters with unique names: a repeated name gets a number from 2."""
+    """Return the parameters with unique names: a repeated name gets a number, starting with 2."""
     found: dict[str, Parameter] = {}
     for each in parameters:
         spare = (f"{each.name}{number}" for number in itertools.count(2))

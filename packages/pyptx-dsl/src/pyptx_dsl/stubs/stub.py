@@ -1,7 +1,7 @@
 """Generation of the type stubs: a class for each opcode automaton state, with a member for each next token.
 
 A word without continuations is a method; other words that lead to the same state are aliases of that method, so it has
-one docstring. Any other word is an attribute; its class is callable if the instruction may end there. The classes of a
+one docstring. Any other word is an attribute; its class is callable if an opcode may end there. The classes of a
 package are in its own stub. They are named by their prefix, `cp_async_bulk`, and the class of `cp.async` imports that
 name.
 """

@@ -85,7 +85,7 @@ def _escapes_of(code: CodeType) -> Iterator[ast.stmt]:
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """Whether statements are in a `ptx` block, in one inside the innermost Python loop, before other statements."""
+    """Whether statements are in a `ptx` block, in one within the innermost Python loop, followed by statements."""
 
     in_block: bool = False
     in_block_of_loop: bool = False

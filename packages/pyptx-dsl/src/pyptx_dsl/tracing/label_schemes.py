@@ -69,7 +69,7 @@ def label_names(scheme: object, function: int) -> LabelNames | None:
 
 
 class LabelNumbers:
-    """Counts the basic blocks and labels of one function, from its statements in order."""
+    """Counter of the basic blocks and labels of one function, which receives its statements in order."""
 
     __slots__ = ("_falls", "_fresh", "_names", "_number")
 

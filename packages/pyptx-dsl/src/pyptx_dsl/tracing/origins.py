@@ -62,7 +62,7 @@ def _inside(node: nodes.Block | nodes.Section, sites: Iterator[Site | None]) -> 
 
 
 def line_sites(first: int, lines: Iterable[Line]) -> dict[int, Site]:
-    """Return line number -> Site for consecutive statements; the trivia of the first starts in line `first`."""
+    """Return line number -> Site for consecutive statements; the first statement's trivia starts in line `first`."""
     number, sites = first, dict[int, "Site"]()
     for before, within, site in lines:
         number += before

@@ -397,4 +397,4 @@ def tracing(trace: Trace) -> Generator[Trace]:
     finally:
         ACTIVE.reset(token)
         trace.close()
-        trace.recorder.root = outside  # usually None, else the recorder would keep the frame and its variables alive
+        trace.recorder.root = outside  # usually None: a frame stored here would keep its variables alive

@@ -1,8 +1,8 @@
 """Alignment of two sequences of numbers, in near-linear time on any input.
 
 Uses the shortest edit script (Myers 1986) if it is short. Otherwise entries that occur once on both sides split the
-sequences (patience diff), and the gaps are aligned separately. Gaps that exceed the budget are matched greedily, so
-that hostile input costs quality, not time. An alignment is a proposal: callers compare the paired entries.
+sequences (patience diff), and the gaps are aligned separately. Gaps that exceed the step budget are matched greedily,
+so that hostile input costs quality, not time. An alignment is a proposal: callers compare the paired entries.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def _traced(rows: list[_Row], diagonal: int) -> Pairs:
 
 
 def _anchors(left: Sequence[int], right: Sequence[int], width: int) -> Pairs:
-    """Return a longest ascending series of windows of `width` entries that occur once in both, as position pairs."""
+    """Return position pairs of a longest ascending series of `width`-entry windows that occur once per sequence."""
     mine, others = _once(_windows(left, width)), _once(_windows(right, width))
     both = [(at, others[window]) for window, at in mine.items() if window in others]
     anchors: Pairs = []

@@ -19,7 +19,7 @@ Redeclared: TypeAlias = "dict[str, list[tuple[int, int]]]"
 
 
 class Changes(NamedTuple):
-    """Inputs for the computation of changes: names, line numbers on both sides, and the number of context statements.
+    """Inputs for the computation of changes: names, line numbers in both modules, and the number of context statements.
 
     `redeclared` contains, for each function of the second module, the pairs of names with different declarations.
     """
@@ -31,7 +31,7 @@ class Changes(NamedTuple):
     redeclared: Redeclared
 
     def part(self, bodies: AlignedBodies) -> FunctionDifference | None:
-        """Return the differences between two aligned bodies; None if the bodies are equal."""
+        """Return the differences between the aligned bodies of a function in both modules; None if equal."""
         mine, other = bodies.mine, bodies.other
         hunks: list[tuple[Change, ...]]
         if mine is None or other is None:
@@ -102,5 +102,5 @@ def renamings(explanation: ChangeReasons) -> Iterator[Renaming]:
 
 
 def _declared(one: Declaration) -> str:
-    """Return the declaration of a register, or only the name of another declaration."""
+    """Return a declaration's text: the type and name of a register, only the name of anything else."""
     return f"{one.detail} {one.name};" if one.kind == "register" else one.name

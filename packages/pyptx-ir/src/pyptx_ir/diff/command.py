@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.syntax.nodes import Module
 
-SAME, DIFFERENT, TROUBLE = 0, 1, 2  # exit statuses, as of `diff`
+SAME, DIFFERENT, TROUBLE = 0, 1, 2  # exit statuses, as of POSIX `diff`
 
 
 def diff(argv: Sequence[str]) -> int:

@@ -84,7 +84,7 @@ class _Definition(NamedTuple):
 
 
 def _called(pairs: _Pairs, before: Content, after: Content) -> _Pairs:
-    """Pair private functions of equal content that paired bodies name at equal positions, starting with `pairs`.
+    """Pair private functions of equal content that paired bodies, initially `pairs`, reference at equal positions.
 
     A function may be named by the initializer of a variable (a virtual table) that the bodies name in turn.
     """

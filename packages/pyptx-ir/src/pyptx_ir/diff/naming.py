@@ -74,7 +74,7 @@ class Naming:
         return f"{ONLY_FIRST}{one.name}" if taken and not one.public else one.name
 
     def text(self, text: str, numbers: Sequence[int], function: str) -> str:
-        """Return the text of an operand, or of a statement without opcode, with the declarations `numbers` renamed."""
+        """Return an operand's or directive's text with the names of the declarations `numbers` replaced."""
         names = {self._before[number].name: self.name(number, function) for number in numbers}
         if all(name == other for name, other in names.items()):
             return text

@@ -16,7 +16,7 @@ Range: TypeAlias = tuple[int, int]
 def draw(fragment: Fragment) -> str:
     """Return the table of a matrix; cell `T5.r2` is in register 2 of lane 5, the first element in the low bits.
 
-    Neighbors that always share a register are drawn as one cell; `+` marks elements with further copies.
+    Neighbors that always share a register are drawn as one cell; `+` marks elements with copies in other locations.
     """
     whole = [_holders(fragment, product) for product in range(fragment.products)]
     rows = _together([[line[row] for line in whole[0]] for row in range(fragment.rows)])

@@ -16,9 +16,9 @@ def fragment_of(instruction: str, shape: str, operand: str, element: str, order:
     """Return the layout of an operand: `fragment_of("mma", "m16n8k16", "a", "bf16")`.
 
     `instruction` is the name of a plugin's row: `mma`, `mma.sp`, `wmma`, and with pyptx-arch-hopper `wgmma`. `operand`
-    is its name in the instruction table. `order` (`row`, `col`) is the order of its elements in memory, if the layout
-    depends on it. Raise MissingPluginError for an instruction without fragments, ValueError for a matrix that it does
-    not have.
+    is the operand's name in the instruction table. `order` (`row`, `col`) is the order of its elements in memory, if
+    the layout depends on it. Raise MissingPluginError for an instruction without fragments, ValueError for a shape,
+    operand or element type that the instruction does not have.
     """
     from pyptx_ir.plugins.manager import manager
 
@@ -27,7 +27,7 @@ def fragment_of(instruction: str, shape: str, operand: str, element: str, order:
 
 @until_plugins_change()
 def move_of(shape: str, *types: str, transposed: bool = False) -> MatrixMove:
-    """Return how `ldmatrix` or `stmatrix` of a shape moves a matrix: `move_of("m8n8", "b16", transposed=True)`.
+    """Return the `MatrixMove` of an `ldmatrix` or `stmatrix` form: `move_of("m8n8", "b16", transposed=True)`.
 
     Raise ValueError if no plugin defines the move.
     """

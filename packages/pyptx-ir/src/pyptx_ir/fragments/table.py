@@ -29,7 +29,7 @@ def _dense(shape: str, operand: str, element: str, order: str) -> Fragment:
 
 
 def _sparse(shape: str, operand: str, element: str, _order: str) -> Fragment:
-    """Return the layout of an mma.sp operand: the stored half of `a`, the metadata `e`, or another, as in mma."""
+    """Return the layout of an mma.sp operand: the stored half of `a`, the metadata `e`, or an operand as in mma."""
     if operand == "e":
         return metadata_fragment(shape, element)
     return sparse_fragment(shape, element) if operand == "a" else mma_fragment(shape, _operand(operand), element)

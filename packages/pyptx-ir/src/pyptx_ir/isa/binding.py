@@ -34,10 +34,10 @@ class Bound(Value):
     """An instruction as matched by its row.
 
     `words` maps each filled modifier slot to its modifier; a literal modifier of the syntax line maps to itself.
-    `operands` are by their names in the syntax line, in order, without absent optional ones. `written` are the names of
-    the operands that the instruction writes; it may also read some of these. `places` are the row's descriptions of the
-    operands, by name. `types` are the types of each operand's registers, one per element of a vector or pair. They are
-    None if the operand's kind does not define them, as for an address or a label.
+    `operands` maps names in the syntax line to operands, in order, without absent optional ones. `written` are the
+    names of the operands that the instruction writes; it may also read some of these. `places` are the row's
+    descriptions of the operands, by name. `types` are the types of each operand's registers, one per element of a
+    vector or pair. They are None if the operand's kind does not define them, as for an address or a label.
     """
 
     instruction: Instruction

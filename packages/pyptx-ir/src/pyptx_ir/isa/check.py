@@ -1,7 +1,7 @@
 """Check one instruction against the table: modifiers, operands, constants, target and version.
 
-Apart from the values of constants, the result depends only on the opcode and the operand shapes, and is cached for
-each. `pyptx_ir.isa.modules` checks whole files.
+Apart from the values of constants, the result depends only on the opcode and the operand shapes, by which it is
+cached. `pyptx_ir.isa.modules` checks whole files.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class Verdict:
 class Judgement:
     """Result for opcode and operand shapes: a diagnostic, or the limits of constant operands.
 
-    There is one set of limits for each form that opcode and operands match: the constants must satisfy one of them.
-    Empty if one of those forms accepts any constants.
+    There is one set of limits for each form that opcode and operands match: the constants must satisfy one set.
+    `limits` is empty if one of those forms accepts any constants.
     """
 
     diagnostic: FormDiagnostic | None
@@ -133,7 +133,7 @@ def judgement_on(
 
 
 def out_of_range(instruction: Instruction, choices: tuple[tuple[tuple[int, Limits], ...], ...]) -> Verdict | None:
-    """Return an error if every set of limits excludes a constant: for the set that excludes the last operand."""
+    """Return an error if every set of limits excludes a constant; the error is about the last such operand."""
     outside: list[tuple[int, Limits, str]] = []
     for limits in choices:
         for index, limit in limits:
@@ -150,7 +150,7 @@ def out_of_range(instruction: Instruction, choices: tuple[tuple[tuple[int, Limit
 
 
 def _fault(operand: Operand, limit: Limits) -> tuple[Limits, str] | None:
-    """Return the limits that a constant exceeds, and its text; of a vector, for the first element out of range.
+    """Return the limits that a constant exceeds, and the constant's text; for a vector, of its first such element.
 
     A literal without a value, such as one of more than 64 bits, exceeds all limits.
     """
@@ -258,5 +258,5 @@ def _fitting(
 
 
 def _progress(fault: OperandFault) -> int:
-    """Return the rank of a fault: the form with the most matching operands before its fault is assumed to be meant."""
+    """Return the rank of a form's fault, its operand index: the form with the highest rank is assumed to be meant."""
     return -1 if fault.operand is None else fault.operand

@@ -35,7 +35,7 @@ class CheckRule(Value):
     `check(walk, statement)` is called for every statement of the classes `on`. A rule with `opcodes` is called for the
     instructions that begin with one of them and are valid by themselves. A rule with neither is called once per module,
     as `check(walk)`, after all statements. `walk` is a `pyptx_ir.isa.modules.walk.Walk` with target, version and scope;
-    its `report` takes the errors. `codes` are all codes that the rule may report.
+    its `report` records a `Finding`. `codes` are all codes that the rule may report.
     """
 
     name: str

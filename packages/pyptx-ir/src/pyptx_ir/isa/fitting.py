@@ -31,7 +31,7 @@ class OperandFault:
 def fault_in(
     pattern: Pattern, filled: dict[str, str], shapes: tuple[Shape, ...], address_size: int = 64
 ) -> OperandFault | None:
-    """Return the first operand that does not match the row, given the row's modifiers; None if all match."""
+    """Return the fault of the first operand that does not match the row with these modifiers; None if all match."""
     places = [place for place in pattern.places if place.stands(filled)]
     least = sum(not place.optional for place in places)
     if not least <= len(shapes) <= len(places):
@@ -73,7 +73,7 @@ def _counted(count: int) -> str:
 
 
 def placed(places: list[OperandSlot], count: int) -> list[OperandSlot]:
-    """Return the slots of `count` operands: surplus optional operands are dropped, the last one first."""
+    """Return the slots of `count` operands: surplus optional slots of `places` are dropped, the last one first."""
     surplus = len(places) - count
     kept: list[OperandSlot] = []
     for place in reversed(places):

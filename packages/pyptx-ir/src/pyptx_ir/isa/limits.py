@@ -19,7 +19,7 @@ _WORDS = 1 << SIZES["b64"]
 class Limits:
     """The values that a constant may have: every `step`th from `least` to `most` (inclusive), or `choices`.
 
-    For a vector of constants, `elements` are the limits of each.
+    For a vector of constants, `elements` are the limits of each vector element.
     """
 
     least: int = 0

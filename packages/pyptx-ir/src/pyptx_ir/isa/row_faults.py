@@ -29,7 +29,7 @@ _WIDEST = 64  # bits of the widest register that holds elements
 
 @dataclass(frozen=True, slots=True)
 class RowFault:
-    """A fault of a row and its field: `slots`, `operands`, `access`, `lengths`, `targets` or `syntax`."""
+    """A fault in a plugin's row, and the faulty field of that row, such as `slots`, `operands` or `syntax`."""
 
     field: str
     message: str
@@ -89,7 +89,7 @@ def _faults(row: InstructionRow, kinds: Kinds, targets: Collection[str]) -> Iter
 
 
 def _reason(kind: str, row: InstructionRow, kinds: Kinds) -> str:
-    """Return why an operand of a row cannot have a kind, or an empty string."""
+    """Return why `kind` is not a valid operand kind in an instruction row, or an empty string."""
     name, argument = kinds.split(kind)
     if name in _NESTED:
         return _reason(argument, row, kinds)

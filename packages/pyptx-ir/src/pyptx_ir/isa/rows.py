@@ -1,8 +1,9 @@
 """Rows of the instruction table, written as the syntax lines of the manual.
 
 `row("mad{.mode}.type d, a, b, c", mode=("lo", "hi"), type=("u32", "s32"), since=ptx(1, 0))` reads like the manual. A
-dotted word with the name of a keyword argument is a slot with those values, any other is literal; braces mean optional.
-The operands follow the opcode: `d`, `p{|q}` (a pair), `[a]` (an address), `{, c}` (optional).
+dotted word with the name of a keyword argument is a slot for that argument's modifiers, any other is a literal
+modifier. Braces mean optional. The operands follow the opcode: `d`, `p{|q}` (a pair), `[a]` (an address), `{, c}`
+(optional).
 """
 
 from __future__ import annotations
@@ -48,13 +49,13 @@ class InstructionRow(Value):
 
     @property
     def name(self) -> str:
-        """Identity of the row: its syntax line and the values of its slots."""
+        """Unique text of the row: its syntax line, then the valid modifiers of each slot."""
         slots = "; ".join(f".{name} = {' '.join(values)}" for name, values in self.slots)
         return f"{self.syntax} ({slots})" if slots else self.syntax
 
     @property
     def opcode(self) -> str:
-        """First word of the row's opcode: `mad`, `cp`, `acme`."""
+        """Opcode of the row up to its first dot: `mad`, `cp`, `acme`."""
         return _opcode(self.syntax.split(None, 1)[0])
 
 
@@ -80,10 +81,10 @@ def row(
     slots: Mapping[str, Sequence[str]] | None = None,
     **more: Sequence[str],
 ) -> InstructionRow:
-    """Return a row; the remaining keywords (and `slots`) are the slots in `syntax`.
+    """Return an instruction row; the other keywords (and `slots`) give the valid modifiers of each slot in `syntax`.
 
     Without `access`, the first operand is written unless it is an address, and the others are read. Without
-    `instruction`, the name is that of the manual's section, without parentheses, or else the opcode.
+    `instruction`, the instruction's name is `manual` up to ` (`, or else the opcode.
     """
     head, _, tail = syntax.partition(" ")
     return InstructionRow(
@@ -104,7 +105,7 @@ def row(
 
 
 def summarised(summaries: Mapping[str, Mapping[str, str]], *rows: InstructionRow) -> tuple[InstructionRow, ...]:
-    """Return rows with the summaries of their instructions, which are given by chapter, then by name."""
+    """Return instruction rows with the summaries of their instructions, given by chapter, then by instruction name."""
     known = {name: (said, chapter) for chapter, names in summaries.items() for name, said in names.items()}
     return tuple([_with_summary(each, *known.get(each.instruction, ("", ""))) for each in rows])
 

@@ -42,7 +42,7 @@ HELD_BY: dict[str, tuple[str, ...]] = {
     "ue8m0x4": ("b32",),
 }
 
-# Matrix element types without registers, single or packed, and types of block scale factors.
+# Matrix element types, single or packed, and block scale factor types; no register has such a type.
 _ELEMENTS: dict[str, int] = {
     "b1": 1,
     **dict.fromkeys(("u2", "s2"), 2),

@@ -22,7 +22,7 @@ def descriptor_kinds() -> tuple[DescriptorKind, ...]:
 
 @until_plugins_change()
 def find_descriptor_kind(name: str) -> DescriptorKind:
-    """Return the descriptor kind called `name`; MissingPluginError, with its distribution, if no plugin has it."""
+    """Return the descriptor kind called `name`; if missing, raise MissingPluginError with its distribution."""
     from pyptx_ir.plugins.manager import manager
 
     return manager().descriptor(name)

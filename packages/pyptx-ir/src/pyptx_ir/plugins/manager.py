@@ -49,7 +49,7 @@ _EXAMINED = frozenset({INSTRUCTIONS, "pyptx_elements", "pyptx_matrix_moves"})
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """A row, or a namespace, with the plugin that provides it."""
+    """A row, or a DSL namespace, with the plugin that provides it."""
 
     name: str
     value: object
@@ -166,7 +166,7 @@ class Plugins:
         return cast("tuple[DescriptorKind, ...]", self._loaded_rows("pyptx_descriptors"))
 
     def descriptor(self, name: str) -> DescriptorKind:
-        """Return the descriptor kind called `name`; MissingPluginError, with its distribution, if no plugin has it."""
+        """Return the descriptor kind called `name`; if missing, raise MissingPluginError with its distribution."""
         from pyptx_ir.plugins.homes import home_of_descriptor
 
         asked = f"the descriptor {name}"
@@ -275,9 +275,9 @@ class Plugins:
         return tuple(owned.value for owned in self._collect(hook).values())
 
     def _named(self, hook: str, name: str, asked: str, home: str | None = None) -> object:
-        """Return the row called `name`; raise MissingPluginError, or the error of a plugin that did not load.
+        """Return the row of `hook` called `name`; raise MissingPluginError, or the error of a plugin that did not load.
 
-        `home` is the distribution of this project that has it, if any.
+        `home` is the distribution of this project that provides the row, if any.
         """
         known = self._collect(hook)
         owned = known.get(name)

@@ -1,4 +1,4 @@
-"""Rows of plugins, and the values that kernels and runtimes exchange.
+"""Rows that plugins' hooks return, and the values that kernels and runtimes exchange.
 
 All are immutable and need no import of NumPy, torch or jax: a plugin module is loaded long before (and often without)
 the framework that it serves.
@@ -103,7 +103,7 @@ class TensorMap(Value):
 
 @value
 class EntryParameter(Value):
-    """One `.param` of the entry, in order.
+    """One `.param` of a kernel's entry, in order.
 
     A `kind` of `"tensor"` is a pointer; `index` counts inputs, then outputs. A `"scalar"` has the argument of the call
     as `value`, its PTX type as `type`. A `"descriptor"` belongs to tensor `index`. Its `descriptor` is a TensorMap or
@@ -268,7 +268,7 @@ class Simulation(Protocol[ArrayT_co]):
 
 @value
 class Runtime(Value):
-    """A way to run kernels: the arguments that it claims, and its call.
+    """A way to run kernels: `claims` selects calls by their arguments, `call` runs the kernel.
 
     The runtime of highest `priority` whose `claims(args)` is true gets the call. `call(kernel, args, kwargs)` returns
     the output (or a tuple of outputs). `simulate`, if present, takes `(kernel, args, kwargs)` with the keywords
@@ -279,8 +279,9 @@ class Runtime(Value):
     `claims` gets the arrays of a call; for a call without arrays, those of `out=`, or else the value of `device=`.
 
     `operator(kernel)`, if present, returns a function like the kernel's call that the framework's compiler can trace.
-    `launcher(kernel, miss)` returns the target of further calls after this runtime has handled one. It handles known
-    calls directly and passes all others to `miss`, with the call's arguments, including numbers.
+    `launcher(kernel, miss)` returns the target of further calls after this runtime has handled one. It handles
+    calls with a cached launch plan directly and passes all others to `miss`, with the call's arguments, including
+    numbers.
 
     `capability()`, if the runtime launches on GPUs, returns the compute capability of the first one, for `arch="auto"`.
     It raises a RuntimeError with the reason if there is none.
@@ -352,8 +353,9 @@ class SugarRule(Value):
     """A rewrite of the transpiler from PTX to more idiomatic Python.
 
     `find(body, plan)` yields the rewrites (`pyptx_transpile.Rewrite`) proposed for the body of a function, best first;
-    `plan` has those of earlier rules. Rewrites of one place are alternatives. `before` and `after` are an example: PTX
-    and its Python. Every use is verified by running the printed Python; it is rejected if it does not emit its source.
+    `plan` has the rewrites of earlier rules. Rewrites of the same statements are alternatives. `before` and `after` are
+    an example: PTX and its Python. Every rewrite is verified by running the printed Python; it is rejected if the
+    Python does not emit the original PTX.
 
     Rules of plugins apply before those of the transpiler, except a rule with `behind`: it applies directly after the
     rule of that name. After `repeat`, for example, it rewrites inside the iterations that `repeat` has found.
@@ -369,7 +371,7 @@ class SugarRule(Value):
 
 @value
 class Diagnosis(Value):
-    """A line of `pyptx doctor`: subject, result and hint.
+    """A line in the output of `pyptx doctor`: subject, result and hint.
 
     `state` is `"ok"`, `"missing"` (absent, and optional), `"warning"` (works with limitations) or `"broken"` (installed
     but not working).
@@ -383,7 +385,7 @@ class Diagnosis(Value):
 
 @value
 class DoctorCheck(Value):
-    """A check of `pyptx doctor`: `run()` returns one or more lines, and may import modules."""
+    """A check of `pyptx doctor`: `run()` returns one or more `Diagnosis` rows, and may import modules."""
 
     name: str
     run: Callable[[], Sequence[Diagnosis]]

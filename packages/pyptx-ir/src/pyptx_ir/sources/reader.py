@@ -78,7 +78,7 @@ def opened(name: str) -> CommandInput:
         with path.open("rb") as file:
             return CommandInput(name, file.read(_HEAD), path)
     if not path.exists():
-        return CommandInput(name, path=path)  # a format may need only the name; other formats fail to read the file
+        return CommandInput(name, path=path)  # some formats need only the name; other formats fail to read the file
     data = path.read_bytes()
     return CommandInput(name, data[:_HEAD], held=data)
 

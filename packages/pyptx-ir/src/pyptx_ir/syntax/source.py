@@ -9,7 +9,7 @@ from functools import cached_property
 
 # Messages show only this many characters of a longer line: generated PTX has lines of half a megabyte.
 _WINDOW = 160
-# Characters that messages replace: control characters, which a terminal may interpret, text direction, surrogates.
+# Characters that messages replace: control and text-direction characters, which terminals interpret, and surrogates.
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _NOT_TAB = re.compile(r"[^\t]")
 

@@ -66,7 +66,7 @@ class OperandTable(dict[str, Operand]):
         return CallList(self.split(inner))
 
     def _read(self, text: str) -> Operand:
-        """Read an operand by its first character; the full parser reads operands of unusual form."""
+        """Read an operand of a form that compilers emit; the full parser reads operands of any other form."""
         first = text[:1]
         if first == "[":
             return self._address(text)

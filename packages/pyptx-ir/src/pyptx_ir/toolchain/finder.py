@@ -48,7 +48,7 @@ _PTX_MAJOR: dict[int, int] = {11: 7, 12: 8, 13: 9}
 class Tool:
     """An executable, or an equivalent library, and its version, `"13.0.88"` (empty if unknown).
 
-    `build` distinguishes releases of one version if the tool does not report which it is.
+    `build` distinguishes releases of one version if the tool's output does not.
     """
 
     name: str

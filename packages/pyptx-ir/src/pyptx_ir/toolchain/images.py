@@ -1,4 +1,4 @@
-"""Extract PTX from objects, libraries, programs and fat binaries; cuobjdump replaces missing Python packages."""
+"""Extract PTX from objects, libraries, programs and fat binaries; cuobjdump replaces missing decompression packages."""
 
 from __future__ import annotations
 

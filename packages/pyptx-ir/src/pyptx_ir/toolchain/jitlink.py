@@ -1,7 +1,8 @@
 """nvJitLink: ptxas as a library, for machines without the program. nvJitLink manual, "User's Guide".
 
-NVIDIA's wheel and the toolkit contain the library; cuda-bindings calls it. It reads the same PTX and prints the same
-messages. It runs in this process, so a text that crashes ptxas crashes the process. Therefore ptxas takes precedence.
+NVIDIA's wheel and the toolkit contain the library; cuda-bindings calls it. nvJitLink reads the same PTX and prints the
+same messages as ptxas. It runs in this process, so a text that crashes ptxas crashes the process. Therefore ptxas takes
+precedence.
 """
 
 from __future__ import annotations
@@ -94,9 +95,9 @@ def _load(path: Path) -> None:
 
 
 def link(tool: Tool, text: str, target: str, options: tuple[str, ...]) -> tuple[bytes, Outcome]:
-    """Return the cubin (empty if the status is not 0) and the outcome with all messages, as ptxas would.
+    """Return the cubin (empty if the exit status is not 0) and the `Outcome` with status and messages, as from ptxas.
 
-    `options` are those of ptxas. `tool` is the result of `find_nvjitlink`; a process has no other.
+    `options` are those of ptxas. `tool` is the result of `find_nvjitlink`; a process has no other nvJitLink.
     """
     library = _bindings()
     words = [f"-arch={target}", "-Xptxas=-v", *(f"-Xptxas={option}" for option in options)]

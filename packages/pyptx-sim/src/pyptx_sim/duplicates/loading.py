@@ -1,4 +1,4 @@
-"""Value numbers of loaded values: hashes of the address and of the number of the last write to it."""
+"""Value numbers of loaded values: hashes of the address and of the number of the last write to that address."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def _loaded(
 
 
 def _from(number: Number, base: Number | None) -> Number:
-    """Return a loaded value's number, mixed with the value number of the address if the address depends on data."""
+    """Return the value number of a loaded value, mixed with that of the address if the address depends on data."""
     if base is None or not (base.level >= DATA).any():
         return number
     depends = base.level >= DATA

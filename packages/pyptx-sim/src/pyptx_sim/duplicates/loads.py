@@ -42,13 +42,13 @@ _RULES: Final = frozenset({"uninitialized-register", "uninitialized-memory"})
 
 @dataclass(slots=True)
 class RacingLoads:
-    """Lanes that execute racing loads: a lane mask by (pc, warp). Warp numbers differ between waves."""
+    """Lanes that execute racing loads: a lane mask by (pc, warp). Warps of different waves have different numbers."""
 
     pcs: frozenset[int]
     lanes: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
 
     def race(self, race: Race) -> None:
-        """Record which lanes execute the racing loads of a race, for loads at `pcs`."""
+        """Record the racing lanes of a race's loads, for loads at `pcs`."""
         step, last, own = race.step, race.last, race.step.entries[race.bad]
         if step.pc in self.pcs and step.kind in {"read", "strong-read"}:
             self._add(step.pc, own[:, WARP], own[:, MASK])

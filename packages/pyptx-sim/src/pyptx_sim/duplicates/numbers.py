@@ -36,7 +36,7 @@ __all__ = [
 Numbers: TypeAlias = NDArray[np.uint64]
 
 PRIME: Final = (1 << 61) - 1
-"""Modulus of exact numbers, the Mersenne prime 2^61 - 1: a shift and an addition reduce a number."""
+"""Modulus of exact numbers, the Mersenne prime 2^61 - 1: a shift and an addition reduce a number modulo it."""
 
 _P: Final = np.uint64(PRIME)
 _BITS: Final = np.uint64(61)
@@ -60,7 +60,7 @@ def mix(*parts: Numbers | np.uint64) -> Numbers:
 
 
 def name_number(*words: object) -> np.uint64:
-    """Return a 64-bit hash of `words`, converted to text; it is the same in every process."""
+    """Return a 64-bit hash of `words`, converted to text; the hash is the same in every process."""
     digest = blake2b("\0".join(map(str, words)).encode(), digest_size=8).digest()
     return np.uint64(int.from_bytes(digest, "little"))
 
@@ -76,7 +76,7 @@ def value_bits(values: Array) -> Numbers:
 
 
 def leaf_bits(numbers: Numbers) -> Numbers:
-    """Return a 64-bit Bloom filter of one leaf for each number (two set bits); OR gives a filter of several leaves."""
+    """Return a 64-bit Bloom filter (two set bits) for each leaf's value number; OR joins filters of several leaves."""
     sixth = np.uint64(63)
     bits: Numbers = (np.uint64(1) << (numbers & sixth)) | (np.uint64(1) << ((numbers >> np.uint64(6)) & sixth))
     return bits

@@ -1,4 +1,4 @@
-"""Value numbers of a wave's registers, each with a level: constants, parameters, memory, or unknown inputs."""
+"""Value numbers of a wave's registers, each with the level of its inputs: constants, parameters, memory, or unknown."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["DATA", "FIXED", "LAUNCH", "OPAQUE", "Number", "Planes", "chosen", "f
 FIXED: Final = np.uint8(0)
 """Level of values computed from immediates and special registers; their value number is a hash of the value."""
 LAUNCH: Final = np.uint8(1)
-"""Level of values that also depend on launch parameters; they are equal in every run of the launch."""
+"""Level of values that also depend on launch parameters; such values are equal in every run of the launch."""
 DATA: Final = np.uint8(2)
 """Level of values that also depend on values loaded from memory."""
 OPAQUE: Final = np.uint8(3)
@@ -37,7 +37,7 @@ _CHOSEN: Final = name_number("chosen")
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """Value number in each lane: `[rows|1, 32|1]` arrays. The number of a `FIXED` value is a hash of the value.
+    """Value number in each lane: `[rows|1, 32|1]` arrays. The value number of a `FIXED` value is its hash.
 
     `leaves` are the bits (`leaf_bits`) of all loads and fixed values that the value depends on.
     """
@@ -81,7 +81,7 @@ def highest(numbers: Sequence[Number]) -> NDArray[np.uint8]:
 
 
 def chosen(condition: Mask, by: Number, one: Number, other: Number) -> Number:
-    """Return the number of `condition ? one : other`, mixed with `by`, the condition's, where `by` depends on data."""
+    """Return the value number of `condition ? one : other`, mixed with the condition's (`by`) if data-dependent."""
     taken, depends = where(condition, one, other), by.level >= DATA
     if not depends.any():
         return taken

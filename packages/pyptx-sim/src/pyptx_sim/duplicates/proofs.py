@@ -60,7 +60,7 @@ class Watched:
 
     @property
     def program(self) -> Program:
-        """The program of the launch."""
+        """The lowered program that the launch executes."""
         return self.machine.program
 
 
@@ -196,7 +196,7 @@ def _rounded(verdict: StoreRelation) -> str:
 def settle(launches: Sequence[Watched], rerun: Rerun) -> None:
     """Downgrade benign races to notes.
 
-    `rerun(prepare)` runs all launches again, without an effect on the arguments, and returns whether the run completed.
+    `rerun(prepare)` runs all launches again, without an effect on the arguments, and returns whether all completed.
     It calls `prepare` with the index of each launch, its new machine and its race checker.
     """
     if not any(each.machine.log.pairs() or each.checker.reports.equal_stores for each in launches):

@@ -53,7 +53,7 @@ class SourceValue:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Source operand of type `ptx_type`; `other` is a hash if it is a part or the negation of `register`, else None."""
+    """Source operand of type `ptx_type`; `other`: hash for a part or the negation of `register`, else None."""
 
     read: Reader
     ptx_type: str

@@ -31,7 +31,7 @@ __all__ = ["StoreSite", "stores_values"]
 
 
 def stores_values(program: Program, pc: int) -> bool:
-    """Return whether an instruction stores the values of registers, unlike `st.bulk`."""
+    """Return whether an instruction stores the values of registers; `st.bulk` stores zeros instead."""
     form, name = program.forms[pc], program.sites[pc].instruction.opcode[0]
     return form is not None and ((name == "st" and "b" in form.operands) or name == "stmatrix")
 

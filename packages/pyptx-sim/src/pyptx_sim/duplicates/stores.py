@@ -1,4 +1,4 @@
-"""Compare the value numbers of racing stores."""
+"""Compare the value numbers of racing stores' values."""
 
 from __future__ import annotations
 

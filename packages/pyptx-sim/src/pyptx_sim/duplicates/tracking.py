@@ -61,7 +61,7 @@ class Tracker:
         return _numbered(action, _Numbered(numbering, results, guard, keeps))
 
     def end(self, branch: Branch | None, pc: int, terminator: Terminator) -> Terminator:
-        """Return a terminator that also records its branch condition, or new value numbers of its results."""
+        """Return a terminator that also records its branch condition, or assigns new value numbers to its results."""
         operands = Operands(self.program, self.program.sites[pc], checked=False)
         if branch is not None and not self.slots.isdisjoint(branch.written):
             return _branching(terminator, branch, _decider(operands))

@@ -81,7 +81,7 @@ def of_operation(meaning: Meaning, given: Sequence[SourceValue], _lanes: Lanes) 
 
 
 def _ordered(meaning: Meaning, numbers: list[Numbers]) -> list[Numbers]:
-    """Return the value numbers of sources; the two operands of a commutative function are sorted."""
+    """Return the value numbers of sources; those of a commutative function's two operands are sorted."""
     if meaning.name not in _COMMUTATIVE or len(numbers) < 2:
         return numbers
     first, second, *others = numbers

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["behind", "beside", "later", "nothing", "sooner"]
 
 _STAYS = frozenset({"bra", "ret", "exit", "bar", "barrier", "mbarrier", "elect"})
-"""First opcode parts of instructions that block moves: no other instruction is moved across them."""
+"""First opcode parts of instructions across which no mutation moves another instruction up."""
 
 
 def nothing(node: Statement) -> Empty:
@@ -81,7 +81,7 @@ def _reaches_memory(node: Instruction) -> bool:
 
 
 def _feeds(first: Instruction, second: Instruction) -> bool:
-    """Return whether `second` uses a register of the first operand of `first`, its destination unless an address."""
+    """Return whether `second` uses a destination register of `first`: one of the first operand, unless an address."""
     written = first.operands[:1] if first.operands and not isinstance(first.operands[0], Address) else ()
     names = {name for operand in written for name in _registers(operand)}
     used = {name for operand in second.operands for name in _registers(operand)}

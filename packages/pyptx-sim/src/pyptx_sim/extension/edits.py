@@ -69,7 +69,7 @@ def drop(site: MutationSite) -> Iterator[Change]:
 
 
 def drop_with(distance: int, *opcode: str) -> Edit:
-    """Remove the instruction and the one `distance` statements later, if the later opcode starts with `opcode`."""
+    """Remove the instruction and that `distance` statements later, if the latter's opcode starts with `opcode`."""
 
     def edit(site: MutationSite) -> Iterator[Change]:
         other = site.neighbour(distance)
@@ -121,7 +121,7 @@ def _written(text: str) -> Operand:
 
 
 def _retry(site: MutationSite) -> tuple[int, Instruction] | None:
-    """Return the branch that retries a wait, and its index: `@!p bra WAIT`, or the branch after `@p bra DONE`."""
+    """Return the branch that retries a wait, and its body index: `@!p bra WAIT`, or the branch after `@p bra DONE`."""
     done = site.instruction.operands[0]
     branch = site.neighbour(1)
     if branch is None or branch.opcode[0] != "bra" or branch.guard is None:
@@ -209,7 +209,7 @@ def _around(site: MutationSite, opcode: tuple[str, ...], register: Register, the
 
 
 def add(index: int, *deltas: int, least: int = 0, bits: int = 32) -> Edit:
-    """Add each of `deltas` to operand `index`, an immediate or a register; immediates stay at or above `least`."""
+    """Add each of `deltas` to operand `index`, an immediate or a register; new immediates are at least `least`."""
 
     def edit(site: MutationSite) -> Iterator[Change]:
         match _operand(site.instruction, index):

@@ -56,7 +56,7 @@ class AsyncIssue:
         return ()
 
     def read(self) -> None:
-        """Read the sources of all operations: a thread waits for the reads. Called for kinds of groups with `reads`."""
+        """Read the sources of all operations: a thread waits for these reads. Called if `GroupKind.reads` is true."""
 
     def move(self) -> None:
         """Perform all operations of this item; the caller has removed operations that complete later."""

@@ -9,7 +9,7 @@ __all__ = ["AccessLayout"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessLayout:
-    """Layout of the elements that an asynchronous operation accesses. Two layouts are equal if their names are.
+    """Layout of the elements that an asynchronous operation accesses. Two layouts are equal if their names are equal.
 
     `name` is for messages: "a swizzle of 64 bytes". A read whose layout differs from that of the asynchronous write
     breaks the reader's rule `mismatch`, which the extension must define. `user` names the reading or writing operations

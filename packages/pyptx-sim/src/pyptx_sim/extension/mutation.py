@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["Change", "Edit", "Mutation", "MutationSite"]
 
 Change: TypeAlias = "Mapping[int, tuple[Statement, ...]]"
-"""Replacement statements, by the index in the body of the statement that they replace."""
+"""Replacement statements, by the index in `MutationSite.body` of the statement that they replace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class MutationSite:
         return node
 
     def neighbour(self, distance: int) -> Instruction | None:
-        """Return the instruction `distance` statements later (negative: earlier); None for a different statement."""
+        """Return the instruction `distance` statements later (negative: earlier); None if it is not an instruction."""
         at = self.at + distance
         node = self.body[at] if 0 <= at < len(self.body) else None
         return node if isinstance(node, Instruction) else None

@@ -102,7 +102,7 @@ def _steps() -> Mapping[tuple[str, ...], InstructionSemantics]:
 
 
 def _unique(what: str, rows_of: Callable[[Extension], Mapping[str, T]]) -> dict[str, T]:
-    """Merge `rows_of` all extensions by key; raise PluginError for a key that two extensions define."""
+    """Merge what `rows_of` returns for each extension; raise PluginError for a key that two extensions define."""
     found: dict[str, T] = {}
     owners: dict[str, str] = {}
     for name, extension in extensions().items():
@@ -126,7 +126,7 @@ def _semantics() -> Mapping[tuple[str, ...], tuple[Semantics, ...]]:
 
 @until_plugins_change(maxsize=1 << 12)
 def meaning_of(opcode: tuple[str, ...]) -> InstructionSemantics | tuple[Semantics, ...] | None:
-    """Return the `InstructionSemantics` or `Semantics` with the longest matching opcode prefix; None without any."""
+    """Return the `InstructionSemantics` or `Semantics` with the longest matching opcode prefix, None without match."""
     steps, semantics = _steps(), _semantics()
     for length in range(len(opcode), 0, -1):
         words = opcode[:length]
@@ -138,6 +138,6 @@ def meaning_of(opcode: tuple[str, ...]) -> InstructionSemantics | tuple[Semantic
 
 
 def step_of(opcode: tuple[str, ...]) -> InstructionSemantics | None:
-    """Return the `InstructionSemantics` of an opcode; None if the opcode has only `Semantics`, or nothing."""
+    """Return the `InstructionSemantics` of an opcode; None if it has only `Semantics`, or no semantics."""
     found = meaning_of(opcode)
     return found if isinstance(found, InstructionSemantics) else None

@@ -128,7 +128,7 @@ def pieces(matrices: Sequence[Located], extent: Extent) -> tuple[IntArray, int]:
 
 
 def _distinct(matrices: Sequence[Located]) -> tuple[tuple[SharedMatrix, ...], IntArray, IntArray]:
-    """Return the distinct matrices, the index of each given matrix among them, and the arena offset of its CTA."""
+    """Return the distinct matrices and, per given matrix, its index among these and the arena offset of its CTA."""
     blocks = np.array([block for _, block in matrices], np.int64)
     one = matrices[0][0]
     if all(matrix is one for matrix, _ in matrices):  # avoids hashing

@@ -22,7 +22,7 @@ class Stall(Protocol):
 
     @property
     def alone(self) -> bool:
-        """Whether only the waiting threads can cause a deadlock; the deadlock report then lists these threads first."""
+        """Whether only the waiting threads themselves could end the wait; deadlock reports then list it first."""
         ...
 
     def describe(self, warp: int) -> str:

@@ -198,7 +198,7 @@ class Geometry:
 
     @cached_property
     def thread(self) -> IntArray:
-        """Linear thread number in the CTA, `[height, 32]`."""
+        """Linear thread number in the CTA of each lane, `[height, 32]`."""
         return self.warp[:, None] * WARP + np.arange(WARP, dtype=np.int64)
 
     @cached_property

@@ -28,7 +28,7 @@ _PACES: Final = 8
 
 
 class Grids:
-    """Dependencies between a grid and its prerequisite and dependent grids; the `Stall` of `griddepcontrol.wait`."""
+    """Dependencies between a grid and its prerequisite and dependent grids; also `griddepcontrol.wait`'s `Stall`."""
 
     name = "the prerequisite grid"
     help: str | None = None
@@ -123,7 +123,7 @@ class Grids:
         return 0 if self._wave is None else self._before + self._wave.version - self._foreign
 
     def notice(self, changes: int) -> None:
-        """Wake threads that poll memory if other grids have changed it."""
+        """Wake threads that poll memory if other grids have changed memory."""
         if self._wave is not None and changes != self._seen:
             self._wave.version += 1
             self._foreign += 1
@@ -169,7 +169,7 @@ class _Stream:
         return True
 
     def _pick(self, able: list[int], turn: int) -> int:
-        """Return the grid that takes the next step; in a random schedule, with probability according to its pace."""
+        """Return the grid that takes the next step; in a random schedule, a higher pace makes a grid likelier."""
         if len(able) == 1:
             return able[0]
         if self._machines[0].delay_async:

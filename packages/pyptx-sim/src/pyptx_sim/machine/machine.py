@@ -55,8 +55,8 @@ class Machine:
     """One launch: the program, the memory that persists across waves, and counters.
 
     `checked`: faults become findings in `log`; otherwise they raise. `delay_async`: asynchronous operations complete
-    only when a thread waits for them. `past`: values that reads may still return under weak memory. `printed`: text
-    that the kernel printed. `grids`: state of programmatic dependent launches. `handles`: textures, samplers and
+    only when a thread waits for them. `past`: older values that reads may still return under weak memory. `printed`:
+    text that the kernel printed. `grids`: state of programmatic dependent launches. `handles`: textures, samplers and
     surfaces by handle.
     """
 

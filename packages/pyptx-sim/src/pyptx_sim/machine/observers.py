@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _EVENTS: Final = tuple(name for name in vars(Observer) if name[0] != "_" and name != "launched_behind")
 _TOGETHER: Final = {"issued_together": "issued", "signalled_together": "signal"}
-"""Events that are forwarded to another event unless an observer overrides them."""
+"""Events for several items, each with the event that an observer receives per item unless it overrides the first."""
 
 
 class Observers(Observer):

@@ -84,7 +84,7 @@ _RESERVED = {
     "reserved_smem_offset_1": SHARED_BASE // 2,
 }
 _CLOCKS = frozenset({"clock", "clock64", "clock_hi", "globaltimer", "globaltimer_lo", "globaltimer_hi"})
-# Manual: "%total_smem_size". First target with another granularity, its bytes from this target on, its bytes before.
+# Manual: "%total_smem_size". First target with another granularity; granularity in bytes from it on, and before it.
 _UNITS = (80, 128, 256)
 # Bytes that the value of each special register includes besides the CTA's own shared memory.
 _OWN = {"total_smem_size": 0, "aggr_smem_size": SHARED_BASE}

@@ -37,7 +37,7 @@ T = TypeVar("T")
 KeyOwner: TypeAlias = "Space | type[object]"
 """Owner of keys at which lanes release and acquire: a memory space or a class of an extension."""
 _BLANK = np.zeros((1, 1), np.uint32)  # contents of registers until an asynchronous write to them completes
-_FIRST_PLACE = -(1 << 40)  # places from here down denote keys of extensions; barriers have higher places
+_FIRST_PLACE = -(1 << 40)  # places from here down denote owners' keys; barriers have higher places
 
 
 class Wave:
@@ -172,11 +172,11 @@ class Wave:
         return known
 
     def place(self, owner: KeyOwner, key: Hashable) -> int:
-        """Return the negative number that observers receive instead of an mbarrier offset, for an owner's key."""
+        """Return the negative number that stands for an owner's key where observers expect an mbarrier offset."""
         return _FIRST_PLACE - self._places.setdefault((owner, key), len(self._places))
 
     def memory(self, space: Space | str) -> SpaceMemory:
-        """Return a memory by its name, or the memory of an extension's space."""
+        """Return the wave's memory of a space, which is given by name or as an extension's `Space`."""
         if isinstance(space, str):
             return self.memories[space]
         known = self.memories.get(space.name)
@@ -211,7 +211,7 @@ class Wave:
         self.splits.key[ids] = self._stalls.index(on)
 
     def stalled(self, on: Stall) -> Stalled:
-        """Return the warp splits that are stalled on a condition."""
+        """Return the warp splits that are stalled on an extension's condition."""
         if on not in self._stalls:
             return Stalled(self, np.zeros(0, np.int64))
         splits = self.splits

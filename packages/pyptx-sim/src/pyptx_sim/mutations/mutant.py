@@ -43,7 +43,7 @@ class Mutant:
 
 
 def mutants(module: Module, operators: Iterable[Mutation] | None = None) -> Iterator[Mutant]:
-    """Yield a mutant for each change that each of `operators` (by default, all) can make, in the order of the text.
+    """Yield a mutant for each change that each of `operators` (by default, all) can make, in order of lines.
 
     Some mutants are equivalent to the original: they wait for more operations than needed, or lack a redundant fence.
     """
@@ -57,5 +57,5 @@ def mutants(module: Module, operators: Iterable[Mutation] | None = None) -> Iter
 
 
 def _told(change: Change) -> str:
-    """Return the text of the replacement statements, in the order of the text."""
+    """Return the text of the replacement statements, in the order of the statements that they replace."""
     return " ".join(spell(node) for at in sorted(change) for node in change[at])

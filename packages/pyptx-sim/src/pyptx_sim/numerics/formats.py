@@ -1,4 +1,4 @@
-"""Half precision formats: exact conversion to float32, and rounding of results back to them."""
+"""Half precision formats: exact conversion to float32, and rounding of results to these formats."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def scales_of_units(values: Array, precision: Precision) -> tuple[Array, Array]:
 
 
 def overflowed(result: Array, values: Array, greatest: float, mode: str) -> Array:
-    """Replace results above the greatest finite value according to `mode`; infinite `values` stay infinite."""
+    """Replace results above the greatest finite value by it or infinity, as `mode` says; keep infinite `values`."""
     over = (np.abs(result) > greatest) & np.isfinite(values)
     if not over.any():
         return result

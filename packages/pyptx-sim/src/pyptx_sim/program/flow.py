@@ -37,7 +37,7 @@ def ends_block(opcode: tuple[str, ...]) -> bool:
 
 @until_plugins_change(maxsize=1 << 12)
 def converges(opcode: tuple[str, ...]) -> Converges:
-    """Return which lanes or warps must execute an instruction together."""
+    """Return which lanes must execute an instruction together: `lanes` of the membermask, a `warp` or a `warpgroup`."""
     step = step_of(opcode)
     if step is not None and step.converges is not None:
         return step.converges
@@ -56,7 +56,7 @@ def is_gate(opcode: tuple[str, ...]) -> bool:
 
 
 def meets(opcode: tuple[str, ...]) -> bool:
-    """Return whether lanes that execute an instruction together observe each other's earlier accesses."""
+    """Return whether an instruction orders earlier accesses of its lanes before later accesses of the same lanes."""
     step = step_of(opcode)
     return step is not None and step.synchronizes_warp
 
@@ -94,7 +94,7 @@ def basic_blocks(
 
 
 def successors(program: Program, block: BlockRange) -> frozenset[int]:
-    """Return the blocks of the function that may execute after a block."""
+    """Return the blocks of the function that may execute directly after a block."""
     last = program.sites[block.last - 1]
     opcode, guarded = last.instruction.opcode[0], last.instruction.guard is not None
     following = () if opcode in _BRANCHES | _ENDS and not guarded else (block.index + 1,)

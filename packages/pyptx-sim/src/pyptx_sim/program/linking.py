@@ -48,7 +48,7 @@ class Declared:
 
     @property
     def size(self) -> int:
-        """Bytes of a variable; 0 for a function or an array of unspecified length."""
+        """Size of a variable in bytes; 0 for a function or an array of unspecified length."""
         node = self.node
         if isinstance(node, Function):
             return 0
@@ -225,7 +225,7 @@ def _described(each: Declared) -> str:
 
 
 def _passed(parameters: tuple[Parameter, ...]) -> tuple[int, ...]:
-    """Return the bytes of each parameter, which nvlink compares between prototypes."""
+    """Return the size of each parameter in bytes, which nvlink compares between prototypes."""
     return tuple(0 if each.type == "pred" else parameter_shape(each).size for each in parameters)
 
 

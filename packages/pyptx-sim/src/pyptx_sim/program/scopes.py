@@ -21,7 +21,7 @@ class RegisterBinding:
 
     @property
     def width(self) -> int:
-        """Bytes of the register; 0 for a predicate."""
+        """Size of the register in bytes; 0 for a predicate."""
         return 0 if self.type == "pred" else byte_size(self.type)
 
 

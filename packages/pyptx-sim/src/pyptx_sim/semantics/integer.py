@@ -111,7 +111,7 @@ def _division(core: Binary) -> Callable[[Bound], Operation]:
 def _multiply24(a: Array, b: Array, *, mode: str) -> Array:
     """Multiply the low 24 bits of 32-bit operands; return bits 0 to 31 of the product, or bits 16 to 47 for `.hi`."""
     wide = double_width(a.dtype)
-    # Shifting up and down sign-extends bit 23, or clears the bits above it.
+    # Shifting left, then right, sign-extends bit 23 or clears the bits above it.
     low_a, low_b = (a << 8) >> 8, (b << 8) >> 8
     result: Array = ((low_a.astype(wide) * low_b.astype(wide)) >> (0 if mode == "lo" else 16)).astype(a.dtype)
     return result

@@ -188,7 +188,7 @@ def _comparing(operation: Operation, comparison: str) -> Spread:
 
 
 def _by_element(operation: Operation) -> Spread | None:
-    """Return the propagation per element of packed values; if scalars are packed, the last is the lowest element."""
+    """Return the propagation per element of packed values; if scalars are packed, the last scalar is the lowest."""
     if len(operation.results) != 1 or operation.warp:
         return None
     count = _elements(operation.results[0])

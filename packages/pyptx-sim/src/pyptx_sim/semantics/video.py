@@ -210,7 +210,7 @@ def _simd(form: Bound, lanes: int, core: Core) -> Operation:
 
 
 def _places(operand: Operand, otherwise: str) -> list[int]:
-    """Return the indices of the elements that an operand's selector names; its last digit selects element 0."""
+    """Return, per result element, the source element that the operand's selector names (last digit: element 0)."""
     return [int(digit) for digit in reversed((selector(operand) or otherwise)[1:])]
 
 

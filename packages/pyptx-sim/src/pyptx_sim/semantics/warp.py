@@ -87,7 +87,7 @@ def _shuffle(form: Bound) -> Operation:
 def _with_predicate(
     form: Bound, compute: Callable[..., tuple[Array, Array]], *, unread: tuple[str, ...] = ()
 ) -> Operation:
-    """Return the `Operation` of a function that computes a value and a predicate, which the form may lack."""
+    """Return the `Operation` of a function for a value and a predicate; the form may lack the predicate operand."""
     from pyptx_ir.syntax.operands import Pair
 
     both = operation(form, compute, warp=True, unread=unread)

@@ -62,7 +62,7 @@ class Flights:
         self._places = places
         self._flights: dict[int, _Flight] = {}
         self._busy: set[Track] = set()
-        self._completed: dict[GroupKind, list[tuple[_Part, Point]]] = {}  # parts that no warp has waited for yet
+        self._completed: dict[GroupKind, list[tuple[_Part, Point]]] = {}  # completed `_Part`s not waited for yet
 
     # --- issue --------------------------------------------------------------------------------------
 

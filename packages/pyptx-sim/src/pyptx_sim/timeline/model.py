@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 Kind: TypeAlias = Literal["run", "wait", "async"]
 MarkKind: TypeAlias = Literal["barrier", "phase", "finding"]
 
-# Maximum number of spans, of marks, of arrows and of mbarrier states in a timeline: Perfetto opens the 100 MB file.
+# Maximum number of spans, marks, arrows and mbarrier states each in a timeline: Perfetto opens such a file (100 MB).
 KEPT = 400_000
 
 
 class Track(NamedTuple):
     """Track of the timeline: a row for a warp split or an engine; tracks sort by their fields.
 
-    `cta`: number of the CTA in launch order. If `engine` is None, `number` is a warp and `part` the first lane of a
-    warp split. Otherwise, `part` distinguishes simultaneous operations of the engine.
+    `cta`: number of the CTA in launch order. If `engine` is None, `number` is a warp of the CTA and `part` the first
+    lane of a warp split. Otherwise, `part` distinguishes simultaneous operations of the engine.
     """
 
     cta: int
@@ -90,7 +90,7 @@ class Count:
 
 @dataclass(slots=True)
 class Timeline:
-    """All records of a run; if a kind has more than `KEPT` entries, only the last `KEPT` of them.
+    """Spans, marks, arrows and mbarrier states of a run; of each kind, at most the last `KEPT`.
 
     `ctas`: names of the recorded CTAs, by number. `stop`: the last tick. `error`: the error that ended the run early.
     """

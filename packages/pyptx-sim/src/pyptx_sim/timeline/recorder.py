@@ -139,7 +139,7 @@ class Recorder(Observer):
             causes.arrival = None
 
     def _causes_of(self, place: int, phase: int) -> _Causes:
-        self._causes.pop((place, phase - 2), None)  # phases of equal parity: a wait fits both
+        self._causes.pop((place, phase - 2), None)  # no wait distinguishes two phases of equal parity
         return self._causes.setdefault((place, phase), _Causes())
 
     def signal(

@@ -20,7 +20,7 @@ _MOST_SHARED = 3  # maximum branches to one label that become nested blocks; mor
 
 
 def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
-    """Yield rewrites for each forward branch, short branches first: with `else_`, then with and without its label."""
+    """Yield rewrites for each guarded forward branch, short branches first: with `else_` if possible, then without."""
     jumps = [jump for jump in body.jumps if jump.guarded and is_forward(body, jump)]
     for jump in sorted(jumps, key=lambda jump: (jump.target - jump.at, jump.at)):
         yield from _alternatives(body, plan, jump)

@@ -46,7 +46,7 @@ def join_of(body: Body, jump: Jump) -> int | None:
 
 
 def are_ways(body: Body, jump: Jump, join: int) -> bool:
-    """Return whether branches enter the two paths only at the start of the second path."""
+    """Return whether branches enter fall-through and taken path only at the start of the taken path."""
     entered = all(jump.at <= other.at < jump.target for other in body.jumps_to(jump.target))
     return entered and body.is_closed(jump.at, jump.target) and body.is_closed(jump.target, join)
 
@@ -58,7 +58,7 @@ def defines_label(body: Body, plan: RewritePlan, at: int, label: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Blocks with a common join label, one for each of the `conditions`, executed if its branch is not taken.
+    """Blocks with a common join label, one per condition, executed if the condition's branch is not taken.
 
     The label at `join` is defined by the chain if `defines`. With `has_else`, a last block is executed if all branches
     are taken.

@@ -29,7 +29,7 @@ _ENDS = frozenset({"bra", "exit", "ret", "trap"})
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """Guard of the branch at `at`; if `start` < `at`, with the instruction at `start` that computes the predicate."""
+    """Guard of the branch at index `at`; if `start` < `at`, with the instruction at `start` that computes it."""
 
     at: int
     start: int
@@ -94,7 +94,7 @@ def _computes(body: Body, at: int) -> bool:
 
 
 def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
-    """Yield rewrites of guarded branches outside blocks that inline the instruction which computes the guard."""
+    """Yield rewrites of unrewritten guarded branches that inline the instruction which computes the guard."""
     for at in body.places(*_ENDS):
         if at > body.start and body.branch(at).guard is not None and plan.owner(at) is None:
             computed, *_ = predicates(body, at)

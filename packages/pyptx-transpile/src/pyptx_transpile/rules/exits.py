@@ -22,7 +22,7 @@ __all__ = ["BLOCK", "EXIT"]
 
 
 def find_blocks(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
-    """Yield a block rewrite for each label to which unrewritten branches jump forward; most branches first."""
+    """Yield a block rewrite for each target of unrewritten forward branches; targets of most branches first."""
     left = [jump for jump in body.jumps if jump.target > jump.at and plan.owner(jump.at) is None]
     count = Counter(jump.target for jump in left)
     starts: dict[int, int] = {}
@@ -83,7 +83,7 @@ def find_exits(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
 
 
 def _function(rewrite: Rewrite, jump: Jump) -> str | None:
-    """Return the `ptx` function for a branch: `break_` out of the rewrite, `continue_` to the loop's next iteration."""
+    """Return the `ptx` function for a branch in a rewrite: `break_` to its exit, `continue_` to its loop label."""
     if rewrite.exits == jump.target:
         return "break_"
     return "continue_" if rewrite.loops and rewrite.inner[0][0] - 1 == jump.target else None

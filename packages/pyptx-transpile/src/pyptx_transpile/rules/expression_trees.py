@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Tree", "Trees", "call_width", "places_of_sources", "register_width"]
 
-_WIDEST = 100  # maximum estimated columns of a statement; a wider statement takes two lines and saves none
+_WIDEST = 100  # maximum estimated columns of a statement; a wider statement takes two lines and saves no line
 _MOST_INSTRUCTIONS = 8  # maximum instructions in one expression
 _LONGEST_VECTOR = 3  # maximum operands of a vector that may be expressions; longer vectors are slices of groups
 _OF_CALL = len("ptx.inst.()")

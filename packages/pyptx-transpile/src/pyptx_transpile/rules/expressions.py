@@ -69,9 +69,10 @@ def _is_plain(body: Body, at: int) -> bool:
 
 
 def _blocks(statements: Sequence[Tree | None], run: range, *, turn: bool) -> Iterator[list[int | Tree]]:
-    """Yield the blocks of a range: lists of statements, or the indices of items printed unchanged."""
+    """Yield the `ptx.expr` blocks of a range: lists of statements, and of indices of items printed unchanged."""
     block: list[int | Tree] = []
-    end = taken = width = 0  # end of the block's last statement with inlined instructions; their total number, width
+    # End of the block's last statement with inlined instructions; number of inlined instructions; columns of `temps`.
+    end = taken = width = 0
     at = run.start
     for each in statements:
         size, wider = (0, 0) if each is None else (each.size - 1, _width(each, turn=turn))
@@ -89,7 +90,7 @@ def _blocks(statements: Sequence[Tree | None], run: range, *, turn: bool) -> Ite
 
 
 def _width(one: Tree, *, turn: bool) -> int:
-    """Return the columns that a statement's intermediate registers occupy in the list of temporaries."""
+    """Return the columns that a statement's intermediate registers occupy in the `temps` list."""
     names = [each.result for each in one.inner.values() if each.result is not None]
     own = sum(len(", ") + register_width(name, turn=turn) for name in names)
     return own + sum(_width(each, turn=turn) for each in one.inner.values())

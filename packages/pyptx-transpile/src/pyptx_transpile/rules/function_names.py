@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["docstring", "main", "stem"]
 
-# Mnemonics that rarely name a helper function, least significant first; mnemonics not listed come last.
+# Mnemonics that rarely name a helper function, least significant first; unlisted mnemonics are more significant.
 _RANKS: tuple[frozenset[str], ...] = (
     frozenset({"mov", "cvt", "cvta", "setp", "selp", "bra", "call", "ret"}),
     frozenset({"add", "addc", "sub", "subc", "and", "or", "xor", "not", "neg", "shl", "shr", "mul", "mad", "shf"}),

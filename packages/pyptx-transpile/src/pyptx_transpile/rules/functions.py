@@ -110,7 +110,7 @@ class Survey:
         self._leaves = {start: Leaves(names) for start, names in self._names.items()}
         self._taken = list(taken)
         self.calls: dict[int, list[Rewrite]] = {}
-        """Rewrites that call helpers, by body start."""
+        """Rewrites that call helpers, by index of the calling body's first item."""
         if plans:
             size = len(next(iter(plans.values())).body.items)
             self._estimate = _Estimate(plans, size)
@@ -156,7 +156,7 @@ class Survey:
         return _saved_by_loops(each for each in loops if start <= each.start and each.end <= start + found.length)
 
     def _sites(self, bodies: Sequence[Body], found: Repeated) -> list[Site]:
-        """Return a `Site` for each occurrence of a sequence in `bodies`, which may have only the first occurrences."""
+        """Return a `Site` for each occurrence of a sequence; `bodies`: bodies of all or of its first occurrences."""
         return [
             self._leaves[body.start].site(at, at + found.length) for body, at in zip(bodies, found.sites, strict=False)
         ]
@@ -185,7 +185,7 @@ class _Estimate:
     """Estimate of the Python lines that a helper saves, before the helper is created."""
 
     def __init__(self, plans: Mapping[int, RewritePlan], size: int) -> None:
-        """Count the Python lines and the instructions up to each item."""
+        """Count the Python lines and the instructions from the first item up to each item."""
         lines, counts = [0.0] * (size + 1), [0] * (size + 1)
         self._ends = next(iter(plans.values())).body.row.ends
         for plan in plans.values():
@@ -203,7 +203,7 @@ class _Estimate:
         return self._lines[start + length] - self._lines[start]
 
     def saved(self, start: int, length: int, count: int) -> float:
-        """Return the Python lines that a helper for a sequence with `count` occurrences saves; 0 for too few lines."""
+        """Return the Python lines that a helper for a sequence with `count` occurrences saves; 0 if too few."""
         end = start + length
         if count < 2 or self._counts[end] - self._counts[start] < _LEAST_OF_SCOPE:
             return 0

@@ -42,7 +42,7 @@ def exit_label(body: Body, head: int, latch: int) -> int | None:
 
 
 def find_loops(body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:
-    """Yield rewrites for each loop, most branches first; with the label after the loop, if branches exit to it."""
+    """Yield rewrites for each loop, loops with most branches first: with and without the label of their exits."""
     for head, latch in sorted(latches(body).items(), key=lambda pair: (-len(body.jumps_to(pair[0])), pair[0])):
         end = exit_label(body, head, latch.at)
         start = entry(body, head, latch.at)

@@ -55,7 +55,7 @@ class ParameterUse:
 
     @property
     def kind(self) -> str:
-        """Key of the call: one call loads only parameters with equal keys."""
+        """Key of the call: one call loads only parameters whose keys are equal."""
         return "value" if self.loaded and self.generic is None else f"pointer {self.loaded}"
 
 
@@ -243,7 +243,7 @@ def _folded(texts: Sequence[str]) -> list[str]:
 
 
 def _step(before: Sequence[str], behind: Sequence[str]) -> int:
-    """Return the index difference from `before[0]` to `behind[0]`; 0 unless both are elements of one group."""
+    """Return the register index difference from `before[0]` to `behind[0]`; 0 unless both are elements of one group."""
     one = _ELEMENT.fullmatch(before[0])
     two = _ELEMENT.fullmatch(behind[0]) if behind else None
     return int(two[2]) - int(one[2]) if one is not None and two is not None and one[1] == two[1] else 0

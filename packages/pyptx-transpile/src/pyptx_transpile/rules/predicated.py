@@ -37,7 +37,7 @@ def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
 
 
 def _end(body: Body, start: int, stop: int) -> int:
-    """Return the end of the run of instructions with the first one's guard; a write of the guard ends the run."""
+    """Return the end of the run of instructions with the first instruction's guard; a write of the guard ends it."""
     guard = _guard(body, start)
     at = start
     while guard is not None and at < stop and _guard(body, at) == guard:

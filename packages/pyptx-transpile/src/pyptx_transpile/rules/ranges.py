@@ -103,7 +103,7 @@ def _goes_on(relation: str, step: tree.Operand) -> bool:
 
 
 def _are_alike(banks: Banks, counter: tree.Operand, *others: tree.Operand) -> bool:
-    """Return whether operands are registers of the counter's width, or numbers that fit it both signed and unsigned."""
+    """Return whether operands are registers of the counter's width, or numbers that fit it as signed and unsigned."""
     dtype = banks.type_of(counter)
     if dtype is None or not from_name(dtype).is_integer:
         return False
@@ -194,7 +194,7 @@ def _counting(printer: BodyPrinter, loop: Counted, header: str, slot: Slot) -> N
 
 
 def _is_written(body: Body, loop: Counted) -> bool:
-    """Return whether an instruction other than the step writes the counter."""
+    """Return whether an instruction of the loop other than the counter's step writes the counter."""
     inner = (body.instruction(at) for at in range(loop.head + 1, loop.latch - 2))
     return any(node is not None and loop.counter in node.operands[:1] for node in inner)
 

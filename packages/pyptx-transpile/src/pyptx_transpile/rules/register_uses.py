@@ -35,7 +35,7 @@ class Uses:
     once: set[str] = field(default_factory=set[str])
 
     def take(self, node: nodes.Instruction, names: Sequence[str], first: int) -> None:
-        """Count the next instruction's registers: `names` of its operands, of which the first operand has `first`."""
+        """Count the next instruction's registers `names`, of which the first `first` are those of its first operand."""
         if node.opcode[0] in _NO_RESULTS or not first or type(node.operands[0]) is tree.Address:
             first = 0
         for name in names[first:] if node.guard is None else (*names[first:], node.guard.register):

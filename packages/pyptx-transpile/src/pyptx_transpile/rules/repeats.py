@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["REPEAT"]
 
 _LONGEST = 64  # maximum items (statements and braces) of one iteration
-_CANDIDATES = 5  # maximum iteration lengths tried from one start index
+_CANDIDATES = 5  # maximum number of iteration lengths tried from one start index
 _LEAST_SAVED, _LEAST_SAVED_BY_TABLES = 2, 5  # minimum lines of Python that a loop saves: without tables, with tables
 _MOST_STEPS_OF_TWO = 4  # maximum distinct steps between the numbers of two iterations, if a loop has only two
 _FEW = 4  # iterations compared first; more are compared if the first ones need few tables
@@ -52,7 +52,7 @@ Parts: TypeAlias = "dict[int, tuple[str, tuple[int, ...]]]"
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Possible loop: `count` iterations of `length` items from `start`, in `level` loops; `saved`: Python lines."""
+    """Possible loop: `count` iterations of `length` items from `start`, inside `level` loops; `saved` lines."""
 
     start: int
     length: int
@@ -144,7 +144,7 @@ class Items:
         return (at - start) // length + 1
 
     def is_repeated(self, start: int, length: int, end: int) -> bool:
-        """Return whether the items from `start` form two iterations of `length` items with equal shapes."""
+        """Return whether the items from index `start` form two iterations of `length` items with equal shapes."""
         turn = self.shapes[start : start + length]
         behind = start + 2 * length
         return behind <= end and turn == self.shapes[start + length : behind] and 0 not in turn
@@ -261,7 +261,7 @@ def _best(items: Items, at: int, end: int, level: int) -> Run | None:
 
 
 def _of_length(items: Items, at: int, end: int, length: int, level: int) -> Iterator[Run]:
-    """Yield loops with iterations of `length` items, from `at` and from the start with the fewest live registers."""
+    """Yield loops with iterations of `length` items, from index `at` and from the start with fewest live registers."""
     handed = items.handed(at, end, length)
     late = min(range(length), key=handed.__getitem__)
     for start in {at, at + late}:
@@ -270,7 +270,7 @@ def _of_length(items: Items, at: int, end: int, length: int, level: int) -> Iter
 
 
 def _turns(items: Items, one: Run, end: int) -> Iterator[Run]:
-    """Yield loops like `one` with all iterations of equal shape, and with only those iterations that need no table."""
+    """Yield `one` with all iterations of equal shape, and with only as many iterations as need no table."""
     most, count = _FEW, items.count(one.start, end, one.length, _FEW)
     columns = items.columns(one.start, one.length, count)
     steps = list(map(stepped, columns))

@@ -124,7 +124,7 @@ class Statements:
         self.last[at] = max(self.last[at], end)
 
     def _tied_rows(self, size: int) -> Iterator[tuple[int, int, int, int]]:
-        """Yield maximal ranges of items that require one whole slice in a sequence: bounds of range and slice."""
+        """Yield maximal ranges of items whose sequences must contain the same slice: bounds of range and slice."""
         at = 0
         while at < size:
             begin, first, last = at, self.first[at], self.last[at]
@@ -231,7 +231,7 @@ def repeated(
     """Find the sequences for which helpers save lines, in descending order of saved lines, without common items.
 
     `saved` returns the lines saved for the start, length and number of sites of a sequence; worthless if not positive.
-    `taken` gets a sequence and returns whether its items are now taken.
+    `taken` gets a sequence and returns whether a helper replaces it, so that later sequences cannot use its items.
     """
     statements = Statements(plans, names, size)
     ranks = _ranks(statements.shapes)
@@ -319,7 +319,7 @@ def _candidates(
 def _pieces(
     statements: Statements, ranks: Sequence[Sequence[int]], windows: Sequence[Mapping[int, Sequence[int]]]
 ) -> Iterator[tuple[int, int]]:
-    """Yield the longest slices that are equal from two indices on, and whole scopes and loops."""
+    """Yield the bounds of the longest slices with equal shapes at two indices, and of whole scopes and loops."""
     shapes = statements.shapes
     for level, places in enumerate(windows[1:], 1):
         wider = ranks[level + 1] if level < _LEVELS else ()
@@ -329,7 +329,7 @@ def _pieces(
                 continue  # equal items precede: the common slice starts earlier
             for at, like in pairwise(group):
                 if wider and wider[at] and wider[at] == wider[like] and shapes[at - 1] != shapes[like - 1]:
-                    continue  # windows of the next level compare this pair
+                    continue  # the next level's windows compare these two indices
                 common = _common(ranks, at, like)
                 yield from statements.whole(at, at + common)
                 if common > like - at:  # occurrences of the whole common slice would overlap

@@ -53,7 +53,7 @@ class Leaves:
     """Cache of the leaf operands of a body's instructions."""
 
     def __init__(self, names: Names) -> None:
-        """Store the names of the body, which resolve its registers and symbols."""
+        """Store the `Names` of the body, which resolve its registers and symbols."""
         self._names = names
         self._known: dict[int, Site] = {}
 
@@ -149,7 +149,7 @@ class Columns:
     """Leaf operands of all occurrences: leaves that are equal to each other in every occurrence form one column."""
 
     def __init__(self, bodies: Sequence[Body], sites: Sequence[Site], *, loops: bool = False) -> None:
-        """Group the leaves of occurrences with equal shapes in `bodies`; `loops`: lists may skip more registers."""
+        """Group the leaves of equal-shaped occurrences in `bodies`; `loops`: list arguments may skip more registers."""
         self.bodies, self.sites = bodies, sites
         self._ways = _LISTS_OF_LOOPS if loops else _LISTS
         known: dict[tuple[Key, ...], int] = {}
@@ -201,7 +201,7 @@ class Columns:
                 yield vector
 
     def _lists(self, columns: Sequence[int], least: int, step: int) -> Iterator[ArgumentColumns]:
-        """Yield columns as lists of at least `least` registers at most `step` apart, all other columns one by one."""
+        """Yield columns as list arguments of at least `least` registers at most `step` apart; other columns singly."""
         tied: defaultdict[object, list[tuple[int, int]]] = defaultdict(list)
         for column in columns:
             tied[self._tie(column)].append((self._number(column), column))
@@ -239,16 +239,16 @@ def _run(run: Sequence[tuple[int, int]], least: int) -> Iterator[ArgumentColumns
 
 
 def differ_too_much(bodies: Sequence[Body], sites: Sequence[Site], most: int, *, loops: bool) -> bool:
-    """Return whether a helper for these occurrences, and so for a superset, needs more than `most` arguments."""
+    """Return whether a helper for these occurrences, and so for more occurrences, needs more than `most` arguments."""
     columns = Columns(bodies, sites, loops=loops)
     return len(columns.given()) > min(columns.most, most)
 
 
 def signature(bodies: Sequence[Body], sites: Sequence[Site], main: int, most: int, *, loops: bool) -> Signature | None:
-    """Return the parameters and arguments for the occurrences; None without parameters, or with more than permitted.
+    """Return a helper's parameters and its arguments at each occurrence; None for no parameters or too many.
 
     `main` is the index of the instruction in the first occurrence whose operands name the parameters. With `loops`,
-    lists cover all iterations.
+    list arguments cover the registers of all iterations.
     """
     columns = Columns(bodies, sites, loops=loops)
     given = columns.given()

@@ -1,4 +1,4 @@
-"""Rewrite rules of this package, in order of application."""
+"""Rewrite rules of pyptx-transpile, in order of application."""
 
 from __future__ import annotations
 

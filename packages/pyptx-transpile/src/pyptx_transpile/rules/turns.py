@@ -21,7 +21,7 @@ _WIDEST_TABLE = 80  # maximum characters of a table whose entries are printed on
 _BLOCKS = 3  # estimated nesting depth of a loop, in blocks of four columns
 _SHORTEST_RUN, _LONGEST_CYCLE = 4, 8  # minimum length of an arithmetic run, maximum length of a period, in numbers
 NAMES = (("i", "t", "u", "v"), ("j", "x", "y", "z"), ("n", "a", "b", "c"))
-"""Variable names of a loop, counter and table columns, by the number of enclosing loops."""
+"""Variable names of a loop's counter and table columns, by the number of enclosing loops."""
 MOST_TABLES = len(NAMES[0]) - 1
 _LITERAL = re.compile(r"""((?:\bf)?"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?<![\w.])(-?\d+)(?![\w.])""", re.ASCII)
 _IS_NUMBER = re.compile(r"-?\d+", re.ASCII).fullmatch
@@ -97,7 +97,7 @@ class _Merging:
         return None if number is None else f'f"{name}{{{number}{more}}}"'
 
     def _number(self, column: tuple[int, ...]) -> str | None:
-        """Return the Python expression for a number that varies by iteration; None if that takes too many tables."""
+        """Return the Python expression for a number that varies by iteration; None if it needs too many tables."""
         start, step = column[0], column[1] - column[0]
         counter, *names = NAMES[self.level]
         if stepped(column) < len(column):

@@ -44,11 +44,11 @@ class WaitMatch:
     computed: list[int] = field(default_factory=list[int])
 
     def says(self, **knobs: object) -> bool:
-        """Record keyword values of a step; return whether they agree with the values of earlier steps."""
+        """Record keyword values of a wait's step; return whether they agree with the values of earlier steps."""
         return all(self.knobs.setdefault(name, value) == value for name, value in knobs.items())
 
     def has(self, **operands: tree.Operand) -> bool:
-        """Record operands of a step; return whether they agree with the operands of earlier steps."""
+        """Record operands of a wait's step; return whether they agree with the operands of earlier steps."""
         return all(self.operands.setdefault(name, value) == value for name, value in operands.items())
 
 
@@ -161,7 +161,7 @@ def _polls(found: WaitMatch, node: nodes.Statement | None) -> bool:
 
 
 def _is_done(found: WaitMatch, operand: tree.Operand) -> bool:
-    """Return whether an operand is the predicate that the form declares; any operand if the form declares none."""
+    """Return whether an operand is the predicate that the form declares; true if the form declares no predicate."""
     if not isinstance(operand, tree.Register | tree.Symbol):
         return False
     return found.says(done=operand.name) if found.declares else found.has(done=tree.Register(operand.name))

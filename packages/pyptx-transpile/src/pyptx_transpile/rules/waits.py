@@ -68,7 +68,7 @@ def _rewrite(found: WaitMatch, constant: Constant | None) -> Rewrite:
 
 
 def keywords(printer: BodyPrinter, found: WaitMatch, said: Options) -> list[str]:
-    """Return the keyword arguments of a wait, except those in `said`, which the module's `wait` constant binds."""
+    """Return a wait's keyword arguments, except those in `said`, which the printed file's `wait` constant binds."""
     names = {name for name, _ in said}
     literals = {name: value for name, value in _literals(found).items() if name not in names}
     operands = _more(found, is_number=False)

@@ -41,9 +41,9 @@ class MmaBatch(Piped):
     """MMAs issued by one instruction for some threads, one entry for each thread.
 
     `d` are addresses in tensor memory; `a` and `b` are descriptors of the matrices, or a is in tensor memory too.
-    `adds`: whether d is an input, divided by 2 to the power `divisor`. `further` are the addresses of the scale factors
-    of a and of b, and of the metadata of a, as far as the MMA has them. `disabled` are the words of the mask of lanes
-    that are not written; `zeros` are the columns of b that count as zero.
+    `adds`: whether the old d, divided by 2 to the power `divisor`, is added. `further` are the addresses of the scale
+    factors of a and of b, and of the metadata of a, as far as the MMA has them. `disabled` are the words of the mask of
+    lanes that are not written; `zeros` are the columns of b that count as zero.
     """
 
     plan: MmaPlan
@@ -93,7 +93,7 @@ class MmaBatch(Piped):
         self.wave.report(rule, message, self.pc, help=help, count=count)
 
     def _addend(self) -> Array:
-        """Return the addend of the products: the old accumulator, or zeros."""
+        """Return the addend of A times B: the old accumulator, or zeros."""
         plan, adds = self.plan, self.adds
         if not adds.any():
             return np.zeros((1, 1, 1), np.int32 if plan.descriptor.d == "s32" else np.float32)
@@ -144,7 +144,7 @@ class MmaBatch(Piped):
 
     @property
     def b_extent(self) -> Extent:
-        """The part of B in each CTA, with the extra columns that a zero-column mask with a shift reads."""
+        """The part of B in each CTA, with the extra columns that an MMA with a shifted zero-column mask reads."""
         plan, zeros = self.plan, self.zeros
         return plan.b if zeros is None else replace(plan.b, mn=plan.b.mn + zeros.shift)
 

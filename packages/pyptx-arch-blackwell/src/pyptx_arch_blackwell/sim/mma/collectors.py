@@ -34,7 +34,7 @@ def collecting(operands: Operands) -> tuple[tuple[str, str], ...]:
 
 
 class Collectors:
-    """Contents of the collector buffers, by CTA; the even CTA of a CTA pair stands for both."""
+    """Contents of the collector buffers, by CTA; a CTA pair's buffers are those of its even CTA."""
 
     def __init__(self, wave: Wave) -> None:
         """Start with empty buffers."""

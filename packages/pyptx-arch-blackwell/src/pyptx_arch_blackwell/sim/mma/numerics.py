@@ -52,7 +52,7 @@ def sum_of(plan: MmaPlan) -> Sum:
 
 
 def _whole(model: Model, plan: MmaPlan) -> Model:
-    """Return the exact model with all K products in one sum; groups of a sparse A are twice as long, with its zeros."""
+    """Return the exact model with all K products in one sum; with its zeros, a sparse A has groups twice as long."""
     twice = plan.opcode.sparse and model.group > 1
     return replace(model, length=plan.descriptor.depth, group=model.group * (2 if twice else 1))
 

@@ -51,7 +51,7 @@ class Descriptor:
     packing: Packing | None = None
 
     def unfit(self) -> tuple[str, str] | None:
-        """Return why the copy mode cannot use a valid map, and the remedy; None: box and im2col copies can use it."""
+        """Return why the copy mode cannot use a valid map, and the remedy; None: box and im2col can use every map."""
 
     @property
     def rank(self) -> int:
@@ -211,7 +211,7 @@ class Descriptor:
         return total
 
     def _places(self, axis: int, together: int) -> IntArray:
-        """Return a box's coordinates along one dimension, from 0; along the innermost one, every `together`-th."""
+        """Return a box's coordinates along a dimension, from 0; every `together`-th along the innermost dimension."""
         step = self.map.steps[axis]
         return np.arange(0, self.shape[axis] * step, step if axis else together, dtype=np.int64)
 

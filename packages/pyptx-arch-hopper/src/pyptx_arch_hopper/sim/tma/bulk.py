@@ -55,7 +55,7 @@ class Elements:
         return self.index * self.dtype.itemsize
 
     def load(self, known: Mask | None, fill: Array, convert: Convert | None) -> Array:
-        """Return the elements' values after `convert`; elements outside `known` are `fill`."""
+        """Return the elements' values after `convert`; elements for which `known` is false are `fill`."""
         found = self.arena.take(self.index if known is None else self.index[known], self.dtype)
         if convert is not None:
             found = convert(found)
@@ -168,7 +168,7 @@ class IssuedCopy(AsyncIssue):
         self.transfer.read()
 
     def keep(self, which: Mask | slice) -> None:
-        """Keep or drop the copy, which is the only entry of this batch."""
+        """Keep or drop, as `which` selects, the copy, which is the only entry of this asynchronous operation."""
         self.warps, self.lanes, self.numbers = self.warps[which], self.lanes[which], self.numbers[which]
 
     def move(self) -> None:

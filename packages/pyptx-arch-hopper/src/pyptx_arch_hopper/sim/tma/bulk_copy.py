@@ -63,7 +63,7 @@ class _Extent(NamedTuple):
         return self.size - self.left - self.right
 
     def fault(self) -> tuple[str, str, str] | None:
-        """Return the violated rule, the fault and the remedy; None for a valid size and valid ends."""
+        """Return the violated rule, the fault and the remedy; None for a valid size and valid ignored bytes."""
         if self.size % _CHUNK:
             message = f"invalid bulk copy size {self.size}: must be a multiple of {_CHUNK} bytes"
             return "misaligned", message, "round the size up to a multiple of 16 bytes"

@@ -25,7 +25,7 @@ Issued: TypeAlias = "tuple[IssuedCopy, Sequence[AsyncAccess]]"
 
 
 def mask_of(operands: Operands) -> Reader | None:
-    """Return the reader of a multicast's CTA mask; None for a copy without multicast."""
+    """Return the function that reads a multicast's CTA mask; None for a copy without multicast."""
     for name, ptx_type in (("cta_mask", "u16"), ("cta_mask_32", "u32")):
         if name in operands.names:
             return operands.source(name, ptx_type)

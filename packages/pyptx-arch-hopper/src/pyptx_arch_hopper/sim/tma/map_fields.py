@@ -3,8 +3,8 @@
 The manual does not define the layout. The first half has every field of `tensormap.replace` at the bits that devices
 read: ptxas compiles this instruction to a mask, a shift and a store, which a test compares with this table
 (docs/internals/tensor-maps.md). Other bits of that half belong to the driver and are preserved. The second half is the
-simulator's own, for fields whose offsets are unknown: the numbers of im2col mode, the L2 promotion, and the fields
-without a valid value.
+simulator's own, for fields whose offsets are unknown: im2col corners, channels and pixels, the L2 promotion, and which
+fields lack a valid value.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HALF = SIZE // 2
 class Field:
     """A field of a tensor map: `pieces` are its bit ranges (first bit, number of bits), low bits first.
 
-    The field stores `(value - less) / unit`. `dimension` is the dimension of the tensor.
+    The field stores `(value - less) / unit`. `dimension` is the tensor dimension that the field describes.
     """
 
     pieces: tuple[tuple[int, int], ...]
@@ -120,7 +120,7 @@ def joined(bits: int, own: Own) -> bytes:
 
 
 def invalid_fields(own: Own, rank: int) -> list[str]:
-    """Return the fields without a valid value, only of fields that a map of this rank uses."""
+    """Return the names of those fields of a map of this rank that have no valid value."""
     held = (name for name, number in _NUMBERS.items() if own.invalid >> number & 1)
     return [f"{name} {ordinal}" for name, ordinal in held if FIELDS[name, ordinal].dimension < rank]
 

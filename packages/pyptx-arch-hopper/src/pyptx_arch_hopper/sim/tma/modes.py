@@ -21,7 +21,7 @@ _PIXELS: Final = 128  # of im2col::w::128
 
 
 class Rows(Descriptor):
-    """Copy of .tile::gather4 or ::scatter4: four matrix rows; the corner is the first column and the rows."""
+    """Copy of .tile::gather4 or ::scatter4: four matrix rows; `corner` is the first column and the row indices."""
 
     @cached_property
     def shape(self) -> tuple[int, ...]:

@@ -65,7 +65,7 @@ def compile_tensor_copy(operands: Operands) -> Action:
 
 
 def _readers(operands: Operands, given: Operand, ptx_type: str) -> list[Reader]:
-    """Return readers of the elements of a vector operand."""
+    """Return a function for each element of a vector operand, which reads the element."""
     return [operands.read(element, ptx_type) for element in operands.elements(given)]
 
 

@@ -51,7 +51,7 @@ class WgmmaBatch(AsyncIssue):
     """MMAs issued by one instruction, one entry for each of some `warpgroups`.
 
     `a` and `b` are descriptors of the matrices, in the shared memory that starts at `blocks`. `fragments` returns an a
-    in registers, `[issued, 128]` each; these MMAs are its rows `places`. `metadata` is the metadata of a sparse a.
+    in registers, `[issued, 128]` each; rows `places` are of these MMAs. `metadata` is the metadata of a sparse a.
     `adds`: whether d is an input. `warps` has the first warp of each warpgroup.
     """
 

@@ -72,7 +72,7 @@ def compile_product(operands: Operands, product: WgmmaDescription) -> Action:
 
 
 def _registers(operands: Operands, name: str) -> tuple[Reader, ...]:
-    """Return readers of an operand's registers; an empty list if the instruction lacks the operand."""
+    """Return a function that reads each register of an operand; an empty tuple if the instruction lacks the operand."""
     operand = operands.given(name)
     return () if operand is None else tuple(operands.read(each, "b32") for each in operands.elements(operand))
 
@@ -80,7 +80,7 @@ def _registers(operands: Operands, name: str) -> tuple[Reader, ...]:
 def _fragments(
     turn: ExecutionContext, warpgroups: Warpgroups, registers: tuple[Reader, ...]
 ) -> Callable[[], list[Array]]:
-    """Return a reader of operand A in registers: values at issue, or at completion if the schedule delays completion.
+    """Return the function that reads A in registers: values at issue, or at completion if the schedule delays it.
 
     The MMA may read the registers until the wait for its group. In an ordered schedule, the values are those at issue:
     ptxas renames registers that straight-line code overwrites (docs/hopper.md).

@@ -89,7 +89,7 @@ class RegisterOrder:
         self._used: set[tuple[tuple[int, ...], bytes]] = set()
 
     def first_use(self, slots: tuple[int, ...], warps: IntArray) -> bool:
-        """Return whether these warps issue wgmma with accumulator registers `slots` for the first time; record it."""
+        """Return whether these warps issue wgmma with accumulators `slots` for the first time; record this use."""
         use = slots, warps.tobytes()
         seen = use in self._used
         self._used.add(use)

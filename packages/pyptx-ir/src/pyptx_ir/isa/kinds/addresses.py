@@ -101,7 +101,7 @@ def spaces_named(use: Use) -> frozenset[str]:
 
 
 def _spaces(argument: str, use: Use) -> frozenset[str]:
-    """Return the state spaces of matching variables: those of the kind's argument, narrowed by the opcode's space."""
+    """Return the state spaces of the variables that an operand accepts: its kind's, narrowed by the opcode's space."""
     named = spaces_named(use)
     allowed = frozenset(argument.split()) - {"generic"} - _TRAITS
     return (named & allowed) or allowed or named

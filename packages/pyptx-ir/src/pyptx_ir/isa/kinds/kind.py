@@ -90,13 +90,13 @@ TypesOf: TypeAlias = "Callable[[str, Use], tuple[str, ...] | None]"
 class Kind:
     """One kind of operand.
 
-    `name` is its name in the table's rows, optionally followed by an argument in parentheses. `words` is its
-    description on reference pages; `{}` is replaced by the argument. The functions get that argument and the use:
+    `name` is its name in rows of the instruction table, where an argument in parentheses may follow. `words` is its
+    description on reference pages; `{}` is replaced by the argument. Each function gets that argument and a `Use`:
 
     - `mismatch`, with the operand's shape, returns the fault;
     - `examples`, with an index that makes registers distinct, returns valid operands;
-    - `limits` returns the limits of constants by kind alone;
-    - `types`, if present, returns the types with which its registers are read or written, one per register.
+    - `limits` returns the limits that the kind sets for constants;
+    - `types`, if present, returns the types with which the operand's registers are read or written, one per register.
     """
 
     name: str

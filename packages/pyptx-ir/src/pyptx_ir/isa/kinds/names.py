@@ -1,4 +1,4 @@
-"""Operands that are labels, functions or lists. Manual: "Labels and Function Names as Operands", "call"."""
+"""Operands that are labels, functions or argument lists. Manual: "Labels and Function Names as Operands", "call"."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _mismatch_branches(_argument: str, shape: Shape, _use: Use) -> Mismatch | No
 
 
 def _mismatch_callees(_argument: str, shape: Shape, _use: Use) -> Mismatch | None:
-    """Check the callees of an indirect call: the label of a prototype or a list, or an array of functions."""
+    """Check an indirect call's callees: the label of a .callprototype or .calltargets, or an array of functions."""
     named = shape[0] == "symbol" and shape[1] in ("", ".targets", ".global", ".const")
     return None if named else Mismatch("the label of a .callprototype or .calltargets, or an array of functions")
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """Number of coordinates, offsets and gradient components; `indexed` if the first coordinate is an index."""
+    """Number of coordinates, offsets and gradient components; `indexed` if the first is a layer or sample index."""
 
     coordinates: int
     offsets: int

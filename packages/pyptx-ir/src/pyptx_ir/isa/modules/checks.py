@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """Checks of a statement by its class, of a valid instruction by its first word, and of a whole module.
+    """Checks of a statement by its class, of a valid instruction by the first word of its opcode, and of a module.
 
     Rules are in the order of registration.
     """

@@ -1,6 +1,7 @@
 """Diagnostic codes: severity and meaning. For each code, the Markdown file of its name in `pages` explains it.
 
-An error is rejected by ptxas or forbidden by the manual; a warning assembles, but is probably unintended.
+Severity error: ptxas rejects the text or the manual forbids it. Severity warning: the text assembles, but is probably
+unintended.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def variable(walk: Walk, node: Variable) -> None:
 
 
 def _linked(walk: Walk, node: Variable) -> None:
-    """Reject invalid linking and spaces, as ptxas does: linking inside functions; .common with other than .global."""
+    """Reject linking directives inside functions, and .common outside .global, as ptxas does."""
     if node.linking and walk.routine is not None:
         message, help = (
             f".{node.linking} inside a function: only module-level declarations can have it",

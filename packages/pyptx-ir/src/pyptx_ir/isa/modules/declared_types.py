@@ -29,7 +29,7 @@ _VECTORS = (None, "v2", "v4")  # declarations have no .v8, which only loads and 
 
 
 class _Declared(NamedTuple):
-    """Properties of a declaration that the rules below check; a cache key, because most declarations recur."""
+    """Properties of a declaration that this module's rules check; a cache key, because most declarations recur."""
 
     space: str
     type: str
@@ -40,7 +40,7 @@ class _Declared(NamedTuple):
 
 
 class _InHeader(NamedTuple):
-    """Further properties of a parameter that the rules check; `named` is the name: `_`, empty, or another."""
+    """Further properties of a parameter that this module's rules check; `named` is the name: `_`, empty, or another."""
 
     of_entry: bool
     is_result: bool

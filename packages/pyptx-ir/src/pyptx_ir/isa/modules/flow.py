@@ -15,7 +15,7 @@ _ENDING = frozenset({"bra", "brx", "ret", "exit", "trap"})
 
 
 def instruction(walk: Walk, node: Instruction) -> None:
-    """Report the first unreachable instruction of a sequence; compilers emit several of them in a row."""
+    """Report the first unreachable instruction of a sequence; compilers emit several consecutive ones."""
     routine = walk.routine
     if routine is None:
         return

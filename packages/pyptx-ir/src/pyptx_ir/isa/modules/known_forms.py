@@ -21,7 +21,7 @@ FormKey: TypeAlias = "tuple[tuple[str, ...] | int, ...]"
 RightForms: TypeAlias = "dict[FormKey, tuple[tuple[tuple[int, Limits], ...], ...]]"
 
 _SPACES = (".const", ".global", ".local", ".param")
-# Limits of memory for any input: longer shapes get no number, and a table of this many shapes is cleared.
+# Bounds of memory use: maximum entries of a numbered shape's tuple, and maximum entries of a table of shapes or forms.
 _LONGEST = 20
 _MOST = 1 << 16
 
@@ -48,9 +48,9 @@ def plain_names() -> dict[str | None, int]:
 
 @functools.cache
 def plain_addresses() -> dict[str | None, int]:
-    """Return the shape number of an address by the kind of its base: a scalar register or a variable.
+    """Return the shape numbers of addresses, by the kind of the base: a scalar register's type or a variable's space.
 
-    .shared variables have no number here, because the walk records each use of one.
+    Addresses of .shared variables have no number here, because the walk records each use of such a variable.
     """
     return {name: shape_number(("address", name)) for name in (*sorted(TYPES), *_SPACES)}
 

@@ -49,7 +49,7 @@ class OneByOne:
         self._of_head = tuple([finding for _, finding in walk.found])
 
     def first(self, node: Statement) -> Finding | None:
-        """Return the first error of a statement, which may be at any position; for a function, including its header."""
+        """Return the first error of a statement at any position in the module; for a function, including its header."""
         walk = self._walk
         walk.found.clear()
         walk.body((node,))

@@ -29,7 +29,7 @@ UNKNOWN = "!"  # kind of a name declared in invalid text, or already reported as
 
 _DIGITS = "0123456789"
 _MOST_DIGITS = 18  # a name with more trailing digits is not numbered
-# Selectors of bytes or halves in operands of video instructions; the table gives the valid selectors of each.
+# Selectors of bytes or halves in operands of video instructions; each instruction's rows give its valid selectors.
 _SELECTOR = re.compile(r"[bh][0-9]{1,4}")
 _LISTS = (BranchTargets, CallTargets, CallPrototype)
 TargetList: TypeAlias = BranchTargets | CallTargets | CallPrototype
@@ -37,7 +37,7 @@ TargetList: TypeAlias = BranchTargets | CallTargets | CallPrototype
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """A variable or parameter in memory: its space, bytes (None: unknown), and alignment.
+    """A variable or parameter in memory: its state space, size in bytes (None: unknown), and alignment.
 
     `header` is whether it is in the function's own header, `input` whether it is an input parameter there; `type` is
     the element type.
@@ -53,9 +53,9 @@ class Storage:
 
 
 class Scope(dict[str, str | None]):
-    """Kind of each name; None for a special register.
+    """Kind of each name visible in one scope; None for a special register.
 
-    Names of outer scopes are copied at the first lookup, so that most lookups take one step.
+    Names of outer scopes are copied at the first lookup, so that most lookups search one dictionary.
     """
 
     __slots__ = ("_indexed", "_numbers", "at", "labels", "lists", "outer", "ranges", "shapes", "storage")

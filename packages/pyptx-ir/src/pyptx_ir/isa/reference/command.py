@@ -97,7 +97,7 @@ def _absent(text: str, known: Sequence[Entry]) -> str:
 
 
 def _text(found: Sequence[Result]) -> str:
-    """Return exact matches in full; without any, all matches: up to `SHOWN` in full, else as summaries."""
+    """Return the exact matches in full; if there are none, up to `SHOWN` matches in full, or more as summaries."""
     whole = [result.entry for result in found if result.exact]
     if not whole and len(found) > SHOWN:
         return "\n".join(_overview([result.entry for result in found]))

@@ -56,7 +56,7 @@ def entries(rows: Iterable[InstructionRow]) -> tuple[Entry, ...]:
 
 
 def _entry(name: str, forms: tuple[Pattern, ...]) -> Entry:
-    """Return the entry of an instruction with these forms, one of which may have its summary."""
+    """Return the entry of an instruction with these forms, one of which may have the instruction's summary."""
     summary = next((form.row.summary for form in forms if form.row.summary), "")
     chapter = next((form.row.chapter for form in forms if form.row.chapter), ELSEWHERE)
     return Entry(name, chapter, summary, forms)

@@ -77,7 +77,7 @@ def _opening(opcodes: set[str]) -> list[object]:
 
 
 def _general(modifiers: set[str], others: object = Name.Decorator) -> list[object]:
-    """Return the rules for any position; `others` is the token of dotted words except types and modifiers."""
+    """Return the rules for any position; `others` is the Pygments token of dotted words except types and modifiers."""
     return [
         (r"\s+", Whitespace),
         (r"//[^\n]*", Comment.Single),

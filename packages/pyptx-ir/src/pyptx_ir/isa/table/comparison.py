@@ -94,7 +94,7 @@ def _half_set(boolean: str) -> tuple[InstructionRow, ...]:
 
 
 def _half_setp(boolean: str) -> tuple[InstructionRow, ...]:
-    """Return the half-precision forms of setp; the packed ones have two results."""
+    """Return the half-precision forms of setp; those of packed types have two results."""
     slots: dict[str, tuple[str, ...]] = {"cmp": FLOATING, **({"boolop": BOOLEAN} if boolean else {})}
     rest = ", c" if boolean else ""
     kinds = {**RESULT, **BOTH} if boolean else RESULT

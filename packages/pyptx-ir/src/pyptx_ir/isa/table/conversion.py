@@ -10,7 +10,7 @@ from pyptx_ir.isa.table.type_sets import ROUNDINGS
 INTEGERS = ("u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64")
 TO_INTEGER = ("rni", "rzi", "rmi", "rpi")
 NARROWING = ("rn", "rz")
-# Operands of `.sat`: source types whose values may be outside the result's range.
+# By integer result type, the source types that `.sat` clamps: their values may be outside the result type's range.
 CLAMPED = {
     result: tuple(
         source

@@ -10,7 +10,7 @@ TESTS = ("finite", "infinite", "number", "notanumber", "normal", "subnormal")
 
 
 def _arithmetic(name: str) -> tuple[InstructionRow, ...]:
-    """Return the forms of add, sub and mul."""
+    """Return the floating-point forms of add, sub or mul."""
     full = f"{name} (floating point)"
     return (
         row(f"{name}{{.rnd}}{{.ftz}}{{.sat}}.f32 d, a, b", rnd=ROUNDINGS, manual=full),
@@ -21,7 +21,7 @@ def _arithmetic(name: str) -> tuple[InstructionRow, ...]:
 
 
 def _half_product(name: str) -> tuple[InstructionRow, ...]:
-    """Return the half-precision forms that add, sub and mul have in common."""
+    """Return the f16 and bf16 forms of add, sub or mul."""
     return (
         row(
             f"{name}{{.rn}}{{.ftz}}{{.sat}}.type d, a, b",
@@ -41,7 +41,7 @@ def _half_product(name: str) -> tuple[InstructionRow, ...]:
 
 
 def _extremum(name: str) -> tuple[InstructionRow, ...]:
-    """Return the forms of min and max."""
+    """Return the floating-point forms of min or max."""
     full, half = f"{name} (floating point)", f"{name} (half precision)"
     return (
         row(f"{name}{{.ftz}}.f32 d, a, b", manual=full),
@@ -63,7 +63,7 @@ def _extremum(name: str) -> tuple[InstructionRow, ...]:
 
 
 def _sign(name: str, since: tuple[int, int]) -> tuple[InstructionRow, ...]:
-    """Return the forms of abs and neg."""
+    """Return the floating-point forms of abs or neg."""
     full, half = f"{name} (floating point)", f"{name} (half precision)"
     return (
         row(f"{name}{{.ftz}}.f32 d, a", manual=full),

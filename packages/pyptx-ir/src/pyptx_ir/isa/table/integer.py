@@ -17,7 +17,7 @@ QUADS: dict[str, Any] = {"since": ptx(9, 2), "targets": ("sm_107f", "sm_120f")}
 
 
 def _extremum(name: str) -> tuple[InstructionRow, ...]:
-    """Return the forms of min and max."""
+    """Return the integer forms of min or max."""
     return (
         row(f"{name}.type d, a, b", type=INTEGERS, manual=name),
         row(f"{name}.type d, a, b", type=PACKED_16X2, **PAIRS, manual=name),

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 SHARED = ("shared", "shared::cta")
-# Number of registers that hold 1, 2 or 4 matrices.
+# Registers per thread that hold 1, 2 or 4 matrices, by `.num`.
 SINGLE: dict[str, int] = {"x1": 1, "x2": 2, "x4": 4}
 DOUBLE: dict[str, int] = {"x1": 2, "x2": 4}
 BYTES_SINCE = ptx(8, 6)

@@ -63,7 +63,7 @@ OPERANDS = {
 
 
 def _tails(family: Geometries) -> Iterator[tuple[str, tuple[int, int], bool]]:
-    """Yield the operands after the coordinates, their PTX version, and whether one is a reference depth."""
+    """Yield operands after the coordinates, their first PTX version, and whether one of them is a reference depth."""
     yield "", ptx(1, 0), False
     if family.offsets:
         yield ", e", ptx(4, 3), False

@@ -55,7 +55,7 @@ def _scalar(head: str, name: str, **slots: Sequence[str]) -> tuple[InstructionRo
 
 
 def _multiply_add() -> tuple[InstructionRow, ...]:
-    """Return the forms of vmad: the product (by one factor) or the addend may be negated, except with `.po`."""
+    """Return the forms of vmad: either factor or the addend may be negated, except with `.po`."""
     return tuple(
         _video(
             f"vmad.dtype.atype.btype{more}{{.sat}}{{.scale}} {places}",

@@ -17,14 +17,14 @@ SQUARE = ("m16n16k16",)
 OBLONG = ("m8n32k16", "m32n8k16")
 ALL_16 = (*SQUARE, *OBLONG)
 
-# wmma requires `.aligned` since PTX 6.3; floating-point accumulators do not saturate since PTX 6.5.
+# wmma requires `.aligned` since PTX 6.3, and wmma.mma of f16 operands has no `.satfinite` since PTX 6.5.
 ALIGNED_FROM = ptx(6, 3)
 UNSATURATED_FROM = ptx(6, 5)
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Matrices, named by `which`, of some shapes and types that wmma.load loads or wmma.store stores.
+    """Matrices (`which`: operands a, b, c) of these shapes and element types that wmma.load loads or wmma.store stores.
 
     `fragment` is the extent of a thread's fragment, or the number of its registers (see
     `pyptx_ir.isa.kinds.fragments`).
@@ -67,7 +67,7 @@ SUMS = (
 
 
 def _access(name: str, share: Share, operands: str) -> tuple[InstructionRow, ...]:
-    """Return the rows of wmma.load or wmma.store: with `.aligned`, and without it where older versions allow that."""
+    """Return the rows of wmma.load or wmma.store: with `.aligned`, and without it where PTX before 6.3 allows that."""
     aligned = row(
         f"wmma.{name}.which.sync.aligned.layout.shape{{.ss}}.type {operands}{{, stride}}",
         which=share.which,

@@ -25,8 +25,8 @@ _WORTH = 2
 class Case(Value):
     """A context of leading trivia, or of a gap between tokens, that occurs `times` times.
 
-    `keys` are its lookup keys, most specific first. `texts` are the correct texts, with None if the default is
-    correct. The start of inline assembly without a template is not evidence for the general keys.
+    `keys` are its lookup keys, most specific first. `texts` are the correct texts, with None if the default text
+    is correct. The start of inline assembly without a template is not evidence for the general keys.
     """
 
     keys: tuple[str, ...]
@@ -36,7 +36,7 @@ class Case(Value):
 
 
 def elected(cases: Sequence[Case], closer: int) -> dict[str, str]:
-    """Return the rules by key.
+    """Return the chosen style rules: the text by lookup key.
 
     Rules for general keys are chosen first. One of the first `closer` keys of a case gets a rule only if the rule
     removes enough deviations.
@@ -53,7 +53,7 @@ def elected(cases: Sequence[Case], closer: int) -> dict[str, str]:
             at
             for at, case in enumerate(cases)
             if (level < closer or not case.begins_asm) and case.keys[level] not in case.keys[level + 1 :]
-        ]  # if a case has one key at two levels, the more general level has chosen its rule
+        ]  # if a case has one key at two levels, the more general level has chosen the key's rule
         for key, group in _wrong(cases, considered, given, level).items():
             best = _best(key, [(cases[at], given[at]) for at in group], least, last=level == depth - 1)
             if best is None:
@@ -67,7 +67,7 @@ def elected(cases: Sequence[Case], closer: int) -> dict[str, str]:
 def _wrong(
     cases: Sequence[Case], considered: Iterable[int], given: Sequence[str | None], level: int
 ) -> dict[str, list[int]]:
-    """Return the cases of each lookup key of a level, for the keys with at least one wrong case."""
+    """Return the indices of cases by lookup key of a level, for keys with a case that the current rules get wrong."""
     doubtful = {cases[at].keys[level] for at in considered if given[at] not in cases[at].texts}
     groups: defaultdict[str, list[int]] = defaultdict(list)
     if doubtful:
@@ -104,7 +104,7 @@ def _least(key: str, text: str, usual: int) -> int:
 
 @cache
 def _known_rules() -> frozenset[tuple[str, str]]:
-    """Return the rules of known compilers' styles, by key; one occurrence suffices for these rules."""
+    """Return the rules of known compilers' styles as pairs (key, text); one occurrence suffices for these rules."""
     trivia = (pair for style in KNOWN.values() for pair in style.trivia.items())
     gaps = ((name, pair) for style in KNOWN.values() for name, own in style.gaps.items() for pair in own.items())
     return frozenset([*trivia, *((f"{name}\n{pair}", gap) for name, (pair, gap) in gaps)])

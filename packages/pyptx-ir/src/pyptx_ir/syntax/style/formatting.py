@@ -83,7 +83,7 @@ def _only_comments(leading_trivia: str) -> bool:
 
 
 def _blank(leading_trivia: str) -> str:
-    """Return trivia without comments: the whitespace before the first one if it has a line end, else after the last."""
+    """Return the whitespace before the first comment if it has a line end, else that after the last comment."""
     pieces = _COMMENT.split(leading_trivia)
     return pieces[0] if "\n" in pieces[0] else pieces[-1]
 

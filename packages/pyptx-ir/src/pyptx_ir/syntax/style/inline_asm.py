@@ -63,7 +63,7 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Region of inline assembly: items `start` to `end` (exclusive), which are between its marks."""
+    """Region of inline assembly: items `start` to `end` (exclusive), between its begin and end comments."""
 
     start: int
     end: int
@@ -190,7 +190,7 @@ def _form(item: Item) -> str:
 
 @dataclass(slots=True)
 class ItemInContext:
-    """An item in context: the preceding item, its role for style rules, and its text in a template.
+    """An item, the preceding item, the item that style rules see in its place, and its text in an asm template.
 
     The leading trivia consists of `closing`, the trivia that a rule of the style gives between `before` and
     `stands_for`, and `opening`. Inside a region, `inner` is the leading trivia itself, and `form` the source text.
@@ -290,7 +290,7 @@ def _of_author(signatures: Signatures, region: Region, files: Mapping[int, str])
 def _right(
     texts: Sequence[str], signatures: Signatures, begins: Mapping[int, Region], files: Mapping[int, str]
 ) -> tuple[str, ...]:
-    """Drop the templates that match wrongly at least as often as rightly."""
+    """Drop the templates that reproduce the text of at most half of the item sequences that they match."""
     score: Counter[str] = Counter()
     for at, template in Matcher(texts).matches(signatures).items():
         region = begins.get(at)
@@ -316,7 +316,7 @@ def _context(row: Sequence[Item], at: int, files: Mapping[int, str]) -> Context:
 
 
 def _is_spelt(item: Item, form: str) -> bool:
-    """Return whether an item's source text matches the form in a template."""
+    """Return whether a template's `form`, filled with the item's words, is the item's source text."""
     if item.shape is not None:
         return form == item.shape.form
     return form % tuple(cut(item.canonical())[1::2]) == item.raw

@@ -75,7 +75,7 @@ class Item:
         return spell(node) if write is None else write(node)
 
     def enter_asm(self) -> None:
-        """Prefix kind and name with `asm`, because the style of inline assembly is its author's, not the compiler's."""
+        """Prefix the item's kind and name with `asm`: inline assembly has its author's style, not the compiler's."""
         self.kind, self.name = f"asm {self.kind}", f"asm {self.name}"
 
 

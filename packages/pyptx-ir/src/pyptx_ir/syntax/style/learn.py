@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 # Number of keys of leading trivia, and of gaps, that are more specific than statement kinds.
 _CLOSING_TRIVIA, _CLOSER_GAPS = 3, 1
 
-# Name and kind of two items, number of open braces, and the trivia between the two.
+# Name and kind of two consecutive items, number of open braces, and the trivia between the two.
 _Lead: TypeAlias = "tuple[str, str, str, str, int, str]"
 
 

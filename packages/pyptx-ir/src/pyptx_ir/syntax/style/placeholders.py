@@ -28,7 +28,7 @@ _ASM = re.compile(r"(?:[\n\t]|// (?:begin|end) inline asm\n)*")  # trivia that r
 
 @value
 class Context(Value):
-    """Context that trivia may repeat: the next item, the previous one, the line that it begins on, and file names."""
+    """Context that trivia may repeat: the next and previous item, the line that the trivia begins on, file names."""
 
     item: Item
     before: Item

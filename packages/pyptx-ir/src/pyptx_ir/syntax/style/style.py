@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Style:
-    r"""Formatting of statements without source text of their own; canonical without rules.
+    r"""Formatting rules for statements without source text of their own; without rules, formatting is canonical.
 
     `trivia` is the leading trivia of a statement, by the preceding item and the statement: `"Label Instruction"`.
-    `{indent}` is a tab for each open brace, `{function}` the name of the function (see `placeholders` for others).
+    `{indent}` is a tab for each open brace, `{function}` the enclosing function's name (see `placeholders` for others).
 
     `gaps` is the text between two tokens, by kind of statement: `{"Instruction": {"opcode %": " \t"}}` (see `tokens`
     for the names of pairs). A more specific name (`"call"`, `".local"`) takes precedence.

@@ -114,6 +114,6 @@ def _behind(last: str, mark: str, closed: str) -> str:
 
 
 def word_kind(word: str) -> str:
-    """Return a word's name in names of pairs, outside instructions: by number, string or other word."""
+    """Return the name for a word in pair names, outside instructions: that of numbers, strings or other words."""
     first = word[0]
     return NUMBER if first.isdecimal() else STRING if first == STRING else WORD

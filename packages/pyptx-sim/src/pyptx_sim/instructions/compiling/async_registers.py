@@ -29,7 +29,7 @@ J = TypeVar("J", bound="RegisterChecker")
 
 @dataclass(frozen=True, slots=True)
 class _CheckedRegisters:
-    """Registers checked by one kind of checker, the checker's factory, and the function that completes operations."""
+    """Registers that one kind of checker checks, the checker's factory, and the function that completes operations."""
 
     registers: Mapping[int, str]
     make: CheckerOf
@@ -40,7 +40,7 @@ class _CheckedRegisters:
 def _checkers(program: Program, given: type[Operands]) -> Mapping[Callable[..., RegisterChecker], _CheckedRegisters]:
     """Return the registers of a program's asynchronous operations by checker factory.
 
-    `given` is the class that reads the operands.
+    `given` is the class that compiles operands to readers and writers.
     """
     found: dict[Callable[..., RegisterChecker], dict[int, str]] = {}
     finishing: dict[Callable[..., RegisterChecker], Finish | None] = {}

@@ -45,7 +45,7 @@ class Member:
         return {register.slot for register in found if register is not None}
 
     def readers(self) -> list[Reader]:
-        """Return a reader of each source, which does not report undefined bits."""
+        """Return, for each source, a reader that does not report undefined bits."""
         given = self.operands.unchecked()
         return [given.read(*pair) for pair in zip(self.sources, self.operation.sources, strict=True)]
 
@@ -98,11 +98,11 @@ def _member(operands: Operands, operation: object) -> Member | None:
 
 
 def _nothing(wave: Wave, lanes: Lanes) -> None:
-    """Do nothing: the last instruction of the run computes the results."""
+    """Do nothing: the last instruction of the batch computes the results of all its instructions."""
 
 
 def _together(run: Sequence[Member]) -> Action:
-    """Return the step of a run's last instruction: it reads each source once and computes the results of all."""
+    """Return the step of a run's last instruction: it reads each source once and computes all results of the run."""
     distinct: dict[tuple[Operand, str], Reader] = {}
     for member in run:
         keys = zip(member.sources, member.operation.sources, strict=True)

@@ -92,7 +92,7 @@ def carrying(
     results: Sequence[Carried | None],
     spread: Spread,
 ) -> Action:
-    """Return a step that also propagates undefined bits from sources to results (None: not a register)."""
+    """Return a step that also propagates undefined bits from sources to results (None: no register)."""
     slots = frozenset(each.register.slot for each in sources if each is not None)
 
     def run(wave: Wave, lanes: Lanes) -> None:
@@ -117,7 +117,7 @@ def carrying(
 def undefined_in(
     wave: Wave, lanes: Lanes, sources: Sequence[Carried | None]
 ) -> tuple[list[Array | None], Origin] | None:
-    """Return the undefined bits of each source in active lanes, and the origin of the first; None if there are none."""
+    """Return each source's undefined bits in active lanes, and the first such source's origin; None without any."""
     slots = tuple([each.register.slot for each in sources if each is not None])
     if wave.undefined.misses(slots, lanes):
         return None

@@ -4,7 +4,7 @@ A weak or relaxed load may be delayed. It is performed at the latest when one of
 
 - an instruction uses a register that the load writes, or writes a register that the load reads;
 - the load's thread orders memory, or may access the same location;
-- the lanes exit.
+- the load's lanes exit.
 
 The load returns the value at that time. Manual: "Memory Consistency Model": nothing else orders a read before later
 operations of its thread.

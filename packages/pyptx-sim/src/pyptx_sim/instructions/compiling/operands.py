@@ -123,7 +123,7 @@ class Operands(BoundInstruction):
                 yield type(self)(self.program, site, checked=False)
 
     def alike(self, opcode: str) -> Action:
-        """Return the action of `opcode` for this instruction, whose operands and modifiers it must name alike."""
+        """Return the action of `opcode` for this instruction; both opcodes must name operands and modifiers alike."""
         step = step_of(tuple(opcode.split(".")))
         if step is None or step.compile is None:
             return self.fail(f"no plugin provides semantics of {opcode}")
@@ -160,7 +160,7 @@ class Operands(BoundInstruction):
 
     @property
     def exact_target(self) -> str | None:
-        """Target whose bit-exact results are requested; None if results within error bounds suffice."""
+        """Target whose bit-exact results the run requests; None if results within the manual's error bounds suffice."""
         return self.program.target if self.exact else None
 
     def registers_in(self, *names: str) -> Mapping[int, str]:
@@ -216,7 +216,7 @@ class Operands(BoundInstruction):
         return parts if all(blank) else tuple(Sink() if b else part for part, b in zip(parts, blank, strict=True))
 
     def address_of(self, name: str, form: Form = "relative") -> int:
-        """Return the address of a variable or function, relative to its space, or to the frame if it is local."""
+        """Return the address of a variable or function, relative to its space, or to the function's frame if local."""
         binding = self.find(name)
         if isinstance(binding, Placement) and binding.offset == DYNAMIC_OFFSET:
             binding = self.dynamic(binding)
@@ -338,7 +338,7 @@ class Operands(BoundInstruction):
 
 
 def _drop(wave: Wave, lanes: Lanes, value: Array) -> None:
-    """Discard the values, for the destination `_`."""
+    """Discard the values written to the destination `_`."""
 
 
 def _inverted(read: Reader) -> Reader:

@@ -36,7 +36,7 @@ _Registers: TypeAlias = dict[int, RegisterBinding]
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """Registers that an instruction reads and writes, by slot; `surely`: every lane that executes it writes."""
+    """Registers that an instruction reads and writes, by slot; `surely`: each executing lane writes all of `writes`."""
 
     reads: _Registers
     writes: _Registers

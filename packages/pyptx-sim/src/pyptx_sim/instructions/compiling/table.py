@@ -92,7 +92,7 @@ def _gate(program: Program, site: Site) -> barriers.MaskGate:
 
 
 def _step(operands: Operands, meaning: _Meaning, together: Action | None) -> Action:
-    """Return the step of an instruction; `together` is its action if it is computed in a batch."""
+    """Return the step of an instruction; `together` is its action if a batch computes its results."""
     step = operands.located(lambda: _unguarded(operands, meaning, together))
     if operands.word("aligned"):
         step = matrices.checking_metadata(operands, step)

@@ -103,7 +103,7 @@ class CallSite:
         wave.registers[slot] = value if lanes.whole else merged(old, lanes.select(value), lanes, wave.height)
 
     def finish(self, wave: Wave, lanes: Lanes, frame: Frame) -> None:
-        """Pass the results to the caller, and restore its saved registers."""
+        """Pass the results to the caller, and restore the caller's saved registers."""
         callee = full_frame_base(wave)
         if self.dynamic_stack:
             caller = frame.saved[FRAME_SLOT].value

@@ -114,7 +114,7 @@ def _deliver_bytes(place: Placement) -> _Deliver:
 
 
 def _scalar(binding: Binding) -> tuple[str, int] | None:
-    """Return the type and the bytes of a binding that is a register; None for other bindings."""
+    """Return the type and the size in bytes of a binding that is a register; None for other bindings."""
     if isinstance(binding, ParameterBinding):
         return binding.register.type, binding.register.width
     return (binding.type, binding.width) if isinstance(binding, RegisterBinding) else None

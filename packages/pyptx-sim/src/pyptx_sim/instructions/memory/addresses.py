@@ -31,7 +31,7 @@ Target: TypeAlias = Callable[[Wave, Lanes], Iterator[tuple[SpaceMemory, Lanes, I
 
 SPACES = ("global", "shared", "local", "const", "param")
 _MASK64 = (1 << 64) - 1
-_HELP = frozenset({"prefetch", "prefetchu", "discard", "applypriority"})  # opcodes whose addresses may be invalid
+_HELP = frozenset({"prefetch", "prefetchu", "discard", "applypriority"})  # opcodes that allow invalid addresses
 _RANKS = 0xFF  # bits of a CTA rank that `mapa` inserts into an address
 
 

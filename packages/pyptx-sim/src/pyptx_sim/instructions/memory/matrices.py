@@ -41,7 +41,7 @@ _HALF_ROW = np.dtype(np.uint64)
 
 
 def move_and_count(operands: Operands) -> tuple[MatrixMove, int]:
-    """Return the instruction's `MatrixMove` (shape, types, transposition) and its number of matrices."""
+    """Return the instruction's `MatrixMove` (shape, types, transposition) and the number of matrices moved."""
     types = (word for word in map(operands.word, ("type", "source")) if word)
     try:
         move = move_of(operands.word("shape"), *types, transposed=bool(operands.word("trans")))

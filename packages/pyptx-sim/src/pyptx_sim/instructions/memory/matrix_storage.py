@@ -53,7 +53,7 @@ class Storage:
         return self.fragment.width // (8 * self.size)
 
     def piece(self, register: Array, number: int, height: int) -> Array:
-        """Return the piece with this number of a register, `[height, 32]`."""
+        """Return piece `number` of each lane's register, `[height, 32]`."""
         word = np.ascontiguousarray(np.broadcast_to(register, (height, WARP)))
         pieces: Array = word.view(np.dtype(f"<u{self.size}")).reshape(height, WARP, -1)
         return pieces[..., number]

@@ -1,4 +1,4 @@
-"""`cp.async`: copies by threads, their groups, and arrivals after them. Manual: "Non-bulk copy", "mbarrier"."""
+"""`cp.async`: copies by threads, their groups, and arrivals after copies. Manual: "Non-bulk copy", "mbarrier"."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def commit(kind: GroupKind) -> Action:
 
 
 def wait(kind: GroupKind, latest: int, *, reads: bool) -> Action:
-    """Wait until only the `latest` groups of each thread are pending; `reads`: until other groups' sources are read."""
+    """Wait until only each thread's `latest` groups are pending; `reads`: only until the others' sources are read."""
 
     def step(wave: Wave, lanes: Lanes) -> None:
         groups = wave.groups_of(kind)

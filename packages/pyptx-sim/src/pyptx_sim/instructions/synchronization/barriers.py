@@ -134,7 +134,7 @@ class _Reduction:
     write: Writer
 
     def finish(self, wave: Wave, lanes: Lanes, counts: IntArray, totals: IntArray) -> None:
-        """Write the number of threads whose predicate is true, or whether that is all or any of the threads."""
+        """Write the number of threads whose predicate is true, or whether it is true for all or any threads."""
         if self.kind == "popc":
             self.write(wave, lanes, counts.astype(np.uint32))
         else:

@@ -108,7 +108,7 @@ class ActiveLanes:
         return type(self)(self.wave, lanes, splits)
 
     def warpgroups(self) -> Warpgroups:
-        """Return the warpgroups that execute the instruction, which must converge warpgroups."""
+        """Return the warpgroups that execute the instruction; its semantics must have `converges="warpgroup"`."""
         return Warpgroups(self)
 
     @property

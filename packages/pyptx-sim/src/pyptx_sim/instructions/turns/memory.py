@@ -222,7 +222,7 @@ class MemoryAccesses(ActiveLanes):
                 self.wave.undefined.define(register.register.slot, self._lanes)
 
     def undefined_in(self, registers: Sequence[Carried | None]) -> tuple[list[NDArray[Any] | None], Origin] | None:
-        """Return the undefined bits of registers in active lanes, and the origin of the first; None if there are none.
+        """Return registers' undefined bits in active lanes, and the first such register's origin; None without any.
 
         A store propagates undefined bits to memory with `Arena.leave`, and reads the registers with readers that do not
         report undefined bits (`Operands.unchecked`).
@@ -247,7 +247,7 @@ class MemoryAccesses(ActiveLanes):
         return spread(values, *some.places, self._lanes.height)
 
     def store(self, space: Space | str, addresses: NDArray[Any], values: NDArray[Any]) -> None:
-        """Write a value, of `[rows, 32]`, at each active thread's address; of threads at one address, the last wins."""
+        """Write a value, of `[rows, 32]`, at each active thread's address; the last thread at an address wins."""
         size = values.dtype.itemsize
         found = self.located(space, addresses, size, "write")
         if found is None:

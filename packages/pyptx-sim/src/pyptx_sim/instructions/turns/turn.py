@@ -29,7 +29,7 @@ __all__ = ["ExecutionContext"]
 
 
 class ExecutionContext(MemoryAccesses):
-    """Execution context: lanes that execute an instruction together, with all available operations.
+    """Execution context: lanes that execute an instruction together, with all operations that a step may perform.
 
     See `ActiveLanes` for the lanes and their registers, and `MemoryAccesses` for memory. This class adds asynchronous
     operations and synchronization.
@@ -160,7 +160,7 @@ class ExecutionContext(MemoryAccesses):
             self.wave.machine.observers.acquire(place, phase, *lanes, self.pc, scope="cluster", acquires=True)
 
     def use_blocks(self, blocks: Integers) -> None:
-        """Record, if `observed`, that each warp also executes the instruction for the CTA in CTA slot `blocks[i]`.
+        """Record for observers that `warps[i]` also executes the instruction for the CTA in CTA slot `blocks[i]`.
 
         The start of that CTA must happen before the instruction (`cluster-cta-not-started`).
         """

@@ -61,12 +61,12 @@ class Barriers:
         return not self._came and not (self._wave.splits.state == State.BARRIER).any()
 
     def keys(self, ids: IntArray, names: IntArray) -> IntArray:
-        """Return the keys, unique in the wave, of barriers `names` of the CTAs of warp splits `ids`."""
+        """Return the keys, unique in the wave, of the barriers numbered `names` in the CTAs of warp splits `ids`."""
         keys: IntArray = self._wave.geometry.cta[self._wave.splits.warp[ids]] * PER_CTA + names
         return keys
 
     def _weights(self, ids: IntArray, keys: IntArray) -> IntArray:
-        """Return the number of arrivals that each warp split adds to its barrier if the splits arrive in this order."""
+        """Return the number of arrivals that each warp split adds to its barrier if splits arrive in order of `ids`."""
         splits, live = self._wave.splits, self._wave.live
         warps, masks = splits.warp[ids], splits.mask[ids]
         weights = np.full(len(ids), WARP, np.int64)

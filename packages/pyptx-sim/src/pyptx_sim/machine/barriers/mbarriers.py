@@ -64,7 +64,7 @@ class Mbarriers:
         self._objects: dict[int, Mbarrier] = {}
         self.parked = 0
         self.waits: dict[int, Wait] = {}
-        self.fresh: dict[int, tuple[int, int] | None] = {}  # by warp: last wait, if no phase had completed
+        self.fresh: dict[int, tuple[int, int] | None] = {}  # by warp: last wait, if its mbarrier had completed no phase
         self.executed: set[int] = set()  # pcs that have signaled any mbarrier
         self.in_vain = 0
         self._asked: set[tuple[int, int, int]] = set()  # (warp, mbarrier, phase) of all tests so far

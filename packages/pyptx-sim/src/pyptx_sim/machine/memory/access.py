@@ -202,7 +202,7 @@ class Access:
             return memory.arena.gather(places.offsets, dtype, count)
 
     def hidden(self, wave: Wave, lanes: Lanes, memory: SpaceMemory, places: LaneOffsets) -> Mask | None:
-        """Return which of the next stores (in the order of `of_threads`) weak memory hides; None if all are visible."""
+        """Return which of the next stores (ordered as in `of_threads`) no read ever sees (weak memory); None: none."""
         past = wave.machine.past
         if past is None or not memory.observed:
             return None

@@ -123,7 +123,7 @@ class Arena:
         self._mark_elements(index, values.dtype)
 
     def update(self, index: IntArray, how: Update, values: Array, origin: Origin | None = None) -> None:
-        """Combine elements, indexed from the start of the arena, with values, one after the other.
+        """Update the element at each index, from the start of the arena, with its value, one update after the other.
 
         `origin`: origin of undefined bits in the results.
         """

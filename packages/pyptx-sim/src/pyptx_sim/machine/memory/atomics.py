@@ -121,7 +121,7 @@ GLOBAL_F32_ADD = Update(_add_flushing)
 
 
 def apply(memory: Array, index: IntArray, update: Update, value: Array, second: Array) -> Array:
-    """Update `memory` at `index`, entry after entry; return the old value that each entry found."""
+    """Update `memory` at each entry of `index`, in order; return the old value that each update found."""
     order = np.argsort(index, kind="stable")
     ordered = index[order]
     leads = np.ones(len(index), np.bool_)
@@ -158,7 +158,7 @@ def _by_address(
 def _by_rounds(
     memory: Array, index: IntArray, by_rank: IntArray, counts: IntArray, update: Update, value: Array, second: Array
 ) -> Array:
-    """Update the first entry of every address, then the second, and so on."""
+    """Perform the first update of every address, then the second update of every address, and so on."""
     old = np.empty(len(index), memory.dtype)
     for turn in np.split(by_rank, np.cumsum(counts)[:-1]):
         at = index[turn]

@@ -90,7 +90,7 @@ class Buffers:
         return (index < 0) | (offsets + size > ends)
 
     def shown(self, offsets: IntArray) -> Mask:
-        """Return for each offset in an allocation whether the host can read its final contents."""
+        """Return for each offset in an allocation whether the host can read the allocation's final contents."""
         index = np.searchsorted(self._starts, offsets, side="right") - 1
         return np.array([buffer.shown for buffer in self._buffers], np.bool_)[index]
 

@@ -18,7 +18,7 @@ ROOT = 0
 
 
 class Call(Protocol):
-    """Call instruction of a frame: its pc, the block after it, and the action of its return."""
+    """Call instruction of a frame: its pc, the block after the call, and the action when lanes return from the call."""
 
     @property
     def pc(self) -> int:

@@ -36,7 +36,7 @@ def paired(low: Array, high: Array) -> Array:
 
 
 def apart(bits: Array) -> tuple[Array, Array]:
-    """Return the undefined bits of both halves, the low half first."""
+    """Return the undefined bits of both 64-bit halves of 128-bit values, the low half first."""
     return _opened(bits & _STEPS[-1][1]), _opened(bits >> _HALF)
 
 

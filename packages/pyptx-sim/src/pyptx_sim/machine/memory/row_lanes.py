@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Mask
 
 ROW = 16
-"""Bytes of a row."""
+"""Size of a matrix row in bytes."""
 
 
 @dataclass(frozen=True, eq=False)
 class RowLanes:
-    """Lanes that access each byte of the rows of a matrix: booleans, `holders[row, byte, lane]`.
+    """Lanes that access each byte of the rows of a matrix: `holders[row, byte, lane]` is true if the lane does.
 
     Lane i provides the address of row i of the vertically stacked matrices.
     """

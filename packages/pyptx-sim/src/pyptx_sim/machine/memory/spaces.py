@@ -86,7 +86,7 @@ class FlatMemory:
         return addresses
 
     def describe(self, address: int) -> str:
-        """Return the position of `address` in its buffer, or its distance from the nearest one."""
+        """Return the position of `address` in its buffer, or its distance from the nearest buffer."""
         return self.buffers.describe(address)
 
     def describe_offset(self, offset: int) -> str:
@@ -178,7 +178,7 @@ class SharedMemory:
         return offsets
 
     def describe(self, address: int) -> str:
-        """Return the variable at an address, or the distance past the end."""
+        """Return the variable at an address, or the distance of the address past the end of shared memory."""
         offset, rank = address & _OFFSET_MASK, address >> RANK_SHIFT
         if address >= SHARED_WINDOW:
             return f"{address:#x}, a generic address? convert the address with cvta.to.shared"
@@ -243,14 +243,14 @@ class BlockMemory:
         return offsets
 
     def describe(self, address: int) -> str:
-        """Return a symbolic address, or the distance past the end."""
+        """Return a symbolic address, or the distance past the end of the CTA's memory."""
         if address >= self.size:
             past = counted(address - self.size, "byte")
             return f"{past} past the end of {self.space} memory ({counted(self.size, 'byte')})"
         return f"{self.space} memory +{address}" if self._described is None else self._described(address)
 
     def describe_offset(self, offset: int) -> str:
-        """Return a symbolic address for an offset in its CTA's memory."""
+        """Return a symbolic address, in a CTA's memory of the space, for an arena offset."""
         return self.describe(offset % self.stride)
 
 

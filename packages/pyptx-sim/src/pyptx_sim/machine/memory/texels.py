@@ -75,7 +75,7 @@ class Texels:
 
     @property
     def texel_bytes(self) -> int:
-        """Bytes of one texel."""
+        """Size of one texel in bytes."""
         return self.dtype.itemsize * self.channels
 
     def rows(self, level: Level, slice_: Indices | int, outer: tuple[Indices, ...]) -> Indices:

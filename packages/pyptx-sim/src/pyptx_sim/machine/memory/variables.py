@@ -40,7 +40,7 @@ class Within:
         return cls(variable, Buffer(place.offset, place.offset + place.size, place.name) if place.size else None)
 
     def left(self, memory: SpaceMemory, addresses: IntArray, low: int, high: int) -> bool:
-        """Return whether any address is outside of the variable; `low` and `high` are the minimum and the maximum."""
+        """Return whether any address is outside the variable; `low` and `high` are the lowest and highest address."""
         extent = self._extent(memory)
         if extent is None or (extent.start <= low and high < extent.end):
             return False

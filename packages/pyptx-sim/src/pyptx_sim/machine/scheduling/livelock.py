@@ -76,7 +76,7 @@ class Watch:
 
     @property
     def watching(self) -> bool:
-        """Whether a snapshot is being compared, so that stores must distinguish real changes from repeated values."""
+        """Whether a snapshot is being compared, so that only stores that change memory may increment `Wave.version`."""
         return self._registers is not None
 
     def _snapshot(self, wave: Wave, block: int) -> None:
@@ -106,7 +106,7 @@ class Watch:
 
 
 def _able(wave: Wave) -> Mask:
-    """Return the warp splits that may run; a `try_wait` at an mbarrier returns false after its time limit."""
+    """Return the warp splits that may run, also those parked at an mbarrier, whose `try_wait` may time out."""
     return np.isin(wave.splits.state, (State.READY, State.MBARRIER))
 
 
