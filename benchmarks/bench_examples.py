@@ -99,10 +99,10 @@ def resident(case: Case, blocks: int, limit: float) -> Case:
 
 
 def scaled(file: str, size: int, *, limit: float | None = None) -> Case:
-    """Return the case of a GEMM of two matrices, quantized by the example's own `quantise`."""
+    """Return the case of a GEMM of two matrices, quantized by the example's own `quantize`."""
 
     def arrays(module: Any) -> Arrays:  # noqa: ANN401 - the module of a file
-        parts = [module.quantise(each) for each in drawn((size, size), (size, size))]
+        parts = [module.quantize(each) for each in drawn((size, size), (size, size))]
         return [each for pair in zip(*parts, strict=True) for each in pair]
 
     return Case(file, str(size), called("gemm"), arrays, limit=limit)
@@ -113,7 +113,7 @@ def in_format(form: str, size: int) -> Case:
 
     def arrays(module: Any) -> Arrays:  # noqa: ANN401 - the module of a file
         chosen = getattr(module, form.upper())
-        parts = [module.quantise(chosen, each) for each in drawn((size, size), (size, size), dtype=np.float32)]
+        parts = [module.quantize(chosen, each) for each in drawn((size, size), (size, size), dtype=np.float32)]
         return [each for pair in zip(*parts, strict=True) for each in pair]
 
     return Case("blackwell/gemm_blockscaled_sm120", f"{size} {form}", called(f"gemm_{form}"), arrays)
@@ -162,7 +162,7 @@ def rows(folder: str, count: int, length: int) -> list[Case]:
     return [*norms, Case(f"{folder}/swiglu", size, called("swiglu"), of(row, row, dtype=single))]
 
 
-def quantiser(name: str, block: int, size: int) -> Case:
+def quantizer(name: str, block: int, size: int) -> Case:
     """Return the case of quantizing a square matrix by blocks of `block` elements."""
     scales = import_module("examples.blackwell.scales")
     extent = dict(zip("RC", scales.extent(size, size // block), strict=True))
@@ -172,7 +172,7 @@ def quantiser(name: str, block: int, size: int) -> Case:
         (x,) = drawn((size, size))
         return [x] if name == "mxfp8" else [x, np.abs(x).max().astype(np.float32)[None]]
 
-    return Case(f"blackwell/quantise_{name}", str(size), called(f"{name}_of", bf16), arrays, keywords)
+    return Case(f"blackwell/quantize_{name}", str(size), called(f"{name}_of", bf16), arrays, keywords)
 
 
 def fp8(file: str, size: int, *, of_rows: bool = False) -> Case:
@@ -194,8 +194,8 @@ CASES = (
     product("ampere/gemm_pipelined", 512, name="gemm_pipelined", limit=0.1),
     product("ampere/gemm_highperf_ampere", 512, name="gemm_highperf", limit=0.1),
     *(product(f"hopper/gemm_{step}", 512, limit=0.1)
-      for step in ("simple_hopper", "pipelined_hopper", "warp_specialised", "highperf_hopper")),
-    product("hopper/gemm_warp_specialised", 1024, limit=1.2),
+      for step in ("simple_hopper", "pipelined_hopper", "warp_specialized", "highperf_hopper")),
+    product("hopper/gemm_warp_specialized", 1024, limit=1.2),
     product("hopper/gemm_highperf_hopper", 1024, limit=1.2),
     product("hopper/gemm_highperf_hopper", 777, 504, 1000),
     fp8("hopper/gemm_fp8_hopper", 512),
@@ -222,8 +222,8 @@ CASES = (
     attention("blackwell/flash_attention_blackwell", 512, 128, causal=True),
     gradients("blackwell/flash_attention_backward_blackwell", "BACKWARD", "PREPARE", 256, 128),
     *rows("blackwell", 64, 8192),
-    quantiser("mxfp8", 32, 512),
-    quantiser("nvfp4", 16, 512),
+    quantizer("mxfp8", 32, 512),
+    quantizer("nvfp4", 16, 512),
     product("blackwell/gemm_sm120", 512),
     in_format("mxfp8", 512),
     in_format("nvfp4", 512),

@@ -82,11 +82,11 @@ def compiled(text: str, *, unchecked: bool = False) -> list[CodeType]:
     from tests.rebuild.printer import printed
 
     from pyptx_ir.syntax import parse
-    from pyptx_ir.syntax.style import learn, stripped
+    from pyptx_ir.syntax.style import infer_style, stripped
 
     del sys.path[0]
     tree = parse(text)
-    python = printed(stripped(tree, learn(tree)), unchecked=unchecked)
+    python = printed(stripped(tree, infer_style(tree)), unchecked=unchecked)
     return [compile(part, "<module>", "exec") for part in python]
 
 

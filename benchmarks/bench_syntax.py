@@ -73,13 +73,13 @@ def weigh(text: str) -> int:
 def measure(path: Path, repeat: int) -> Cost:
     """Time parsing and emitting one module, and measure its syntax tree's memory."""
     from pyptx_ir.syntax import decode, emit, parse
-    from pyptx_ir.syntax.style import learn, stripped
+    from pyptx_ir.syntax.style import infer_style, stripped
 
     data = path.read_bytes()
     text = decode(data)
     tree = parse(text)
     assert emit(tree) == text
-    style = learn(tree)
+    style = infer_style(tree)
     rest = stripped(tree, style)
     assert emit(rest, style) == text
     rounds = repeat * max(1, 20_000 // len(data))

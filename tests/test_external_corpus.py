@@ -15,7 +15,7 @@ from pyptx.emitter import emit
 from pyptx.parser import parse
 from pyptx_ir.plugins.manager import manager
 from pyptx_ir.syntax import decode, encode
-from pyptx_ir.syntax.style import learn, stripped
+from pyptx_ir.syntax.style import infer_style, stripped
 from pyptx_transpile.plan import planned
 from pyptx_transpile.rows import Row
 from pyptx_transpile.rules.loops import latches
@@ -88,7 +88,7 @@ def test_every_spin_on_a_barrier_is_one_call() -> None:
         if "_wait" not in text:
             continue
         tree = parse(text)
-        for body in Row(stripped(tree, learn(tree))).bodies():
+        for body in Row(stripped(tree, infer_style(tree))).bodies():
             plan = planned(body, RULES)
             for at in range(body.start, body.end):
                 node = body.instruction(at)

@@ -15,7 +15,7 @@ from tools.shares import full
 from pyptx.codegen import transpile
 from pyptx_ir.plugins.manager import manager
 from pyptx_ir.syntax import decode, encode, parse
-from pyptx_ir.syntax.style import learn, stripped
+from pyptx_ir.syntax.style import infer_style, stripped
 from pyptx_transpile.module_plan import ModulePlan
 from pyptx_transpile.rows import Row
 from pyptx_transpile.transpiler import Transpiler
@@ -83,7 +83,7 @@ def _spoiled(rewrite: Rewrite) -> Callable[[BodyPrinter, tuple[Slot, ...]], None
 def sites(source: str, name: str) -> dict[Key, bool]:
     """Return a rule's rewrites in the functions of a module, each with whether a printed Python loop covers it."""
     tree = parse(source)
-    plans = ModulePlan(Row(stripped(tree, learn(tree))), manager().sugar_rules()).plans.values()
+    plans = ModulePlan(Row(stripped(tree, infer_style(tree))), manager().sugar_rules()).plans.values()
     return {
         rewrite.key: any(each.repeats for each in plan.around(rewrite.start))
         for plan in plans

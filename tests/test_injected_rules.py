@@ -17,7 +17,7 @@ from tools.shares import full, share
 from pyptx.codegen import transpile
 from pyptx_ir.plugins.manager import manager
 from pyptx_ir.syntax import decode, encode, parse
-from pyptx_ir.syntax.style import learn, stripped
+from pyptx_ir.syntax.style import infer_style, stripped
 from pyptx_transpile.module_plan import ModulePlan
 from pyptx_transpile.rows import Row
 
@@ -113,7 +113,7 @@ class Mutant:
 def rewrites(path: Path) -> list[list[Key]]:
     """Return the keys of the rewrites in each function of a module, without functions that have no rewrite."""
     tree = parse(decode(path.read_bytes()))
-    row = Row(stripped(tree, learn(tree)))
+    row = Row(stripped(tree, infer_style(tree)))
     rules = manager().sugar_rules()
     keys = [[rewrite.key for rewrite in plan.rewrites()] for plan in ModulePlan(row, rules).plans.values()]
     return [each for each in keys if each]

@@ -25,7 +25,7 @@ def tile_of(shown: ListedKernel) -> Tile:
 
 @EACH
 def test_products_are_of_the_tile(shown: ListedKernel) -> None:
-    tile, text = tile_of(shown), shown.row.specialise().text
+    tile, text = tile_of(shown), shown.row.specialize().text
     products = re.findall(r"tcgen05\.mma\.cta_group::(\d)\.kind::f16 \[[^]]*\], %rd\d+, %rd\d+, (\d+)", text)
     assert {int(blocks) for blocks, _ in products} == {tile.blocks}
     sizes = 0x3F << 17 | 0x1F << 24  # fields N and M of the instruction descriptor
@@ -35,7 +35,7 @@ def test_products_are_of_the_tile(shown: ListedKernel) -> None:
 
 @EACH
 def test_each_stage_expects_the_bytes_of_a_step_and_the_ring_is_in_shared_memory(shown: ListedKernel) -> None:
-    tile, special = tile_of(shown), shown.row.specialise()
+    tile, special = tile_of(shown), shown.row.specialize()
     expected = {int(each) for each in re.findall(r"arrive\.expect_tx\S* [^;]*?, (\d+);", special.text)}
     assert tile.fetched // tile.blocks in expected
     shared = special.shared_bytes or sum(map(int, re.findall(r"\.shared .*\.b8 \w+\[(\d+)\]", special.text)))
@@ -45,7 +45,7 @@ def test_each_stage_expects_the_bytes_of_a_step_and_the_ring_is_in_shared_memory
 @EACH
 @pytest.mark.ptxas
 def test_a_turn_of_the_loop_is_one_step(shown: ListedKernel) -> None:
-    special = shown.row.specialise()
+    special = shown.row.specialize()
     loop = loop_of(disassemble(assemble(special.text, special.target).cubin), PRODUCTS)
     assert loop is not None
     assert loop.count(PRODUCTS) * DEPTH == tile_of(shown).depth

@@ -17,13 +17,13 @@ from .test_transpiler_report import LEAST_RAISED, MOST, MOST_IN_LARGE, MOST_OF_A
 
 pytestmark = [pytest.mark.no_cover, pytest.mark.hopper, pytest.mark.blackwell]
 
-EACH = pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.example}, {row.kernel}, {row.specialisation}")
+EACH = pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.example}, {row.kernel}, {row.specialization}")
 LINES = "lines in functions above 200"
 
 
 @EACH
 def test_it_comes_back_byte_for_byte_and_no_rule_is_withdrawn(row: Row) -> None:
-    text = row.specialise().text
+    text = row.specialize().text
     done = transpile(text, manager().sugar_rules(), name=f"{row.example}.ptx")
     assert module_of(done.text).ptx() == text
     assert not done.rejected
@@ -32,7 +32,7 @@ def test_it_comes_back_byte_for_byte_and_no_rule_is_withdrawn(row: Row) -> None:
 
 @EACH
 def test_it_reads_as_well_as_what_compilers_write(row: Row) -> None:
-    cells = Measured(of_module(row.specialise().text, row.example)).columns()
+    cells = Measured(of_module(row.specialize().text, row.example)).columns()
     told = {name: float(cell) for name, cell in zip(HEAD[1:], cells, strict=True) if cell != "–"}
     assert told["lines"] + told["of formatting"] <= MOST
     assert told.get(LINES, 0.0) <= max(MOST_IN_LARGE.values())

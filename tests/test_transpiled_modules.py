@@ -32,17 +32,17 @@ def variable(draw: st.DrawFn, name: str) -> str:
     align = draw(st.sampled_from(("", ".align 8 ", ".align 16 ")))
     sizes = draw(st.lists(st.integers(1, 5), max_size=2))
     dimensions = "".join([f"[{size}]" for size in sizes])
-    value = draw(st.none() | initialiser(kind, sizes))
+    value = draw(st.none() | initializer(kind, sizes))
     linking, space, gap = draw(linkings), draw(spaces), draw(gaps)
     return f"{gap}{linking}{space} {align}.{kind} {name}{dimensions}{'' if value is None else f' = {value}'};"
 
 
 @st.composite
-def initialiser(draw: st.DrawFn, kind: str, sizes: list[int]) -> str:
+def initializer(draw: st.DrawFn, kind: str, sizes: list[int]) -> str:
     """Return a number, or nested lists with at most as many numbers as the array has elements."""
     if not sizes:
         return draw(number(kind))
-    elements = draw(st.lists(initialiser(kind, sizes[1:]), min_size=1, max_size=sizes[0]))
+    elements = draw(st.lists(initializer(kind, sizes[1:]), min_size=1, max_size=sizes[0]))
     return f"{{{draw(st.sampled_from((', ', ','))).join(elements)}}}"
 
 

@@ -68,7 +68,7 @@ class Row:
     keywords: dict[str, Any]
     built_with: dict[str, Any] | None = None
 
-    def specialise(self) -> Specialization:
+    def specialize(self) -> Specialization:
         """Import the kernel, trace it, and return its PTX."""
         module = importlib.import_module(f"examples.{self.example.replace('/', '.')}")
         found = getattr(module, self.kernel)
@@ -81,7 +81,7 @@ class Row:
         return f"{self.kernel} in `{self.example}.py`"
 
     @property
-    def specialisation(self) -> str:
+    def specialization(self) -> str:
         """The specialization's keywords as the table shows them."""
         keywords = {**(self.built_with or {}), **self.keywords}
         return ", ".join(f"{name}={value}" for name, value in keywords.items())
@@ -127,9 +127,9 @@ ROWS = (
     Row("blackwell/gemm_sm120", "gemm", square(4096)),
     Row("blackwell/grouped_gemm_blackwell", "grouped_gemm", {"T": 16384, "K": 2048, "G": 8, "N": 2048}),
     Row("blackwell/layer_norm", "layer_norm", {"B": 2048, "N": 8192}),
-    Row("blackwell/quantise", "largest_of", {"N": 1 << 26, "P": 1184}, {"dtype": bf16}),
-    Row("blackwell/quantise_mxfp8", "mxfp8_of", {"M": 8192, "K": 8192, "R": 64, "C": 64}, {"dtype": bf16}),
-    Row("blackwell/quantise_nvfp4", "nvfp4_of", {"M": 8192, "K": 8192, "H": 4096, "R": 64, "C": 128}, {"dtype": bf16}),
+    Row("blackwell/quantize", "largest_of", {"N": 1 << 26, "P": 1184}, {"dtype": bf16}),
+    Row("blackwell/quantize_mxfp8", "mxfp8_of", {"M": 8192, "K": 8192, "R": 64, "C": 64}, {"dtype": bf16}),
+    Row("blackwell/quantize_nvfp4", "nvfp4_of", {"M": 8192, "K": 8192, "H": 4096, "R": 64, "C": 128}, {"dtype": bf16}),
     Row("blackwell/rms_norm", "rms_norm", {"B": 2048, "N": 8192}),
     Row("blackwell/rms_norm", "rms_norm_for", {"B": 2048}, {"N": 1 << 16, "dtype": bf16}),
     Row("blackwell/softmax", "softmax", {"B": 2048, "N": 8192}),
@@ -157,7 +157,7 @@ ROWS = (
     Row("hopper/gemm_narrow_hopper", "build_gemm", {"M": 16, "N": 8192, "K": 8192}, {}),
     Row("hopper/gemm_pipelined_hopper", "gemm", square(4096)),
     Row("hopper/gemm_simple_hopper", "gemm", square(4096)),
-    Row("hopper/gemm_warp_specialised", "gemm", square(4096)),
+    Row("hopper/gemm_warp_specialized", "gemm", square(4096)),
     Row("hopper/grouped_gemm", "grouped_gemm", {"T": 16384, "K": 2048, "G": 8, "N": 2048}),
     Row("hopper/layer_norm", "layer_norm", {"B": 2048, "N": 8192}),
     Row("hopper/layer_norm", "layer_norm_for", {"B": 2048}, {"N": 1 << 16, "dtype": bf16}),
@@ -181,13 +181,13 @@ def digest(text: str) -> str:
 
 def facts(row: Row) -> tuple[str, ...]:
     """Return the columns that need no ptxas: the kernel, its specialization, its target, and the digest of its PTX."""
-    special = row.specialise()
-    return row.title, row.specialisation, special.target, f"`{digest(special.text)}`"
+    special = row.specialize()
+    return row.title, row.specialization, special.target, f"`{digest(special.text)}`"
 
 
 def costs(row: Row) -> tuple[str, ...]:
     """Return the table columns that are computed from ptxas's output for a kernel's PTX."""
-    special = row.specialise()
+    special = row.specialize()
     assembly = assemble(special.text, special.target)
     resources, sass = assembly.resources[special.entry], disassemble(assembly.cubin)
     loop = main_loop(sass)
@@ -227,7 +227,7 @@ def check() -> int:
     """Return 0 if the page has these rows with these digests; else print how to update the page and return 1."""
     known = committed_costs()
     blank = ("",) * (len(HEAD) - 4)
-    text = page(lambda row: known.get((row.title, row.specialisation), blank))
+    text = page(lambda row: known.get((row.title, row.specialization), blank))
     present = (ROOT / PAGE).read_text(encoding="utf-8") if (ROOT / PAGE).is_file() else None
     if present != text:
         print(f"{PAGE} is stale: with {PTXAS}, run python -m tools.kernel_resources")

@@ -86,7 +86,7 @@ class ListedKernel:
     @property
     def row(self) -> Row:
         """Row of our kernel in tools/kernel_resources: the first of its file, or the first with `built_with`."""
-        return next(row for row in ROWS if row.example == self.name and self.built_with in row.specialisation)
+        return next(row for row in ROWS if row.example == self.name and self.built_with in row.specialization)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +233,7 @@ class Others:
 
 
 def _of_ours(shown: ListedKernel, problem: Problem) -> tuple[str, ...]:
-    text = shown.row.specialise().text
+    text = shown.row.specialize().text
     return (*Counted(text).cells(attention=problem.attention), f"`{digest(text)}`")
 
 
@@ -272,7 +272,7 @@ def check() -> int:
         each.name
         for problem in PROBLEMS
         for each in problem.ours
-        if f"| `{digest(each.row.specialise().text)}` |" not in present
+        if f"| `{digest(each.row.specialize().text)}` |" not in present
     ]
     if stale:
         print(f"{PAGE} is stale ({', '.join(stale)}): with {PTXAS}, run python -m tools.static_evidence")

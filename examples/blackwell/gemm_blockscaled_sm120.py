@@ -200,7 +200,7 @@ def build(form: Format):
 gemm_mxfp8, gemm_nvfp4 = build(MXFP8), build(NVFP4)
 
 
-def quantise(form: Format, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def quantize(form: Format, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return a matrix's elements (bytes) and scale factors: a block's largest magnitude over the largest element."""
     element, scale = TYPES[form]
     blocks = x.reshape(len(x), -1, form.per_scale)
@@ -215,7 +215,7 @@ def quantise(form: Format, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return codes[:, ::2] | codes[:, 1::2] << 4, scales
 
 
-def dequantise(form: Format, values: np.ndarray, scales: np.ndarray) -> np.ndarray:
+def dequantize(form: Format, values: np.ndarray, scales: np.ndarray) -> np.ndarray:
     """Return the values of a quantized matrix in float64."""
     element, scale = TYPES[form]
     if form.element == e2m1:
@@ -226,14 +226,14 @@ def dequantise(form: Format, values: np.ndarray, scales: np.ndarray) -> np.ndarr
 
 def reference(form: Format, a, b, sa, sb) -> np.ndarray:
     """Return C, computed by NumPy in float64 from the dequantized matrices."""
-    return dequantise(form, a, sa) @ dequantise(form, b, sb).T
+    return dequantize(form, a, sa) @ dequantize(form, b, sb).T
 
 
 def main() -> None:
     """Run the kernels on the simulator and print their largest errors against a float64 reference."""
     rng = np.random.default_rng(0)
     for name, form, multiplied in (("gemm_mxfp8", MXFP8, gemm_mxfp8), ("gemm_nvfp4", NVFP4, gemm_nvfp4)):
-        factors = [quantise(form, rng.standard_normal((rows, 512), dtype=np.float32)) for rows in (200, 136)]
+        factors = [quantize(form, rng.standard_normal((rows, 512), dtype=np.float32)) for rows in (200, 136)]
         (a, sa), (b, sb) = factors
         expected = reference(form, a, b, sa, sb)
         error = np.abs(multiplied(a, b, sa, sb) - expected).max() / np.abs(expected).max()

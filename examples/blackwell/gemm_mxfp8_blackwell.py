@@ -4,7 +4,7 @@ The elements are e4m3, the scale factors powers of two (ue8m0); `block_scaled.py
 cores. One MMA covers 32 of K, so it reads one scale factor of each row. Those of the four MMAs of a stage are the four
 bytes of a word of tensor memory, and the instruction descriptor of each MMA selects its byte.
 
-A is M x K, B is N x K, C is M x N in bf16, and the scale factors have the layout of `scales.py`; `quantise_mxfp8.py`
+A is M x K, B is N x K, C is M x N in bf16, and the scale factors have the layout of `scales.py`; `quantize_mxfp8.py`
 computes elements and scale factors. K is a multiple of 32 and N one of 8.
 
     python examples/blackwell/gemm_mxfp8_blackwell.py
@@ -27,7 +27,7 @@ from pyptx.types import PtxType, e4m3, ue8m0
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.blackwell.block_scaled import ScaledBlock, ScaledGemm
-from examples.blackwell.quantise_mxfp8 import BLOCK, dequantised, quantise
+from examples.blackwell.quantize_mxfp8 import BLOCK, dequantized, quantize
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +64,14 @@ gemm = build_gemm()
 
 def reference(a: np.ndarray, b: np.ndarray, scale_a: np.ndarray, scale_b: np.ndarray) -> np.ndarray:
     """Return C, computed by NumPy in float64 from the dequantized matrices."""
-    return dequantised(a, scale_a) @ dequantised(b, scale_b).T
+    return dequantized(a, scale_a) @ dequantized(b, scale_b).T
 
 
 def main() -> None:
     """Quantize two matrices and multiply them on the simulator; print the largest error against float64."""
     rng = np.random.default_rng(0)
     given = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((300, 416), (264, 416)))
-    (a, scale_a), (b, scale_b) = map(quantise, given)
+    (a, scale_a), (b, scale_b) = map(quantize, given)
     expected = reference(a, b, scale_a, scale_b)
     error = np.abs(gemm(a, b, scale_a, scale_b) - expected).max() / np.abs(expected).max()
     print(f"gemm_mxfp8_blackwell 300x264x416: largest relative error {error:.2e}")

@@ -8,7 +8,7 @@ of C: the warps that store C multiply by them.
 Shared memory and TMA use bytes: a stage has 128 bytes of each row, 256 elements.
 
 A is M x K / 2, B is N x K / 2, in bytes, C is M x N in bf16, and the scale factors have the layout of `scales.py`;
-`quantise_nvfp4.py` computes elements and scale factors. K is a multiple of 32 and N one of 8.
+`quantize_nvfp4.py` computes elements and scale factors. K is a multiple of 32 and N one of 8.
 
     python examples/blackwell/gemm_nvfp4_blackwell.py
 """
@@ -30,7 +30,7 @@ from pyptx.types import PtxType, b8, e2m1, f32, ue4m3
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.blackwell.block_scaled import ScaledBlock, ScaledGemm
-from examples.blackwell.quantise_nvfp4 import BLOCK, dequantised, quantise
+from examples.blackwell.quantize_nvfp4 import BLOCK, dequantized, quantize
 
 if TYPE_CHECKING:
     from examples.blackwell.gemm_highperf_blackwell import Corner
@@ -99,16 +99,16 @@ gemm = build_gemm()
 
 def reference(a, b, scale_a, scale_b, whole_a, whole_b) -> np.ndarray:
     """Return C, computed by NumPy in float64 from the dequantized matrices."""
-    return dequantised(a, scale_a, whole_a) @ dequantised(b, scale_b, whole_b).T
+    return dequantized(a, scale_a, whole_a) @ dequantized(b, scale_b, whole_b).T
 
 
 def main() -> None:
     """Quantize two matrices and multiply them on the simulator; print the largest error against float64."""
     rng = np.random.default_rng(0)
     given = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((300, 416), (264, 416)))
-    quantised = [each for pair in zip(*map(quantise, given), strict=True) for each in pair]
-    expected = reference(*quantised)
-    error = np.abs(gemm(*quantised) - expected).max() / np.abs(expected).max()
+    quantized = [each for pair in zip(*map(quantize, given), strict=True) for each in pair]
+    expected = reference(*quantized)
+    error = np.abs(gemm(*quantized) - expected).max() / np.abs(expected).max()
     print(f"gemm_nvfp4_blackwell 300x264x416: largest relative error {error:.2e}")
 
 

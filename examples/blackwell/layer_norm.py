@@ -39,7 +39,7 @@ reference = hopper.reference
 )
 def layer_norm(X, W, Bias, Y, *, eps: float = 1e-5):
     """Normalize each row of `X` to mean 0 and variance 1, scale and shift; N is a multiple of 4, up to 57,344."""
-    hopper.normalise(Plan.block(X.shape[1], BLACKWELL), X, W, Bias, Y, eps)
+    hopper.normalize(Plan.block(X.shape[1], BLACKWELL), X, W, Bias, Y, eps)
 
 
 def layer_norm_for(N: int, dtype: PtxType = f32, plan: Plan | None = None) -> Kernel[tuple[Tile]]:

@@ -38,7 +38,7 @@ reference = hopper.reference
 )
 def rms_norm(X, W, Y, *, eps: float = 1e-6):
     """Normalize each row of `X` by its root mean square; N is a multiple of 4, up to 57,344."""
-    hopper.normalise(Plan.block(X.shape[1], BLACKWELL), X, W, Y, eps)
+    hopper.normalize(Plan.block(X.shape[1], BLACKWELL), X, W, Y, eps)
 
 
 def rms_norm_for(N: int, dtype: PtxType = f32, plan: Plan | None = None) -> Kernel[tuple[Tile]]:

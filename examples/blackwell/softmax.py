@@ -38,7 +38,7 @@ reference = hopper.reference
 )
 def softmax(X, Y):
     """Turn each row of `X` into probabilities; N is a multiple of 4, up to 57,344."""
-    hopper.normalise(Plan.block(X.shape[1], BLACKWELL), X, Y)
+    hopper.normalize(Plan.block(X.shape[1], BLACKWELL), X, Y)
 
 
 def softmax_for(N: int, dtype: PtxType = f32, plan: Plan | None = None) -> Kernel[tuple[Tile]]:

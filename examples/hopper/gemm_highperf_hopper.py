@@ -1,6 +1,6 @@
 """GEMM, the last step: persistent CTAs, clusters, and stores that overlap computation.
 
-This kernel adds to the producer and the consumers of `gemm_warp_specialised.py`
+This kernel adds to the producer and the consumers of `gemm_warp_specialized.py`
 
 - **persistence**: one CTA per SM of the device, which computes tile after tile. The producer fills stages for the next
   tile while the consumers still store the last one;

@@ -6,7 +6,7 @@ has read them. One wgmma group stays in flight: while the tensor cores work on o
 and refilled.
 
 The warp that fills stages also multiplies, and waits for all other warps in between. The next step,
-`gemm_warp_specialised.py`, separates the two.
+`gemm_warp_specialized.py`, separates the two.
 
 A is M x K, B is K x N, C is M x N, in bf16, all row-major; N and K must be multiples of 8.
 

@@ -32,7 +32,7 @@ from examples.rows.vectors import BYTES
 BOUNDS = (("maxntid", (128, 1, 1)), ("minnctapersm", (5,)))
 
 
-def normalise(plan: Plan, X, W, Bias, Y, eps: float) -> None:
+def normalize(plan: Plan, X, W, Bias, Y, eps: float) -> None:
     """Emit the layer norm kernel for one plan."""
     row, number = Row(plan, X.shape[0], exchanges=2), plan.target.number
     (x,) = row.hold(X)
@@ -76,7 +76,7 @@ def normalise(plan: Plan, X, W, Bias, Y, eps: float) -> None:
 )
 def layer_norm(X, W, Bias, Y, *, eps: float = 1e-5):
     """Normalize each row of `X` to mean 0 and variance 1, scale and shift; N is a multiple of 4, up to 57,344."""
-    normalise(Plan.block(X.shape[1]), X, W, Bias, Y, eps)
+    normalize(Plan.block(X.shape[1]), X, W, Bias, Y, eps)
 
 
 @functools.cache
@@ -90,7 +90,7 @@ def layer_norm_for(N: int, dtype: PtxType = f32, plan: Plan | None = None) -> Ke
 
     @kernel(in_specs=(row, vector, vector), out_specs=(row,), **chosen.launch)
     def layer_norm(X, W, Bias, Y, *, eps: float = 1e-5) -> None:
-        normalise(chosen, X, W, Bias, Y, eps)
+        normalize(chosen, X, W, Bias, Y, eps)
 
     return layer_norm
 

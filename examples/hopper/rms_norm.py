@@ -29,7 +29,7 @@ from examples.rows.row import Row
 from examples.rows.vectors import BYTES
 
 
-def normalise(plan: Plan, X, W, Y, eps: float) -> None:
+def normalize(plan: Plan, X, W, Y, eps: float) -> None:
     """Emit the RMS norm kernel for one plan."""
     row, number = Row(plan, X.shape[0]), plan.target.number
     (x,) = row.hold(X)
@@ -61,7 +61,7 @@ def normalise(plan: Plan, X, W, Y, eps: float) -> None:
 )
 def rms_norm(X, W, Y, *, eps: float = 1e-6):
     """Normalize each row of `X` by its root mean square and scale it by `W`; N is a multiple of 4, up to 57,344."""
-    normalise(Plan.block(X.shape[1]), X, W, Y, eps)
+    normalize(Plan.block(X.shape[1]), X, W, Y, eps)
 
 
 @functools.cache
@@ -75,7 +75,7 @@ def rms_norm_for(N: int, dtype: PtxType = f32, plan: Plan | None = None) -> Kern
 
     @kernel(in_specs=(row, vector), out_specs=(row,), **chosen.launch)
     def rms_norm(X, W, Y, *, eps: float = 1e-6) -> None:
-        normalise(chosen, X, W, Y, eps)
+        normalize(chosen, X, W, Y, eps)
 
     return rms_norm
 

@@ -52,7 +52,7 @@ def exponential(value: Reg, peak: Reg) -> Reg:
     return by_halves(ptx.inst.ex2.approx.ftz.f32, power)
 
 
-def normalise(plan: Plan, X, Y) -> None:
+def normalize(plan: Plan, X, Y) -> None:
     """Emit the softmax kernel for one plan."""
     row, number = Row(plan, X.shape[0]), plan.target.number
     (x,) = row.hold(X, fill=-math.inf)
@@ -101,7 +101,7 @@ def combine(row: Row, peak: Reg, total: Reg) -> None:
 )
 def softmax(X, Y):
     """Compute the softmax of each row of `X`; N is a multiple of 4, up to 57,344."""
-    normalise(Plan.block(X.shape[1]), X, Y)
+    normalize(Plan.block(X.shape[1]), X, Y)
 
 
 @functools.cache
@@ -115,7 +115,7 @@ def softmax_for(N: int, dtype: PtxType = f32, plan: Plan | None = None) -> Kerne
 
     @kernel(in_specs=(row,), out_specs=(row,), **chosen.launch)
     def softmax(X, Y) -> None:
-        normalise(chosen, X, Y)
+        normalize(chosen, X, Y)
 
     return softmax
 

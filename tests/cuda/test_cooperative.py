@@ -40,13 +40,13 @@ def shifted(last_sync: int, **options: Any) -> tuple[Any, Any, Any]:
 
 
 @pytest.mark.parametrize("schedule", [{}, {"seed": 1}, {"seed": 2}, {"seed": 3}, {"delay_async": True}])
-def test_a_grid_synchronises(schedule: dict[str, Any]) -> None:
+def test_a_grid_synchronizes(schedule: dict[str, Any]) -> None:
     x, expected, result = shifted(1, cooperative=True, **schedule)
     assert (x == expected).all()
     assert result.findings == ()
 
 
-def test_a_missing_synchronisation_of_the_grid_is_found() -> None:
+def test_a_missing_synchronization_of_the_grid_is_found() -> None:
     *_, result = shifted(0, cooperative=True)
     assert "global-race" in {finding.rule for finding in result.findings}
 

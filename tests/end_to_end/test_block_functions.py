@@ -59,7 +59,7 @@ def test_a_call_without_blocks_runs_nothing() -> None:
     assert counted.simulate(N=0).outputs[0].shape == (0,)
 
 
-def test_a_bundle_has_a_block_for_each_specialisation(tmp_path: Any) -> None:
+def test_a_bundle_has_a_block_for_each_specialization(tmp_path: Any) -> None:
     folder = bundles.export(threads(lambda N: N), [{"N": 32}, {"N": 64}], tmp_path / "bundle")
     loaded: Any = bundles.load(folder)["counted"]
     for size in (32, 64):

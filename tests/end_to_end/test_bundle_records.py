@@ -63,7 +63,7 @@ def through_json(special: Specialization) -> Specialization:
 
 
 @pytest.mark.parametrize("example", EXAMPLE_LIST, ids=lambda example: example.file)
-def test_a_specialisation_comes_back_equal(example: Example) -> None:
+def test_a_specialization_comes_back_equal(example: Example) -> None:
     special = specialize(example)
     assert special.inputs
     restored = through_json(special)

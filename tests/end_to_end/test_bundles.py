@@ -107,7 +107,7 @@ def ones(size: int, dtype: Any = np.float32) -> Any:
     return np.ones(size, dtype)
 
 
-def test_the_specialisation_whose_inputs_fit_is_taken(scales: Any) -> None:
+def test_the_specialization_whose_inputs_fit_is_taken(scales: Any) -> None:
     assert len(scales.specializations) == 3
     assert scales(ones(256), alpha=2.0).sum() == 512
     assert scales(ones(512), alpha=2.0, twice=False).sum() == 1024

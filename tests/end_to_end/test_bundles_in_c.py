@@ -267,7 +267,7 @@ def test_a_persistent_kernel_has_the_blocks_that_the_device_has_room_for(
     assert run(program, "cuCtxGetDevice").steps["launch"].startswith("209 ")
 
 
-def test_several_specialisations_live_in_one_loader_and_the_header_is_c_plus_plus_too(tmp_path: Path) -> None:
+def test_several_specializations_live_in_one_loader_and_the_header_is_c_plus_plus_too(tmp_path: Path) -> None:
     kernel = example("hopper/rms_norm").rms_norm
     folder = export(kernel, [{"B": 4, "N": 512}, {"B": 8, "N": 1024}], tmp_path / "bundle", name="norms")
     header = (folder / "norms.h").read_text(encoding="ascii")

@@ -51,7 +51,7 @@ FEATURES: dict[str, bytes] = {
     "a block opened and closed on a line": rb"\n\t\{ \.reg",
     "prototypes of external functions": rb"\.extern \.func",
     "unsigned hexadecimal": rb"0x7771U",
-    "negative initialisers": rb"= ?\{ ?-1",
+    "negative initializers": rb"= ?\{ ?-1",
     "a line of 400,000 bytes": rb"[^\n]{400000}",
     "lists of registers": rb"\.reg \.f16 low,high;",
     "stray semicolons": rb";;",

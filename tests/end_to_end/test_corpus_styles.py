@@ -16,7 +16,7 @@ from tools.shares import share
 
 from pyptx_ir.syntax import decode, emit, parse
 from pyptx_ir.syntax import nodes as n
-from pyptx_ir.syntax.style import Style, deviations, formatted, learn, stripped
+from pyptx_ir.syntax.style import Style, deviations, formatted, infer_style, stripped
 from pyptx_ir.syntax.style.items import items
 from pyptx_ir.syntax.style.known import KNOWN
 from pyptx_ir.toolchain import assemble
@@ -68,14 +68,14 @@ def some(folder: str, turn: int) -> Iterator[tuple[str, str]]:
 
 @cache
 def style_like(name: str) -> Style:
-    return learn(parse(text_of(name)))
+    return infer_style(parse(text_of(name)))
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_a_learnt_style_and_what_deviates_give_every_byte_back(folder: str) -> None:
     for name, text in some(folder, 1):
         tree = parse(text)
-        style = learn(tree)
+        style = infer_style(tree)
         assert emit(stripped(tree, style), style) == text, name
 
 
@@ -94,7 +94,7 @@ def test_few_statements_deviate(folder: str) -> None:
     for path in share(paths, 1 + len(paths) // 20):
         name = f"{folder}/{path.name}"
         tree = parse(text_of(name))
-        deviating += len(list(deviations(tree, learn(tree))))
+        deviating += len(list(deviations(tree, infer_style(tree))))
         all_of_them += len(list(items(tree)))
     assert 100 * deviating < MOST[folder] * all_of_them, f"{deviating} of {all_of_them}"
 
@@ -114,7 +114,7 @@ def test_no_style_is_canonical_spelling(folder: str) -> None:
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_a_style_is_a_small_literal(folder: str) -> None:
     for name, text in some(folder, 4):
-        style = learn(parse(text))
+        style = infer_style(parse(text))
         trivia, gaps, asm = map(ast.literal_eval, map(repr, (style.trivia, style.gaps, style.asm)))
         assert Style(trivia, gaps, asm) == style, name
         assert len(style.trivia) + sum(map(len, style.gaps.values())) < 120, name

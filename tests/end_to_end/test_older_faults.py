@@ -138,7 +138,7 @@ def numpy_integers_are_integers(tid: Any) -> Any:
 
 
 @case(np.zeros(THREADS, np.float32))
-def an_integer_initialises_a_float(tid: Any) -> Any:  # noqa: ARG001 - the caller's signature
+def an_integer_initializes_a_float(tid: Any) -> Any:  # noqa: ARG001 - the caller's signature
     return reg.scalar(f32, init=0)
 
 
@@ -344,7 +344,7 @@ def test_template_keywords_do_not_stick() -> None:
     assert k.template_params == {"factor": 1}
 
 
-def test_one_specialisation_does_not_change_another() -> None:
+def test_one_specialization_does_not_change_another() -> None:
     @kernel(out_specs=(Tile("N", u32),), grid=1, block=(THREADS, 1, 1))
     def k(Y: Any) -> None:
         smem.alloc(u32, (Y.shape[0],))[0] = 1

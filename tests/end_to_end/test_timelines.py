@@ -21,7 +21,7 @@ K_STEPS = 5
 @pytest.fixture(scope="module")
 def spans(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Event]]:
     """Return one CTA's timeline spans by their track's name prefix, simulated with delayed completion."""
-    gemm = load("hopper/gemm_warp_specialised")
+    gemm = load("hopper/gemm_warp_specialized")
     rng = np.random.default_rng(0)
     shapes = ((gemm.BM - 3, K_STEPS * gemm.BK), (K_STEPS * gemm.BK, gemm.BN))
     a, b = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in shapes)
@@ -60,6 +60,6 @@ def test_the_producer_is_ahead_of_the_consumers(spans: dict[str, list[Event]]) -
 
 def test_spans_stand_at_lines_of_the_example(spans: dict[str, list[Event]]) -> None:
     running = [event for name in spans if name.startswith("warp") for event in spans[name] if event["cat"] == "run"]
-    assert all(event["name"].startswith("gemm_warp_specialised.py:") for event in running)
+    assert all(event["name"].startswith("gemm_warp_specialized.py:") for event in running)
     waits = {event["name"] for event in spans["warp 4"] if event["cat"] == "wait"}
     assert any(name.startswith("waiting at mbarrier") and "phase 0" in name for name in waits)

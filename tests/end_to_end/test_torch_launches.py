@@ -232,7 +232,7 @@ def test_kernels_go_with_the_values_that_they_were_called_with(monkeypatch):
     assert gone() is None
 
 
-def test_specialisations_that_differ_in_their_grid_alone_share_their_code(null):
+def test_specializations_that_differ_in_their_grid_alone_share_their_code(null):
     call, _ = caller(kernels.build_double())
     call(torch.ones(32)), call(torch.ones(64))
     first, second = null.launches()

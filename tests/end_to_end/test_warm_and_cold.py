@@ -128,12 +128,12 @@ def calls() -> Any:
     yield "sizes that differ", (base[:64], b), {}
     yield "doubles", (a.double(), b.double()), {}
     yield "sparse", (a.to_sparse(), b), {}
-    yield "quantised", (quantised(a), b), {}
+    yield "quantized", (quantized(a), b), {}
     yield "a number too few", (a,), {}
     yield "an unknown keyword", (a, b), {"alpha": 2}
 
 
-def quantised(tensor: torch.Tensor) -> torch.Tensor:
+def quantized(tensor: torch.Tensor) -> torch.Tensor:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch warns that quantized tensors are deprecated
         return torch.quantize_per_tensor(tensor, 1.0, 0, torch.qint8)

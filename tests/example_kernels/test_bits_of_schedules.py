@@ -55,8 +55,8 @@ def matrices(_: Any = None) -> list[Any]:
     return [np.concatenate([a, -a], axis=1), np.concatenate([b, b])]
 
 
-def quantised(module: Any) -> list[Any]:
-    parts = [module.quantise(drawn(256, 256)), module.quantise(drawn(256, 256).T.copy())]
+def quantized(module: Any) -> list[Any]:
+    parts = [module.quantize(drawn(256, 256)), module.quantize(drawn(256, 256).T.copy())]
     return [each for pair in zip(*parts, strict=True) for each in pair]
 
 
@@ -65,7 +65,7 @@ def gemm(file: str, name: str = "gemm") -> Case:
 
 
 def scaled(file: str) -> Case:
-    return Case(file, lambda module: module.gemm, quantised)
+    return Case(file, lambda module: module.gemm, quantized)
 
 
 def attention(file: str) -> Case:
@@ -76,7 +76,7 @@ CASES = [
     gemm("ampere/gemm_simple"),
     gemm("ampere/gemm_pipelined", "gemm_pipelined"),
     gemm("hopper/gemm_pipelined_hopper"),
-    gemm("hopper/gemm_warp_specialised"),
+    gemm("hopper/gemm_warp_specialized"),
     gemm("blackwell/gemm_simple_blackwell"),
     gemm("blackwell/gemm_pipelined_blackwell"),
     gemm("blackwell/gemm_2sm_blackwell"),

@@ -63,12 +63,12 @@ class Code:
 
 
 @pytest.fixture(
-    scope="module", params=share(BLACKWELL, 3), ids=lambda row: f"{row.example}, {row.kernel}, {row.specialisation}"
+    scope="module", params=share(BLACKWELL, 3), ids=lambda row: f"{row.example}, {row.kernel}, {row.specialization}"
 )
 def code(request: pytest.FixtureRequest) -> Code:
     """Return PTX and SASS of the kernel of a row of tools/kernel_resources."""
     row: Row = request.param
-    special = row.specialise()
+    special = row.specialize()
     return Code(special.text, disassemble(assemble(special.text, special.target).cubin))
 
 

@@ -64,10 +64,10 @@ def draw(name: str, m: int, n: int, k: int) -> list[Array]:
     if name == "fp8":
         factors = [rng.standard_normal((rows, k)).astype(ml_dtypes.float8_e4m3fn) for rows in (m, n)]
         return [*factors, *(np.exp2(rng.uniform(-3, 3, rows)).astype(np.float32) for rows in (m, n))]
-    quantise = import_module(f"examples.blackwell.quantise_{name}").quantise
+    quantize = import_module(f"examples.blackwell.quantize_{name}").quantize
     sizes = (np.exp2(rng.integers(-3, 4, (rows, k // 16))).repeat(16, axis=1) for rows in (m, n))
     drawn = [(rng.standard_normal(each.shape) * each).astype(ml_dtypes.bfloat16) for each in sizes]
-    return [each for pair in zip(*map(quantise, drawn), strict=True) for each in pair]
+    return [each for pair in zip(*map(quantize, drawn), strict=True) for each in pair]
 
 
 def assert_close(actual: Array, expected: Array) -> None:
@@ -112,10 +112,10 @@ def test_more_stages_than_tensor_memory_has_room_for_are_refused() -> None:
 @pytest.mark.parametrize("name", ["mxfp8", "nvfp4"])
 def test_what_is_no_number_in_a_row_stays_there(name: str) -> None:
     """NaN and inf stay in their rows: elements past the edges are zero and use no scale factors of other rows."""
-    rng, quantise = np.random.default_rng(5), import_module(f"examples.blackwell.quantise_{name}").quantise
+    rng, quantize = np.random.default_rng(5), import_module(f"examples.blackwell.quantize_{name}").quantize
     a, b = (rng.standard_normal((rows, 96)).astype(ml_dtypes.bfloat16) for rows in (40, 24))
     a[7, 40], b[3, 80] = np.nan, np.inf
-    inputs = [each for pair in zip(quantise(a), quantise(b), strict=True) for each in pair]
+    inputs = [each for pair in zip(quantize(a), quantize(b), strict=True) for each in pair]
     found = np.isnan(module_of(name).gemm(*inputs).astype(np.float64))
     expected = np.zeros(found.shape, bool)
     expected[7], expected[:, 3] = True, True

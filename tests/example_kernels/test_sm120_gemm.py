@@ -60,19 +60,19 @@ def test_a_scaled_product_equals_float64_without_a_finding(
     # Blocks of very different magnitudes: the scale factor of another row, column or block gives a wrong result.
     spread = [np.exp2(rng.integers(-6, 7, (rows, k // form.per_scale))).repeat(form.per_scale, 1) for rows in (m, n)]
     (a, sa), (b, sb) = (
-        scaled.quantise(form, (rng.standard_normal(each.shape) * each).astype(np.float32)) for each in spread
+        scaled.quantize(form, (rng.standard_normal(each.shape) * each).astype(np.float32)) for each in spread
     )
     check(kernel.simulate(a, b, sa, sb, checks="all", **schedule), scaled.reference(form, a, b, sa, sb))
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_what_is_quantised_is_near_what_it_was(name: str) -> None:
+def test_what_is_quantized_is_near_what_it_was(name: str) -> None:
     form, _ = FORMATS[name]
     x = np.random.default_rng(2).standard_normal((5, 512)).astype(np.float32)
     # Half an ulp is 2**-4 of the element for e4m3, and a sixth of the largest element for e2m1; a fifth with the
     # rounded scale factor.
     unit = {"mxfp8": 2.0**-4 * np.abs(x) + 2.0**-9, "nvfp4": np.abs(x).max() / 5}[name]
-    assert (np.abs(scaled.dequantise(form, *scaled.quantise(form, x)) - x) <= unit).all()
+    assert (np.abs(scaled.dequantize(form, *scaled.quantize(form, x)) - x) <= unit).all()
 
 
 @pytest.mark.parametrize("name", FORMATS)

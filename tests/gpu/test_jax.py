@@ -100,7 +100,7 @@ def test_the_gpu_and_the_simulator_agree() -> None:
     np.testing.assert_array_equal(product(x, w, scale=1.7), simulated)
 
 
-def test_two_specialisations_in_one_program() -> None:
+def test_two_specializations_in_one_program() -> None:
     x, w = normal(1024), normal(1024, seed=1)
     function = jax.jit(lambda x, w: (product(x, w, scale=2.0), product(x[:512], w[512:], scale=0.5), product(x, x)))
     doubled, halved, squared = function(x, w)

@@ -244,7 +244,7 @@ def test_all_the_shared_memory_that_a_block_may_have_can_be_used(gpu: Device) ->
 # --- kernels, and the framework next to pyptx --------------------------------------------------------
 
 
-def test_two_specialisations_of_a_kernel_run_side_by_side(gpu: Device) -> None:
+def test_two_specializations_of_a_kernel_run_side_by_side(gpu: Device) -> None:
     from pyptx_dsl.kernels.images import image_of
     from pyptx_ir.plugins.rows import Argument
 
@@ -315,7 +315,7 @@ def resident() -> int:
 
 @pytest.mark.ptxas
 @pytest.mark.parametrize(("slot", "rounds"), [("value", 10_000), ("pointer", 1_000)])
-def test_specialisations_that_are_dropped_leave_nothing_behind(gpu: Device, slot: str, rounds: int) -> None:
+def test_specializations_that_are_dropped_leave_nothing_behind(gpu: Device, slot: str, rounds: int) -> None:
     image = assemble(constant(1).ptx(gpu.target), gpu.target).cubin
     x = gpu.upload(np.zeros((8, 8), np.float32))
     out = gpu.upload(np.zeros((8, 8), np.float32))

@@ -41,7 +41,7 @@ def test_a_call_and_the_next_give_the_same_as_torch() -> None:
     assert len(operator_of(double).plans(CUDA)) == 1
 
 
-def test_two_specialisations_of_one_kernel_take_turns() -> None:
+def test_two_specializations_of_one_kernel_take_turns() -> None:
     double, small, large = build_double(), numbers(64), numbers(4096)
     for _ in range(3):
         assert torch.equal(double(small), 2 * small)
@@ -184,7 +184,7 @@ def test_a_compiled_function_makes_a_graph_of_its_own() -> None:
         assert torch.allclose(compiled(x), (x + 1) * 6)
 
 
-def test_ten_thousand_specialisations_leave_little_on_the_device() -> None:
+def test_ten_thousand_specializations_leave_little_on_the_device() -> None:
     double, x = build_double(), numbers(32 * 10_000)
     double(x[:32])
     torch.cuda.synchronize()

@@ -219,11 +219,11 @@ def _scales_of_rows(file: Any) -> Arguments:
     return arrays, [file.reference(*arrays)]
 
 
-def _quantised(k: int) -> Callable[[Any], Arguments]:
+def _quantized(k: int) -> Callable[[Any], Arguments]:
     """Return the case of a 136 x 136 GEMM with operands quantized by the example."""
 
     def case(file: Any) -> Arguments:
-        arrays = [each for pair in zip(*map(file.quantise, drawn((136, k), (136, k))), strict=True) for each in pair]
+        arrays = [each for pair in zip(*map(file.quantize, drawn((136, k), (136, k))), strict=True) for each in pair]
         return arrays, [file.reference(*arrays)]
 
     return case
@@ -234,7 +234,7 @@ def _block_scaled(form: str, k: int) -> Callable[[Any], Arguments]:
 
     def case(file: Any) -> Arguments:
         chosen = getattr(file, form)
-        factors = [file.quantise(chosen, each) for each in drawn((136, k), (136, k), **SINGLE)]
+        factors = [file.quantize(chosen, each) for each in drawn((136, k), (136, k), **SINGLE)]
         arrays = [each for pair in zip(*factors, strict=True) for each in pair]
         return arrays, [file.reference(chosen, *arrays)]
 
@@ -253,15 +253,15 @@ def _largest(_: Any) -> Arguments:
     return [x], [np.array([99.0])]
 
 
-def _quantisable(file: Any) -> Arguments:
+def _quantizable(file: Any) -> Arguments:
     """Return the case of a quantizer; it expects the unmodified kernel's result, which other tests verify."""
     (x,) = drawn((130, 160))
     x[3, :32] = 0
-    return [x], [each.astype(np.float64) for each in file.quantise(x)]
+    return [x], [each.astype(np.float64) for each in file.quantize(x)]
 
 
-def _quantisable_below(file: Any) -> Arguments:
-    (x,), outputs = _quantisable(file)
+def _quantizable_below(file: Any) -> Arguments:
+    (x,), outputs = _quantizable(file)
     return [x, np.abs(x).max().astype(np.float32)[None]], outputs
 
 
@@ -279,7 +279,7 @@ KERNELS = {
         Case("ampere/gemm_highperf_ampere", called("gemm_highperf"), product(136, 264, 168)),
         Case("hopper/gemm_simple_hopper", called("gemm"), product(72, 72, 136)),
         Case("hopper/gemm_pipelined_hopper", called("gemm"), product(136, 136, 392)),
-        Case("hopper/gemm_warp_specialised", called("gemm"), product(136, 264, 328)),
+        Case("hopper/gemm_warp_specialized", called("gemm"), product(136, 264, 328)),
         Case("hopper/gemm_highperf_hopper", built("build_gemm", **NARROW), product(264, 264, 200)),
         Case("hopper/gemm_narrow_hopper", built("build_gemm", splits=2, stages=2), product(10, 72, 456)),
         Case("hopper/gemm_fp8_hopper", built("build_gemm", **FEW), _fp8),
@@ -310,16 +310,16 @@ KERNELS = {
         Case("blackwell/flash_attention_backward_blackwell", lambda file: file.BACKWARD[128],
               _gradients(136, 264, 128), tolerance=2e-2, most=1),
         Case("blackwell/gemm_fp8_blackwell", built("build_gemm", **NARROW), _scales_of_rows),
-        Case("blackwell/gemm_mxfp8_blackwell", built("build_gemm", **NARROW), _quantised(288)),
-        Case("blackwell/gemm_nvfp4_blackwell", built("build_gemm", **NARROW), _quantised(544)),
+        Case("blackwell/gemm_mxfp8_blackwell", built("build_gemm", **NARROW), _quantized(288)),
+        Case("blackwell/gemm_nvfp4_blackwell", built("build_gemm", **NARROW), _quantized(544)),
         Case("blackwell/grouped_gemm_blackwell", built("build_grouped_gemm", **NARROW), _ragged),
         Case("blackwell/gemm_sm120", called("gemm"), product(136, 136, 328)),
         Case("blackwell/gemm_blockscaled_sm120 mxfp8", called("gemm_mxfp8"), _block_scaled("MXFP8", 768)),
         Case("blackwell/gemm_blockscaled_sm120 nvfp4", called("gemm_nvfp4"), _block_scaled("NVFP4", 1536)),
-        Case("blackwell/quantise", built("largest_of", bf16), _largest, tolerance=0, keywords={"P": 1}),
-        Case("blackwell/quantise_mxfp8", built("mxfp8_of", bf16), _quantisable, tolerance=0,
+        Case("blackwell/quantize", built("largest_of", bf16), _largest, tolerance=0, keywords={"P": 1}),
+        Case("blackwell/quantize_mxfp8", built("mxfp8_of", bf16), _quantizable, tolerance=0,
               keywords={"R": 2, "C": 2}),
-        Case("blackwell/quantise_nvfp4", built("nvfp4_of", bf16), _quantisable_below, tolerance=0,
+        Case("blackwell/quantize_nvfp4", built("nvfp4_of", bf16), _quantizable_below, tolerance=0,
               keywords={"H": 80, "R": 2, "C": 3}),
         Case("blackwell/rms_norm", built("rms_norm_for", 520), of((5, 520), (520,), **SINGLE)),
         Case("blackwell/layer_norm", built("layer_norm_for", 520), of((5, 520), (520,), (520,), **SINGLE)),

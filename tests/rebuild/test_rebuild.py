@@ -19,7 +19,7 @@ from tests.wild.work import PrintTask
 from tools.shares import at_most
 
 from pyptx_ir.syntax import decode, encode, nodes, parse, walk
-from pyptx_ir.syntax.style import learn, stripped
+from pyptx_ir.syntax.style import infer_style, stripped
 
 from .printer import printed
 
@@ -59,7 +59,7 @@ def test_little_is_said_of_white_space_and_spelling(folder: str) -> None:
 def test_without_a_style_the_text_reads_as_the_same_tree(folder: str) -> None:
     for path in some(folder, 2):
         tree = parse(decode(path.read_bytes()))
-        python = printed(stripped(tree, learn(tree)), unchecked=refused(path))
+        python = printed(stripped(tree, infer_style(tree)), unchecked=refused(path))
         assert parse(run(python, path.name).ptx()) == tree, path.name
 
 

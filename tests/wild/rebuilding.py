@@ -15,7 +15,7 @@ from tests.rebuild.printer import printed
 from pyptx.modules import ModuleBuilder
 from pyptx_ir.errors import PyptxError
 from pyptx_ir.syntax import PtxSyntaxError, decode, parse, walk
-from pyptx_ir.syntax.style import learn, stripped
+from pyptx_ir.syntax.style import infer_style, stripped
 
 from .laws import first_difference
 
@@ -46,7 +46,7 @@ def rebuild(work: PrintTask) -> Rebuilt:
         tree = parse(text, name)
     except PtxSyntaxError as error:
         return Rebuilt(f"does not parse: {error}", 0, 0, time.perf_counter() - started)
-    style = learn(tree)
+    style = infer_style(tree)
     python = list(printed(stripped(tree, style), unchecked=work.unchecked))
     fault = _fault(python, name, text, tree, style)
     deviating = sum(part.count(".written(") for part in python)

@@ -57,7 +57,7 @@ class ByRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Quantised:
+class Quantized:
     """Function that draws operands from N(0, 1), and quantizes them with the examples to elements and scale factors."""
 
     format: str
@@ -68,8 +68,8 @@ class Quantised:
     def __call__(self, generator: Generator) -> tuple[Tensor, ...]:
         """Draw and quantize A and B; return the elements of A, those of B, then likewise each further array."""
         drawn = normal((self.m, self.k), (self.n, self.k), dtype="bfloat16")(generator)
-        quantise = late(f"{FOLDER}.quantise_{self.format}:quantise")
-        return tuple(each for pair in zip(*map(quantise, drawn), strict=True) for each in pair)
+        quantize = late(f"{FOLDER}.quantize_{self.format}:quantize")
+        return tuple(each for pair in zip(*map(quantize, drawn), strict=True) for each in pair)
 
 
 def by_row(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor) -> Tensor:
@@ -177,12 +177,12 @@ def to_nvfp4(x: Tensor) -> tuple[Tensor, ...]:
     return codes[:, ::2] | codes[:, 1::2] << 4, words_of(scales.view(torch.uint8)), whole.view(1)
 
 
-def quantiser(name: str, bits: float, reference: Any, reads: int) -> Case:  # noqa: ANN401 - a callable
+def quantizer(name: str, bits: float, reference: Any, reads: int) -> Case:  # noqa: ANN401 - a callable
     """Return the case of quantizing a square bf16 matrix, read `reads` times; its result must be exact."""
     size = 8192
     return Case(
-        name=f"blackwell quantise {name} {size}²",
-        kernel=late(f"{FOLDER}.quantise_{name}:quantise"),
+        name=f"blackwell quantize {name} {size}²",
+        kernel=late(f"{FOLDER}.quantize_{name}:quantize"),
         make=normal((size, size), dtype="bfloat16"),
         baselines={},
         reference=reference,
@@ -204,14 +204,14 @@ SIZES = (8192, 4096)
 CASES = (
     *(product("fp8", ByRow(n, n, n), ByRow(70, 72, 144), scaled_mm, by_row, 8) for n in SIZES),
     *(
-        product(name, Quantised(name, n, n, n), Quantised(name, 70, 72, 160), baseline, reference, bits)
+        product(name, Quantized(name, n, n, n), Quantized(name, 70, 72, 160), baseline, reference, bits)
         for name, baseline, reference, bits in (
             ("mxfp8", scaled_mxfp8, mxfp8, 8 + 8 / 32),
             ("nvfp4", scaled_nvfp4, nvfp4, 4 + 8 / 16),
         )
         for n in SIZES
     ),
-    quantiser("mxfp8", 8 + 8 / 32, to_mxfp8, reads=1),
-    quantiser("nvfp4", 4 + 8 / 16, to_nvfp4, reads=2),
+    quantizer("mxfp8", 8 + 8 / 32, to_mxfp8, reads=1),
+    quantizer("nvfp4", 4 + 8 / 16, to_nvfp4, reads=2),
     *(of_groups(case) for case in grouped_gemm.CASES[:2]),
 )

@@ -94,7 +94,7 @@ CASES = (
     product("highperf", late(f"{HIGHPERF}:gemm"), (2048, 2048, 2048), goal_us=27.0),
     product("narrow", late(f"{NARROW}:gemm"), (16, 8192, 8192), goal_us=37.0),
     *(product("narrow", late(f"{NARROW}:gemm"), (16, columns, 8192)) for columns in (4096, 2048, 1024)),
-    product("warp specialized", late("examples.hopper.gemm_warp_specialised:gemm"), (4096, 4096, 4096)),
+    product("warp specialized", late("examples.hopper.gemm_warp_specialized:gemm"), (4096, 4096, 4096)),
     product("pipelined", late("examples.hopper.gemm_pipelined_hopper:gemm"), (4096, 4096, 4096)),
     product("simple", late("examples.hopper.gemm_simple_hopper:gemm"), (4096, 4096, 4096)),
     fp8(8192),

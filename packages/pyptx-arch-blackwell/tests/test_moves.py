@@ -60,7 +60,7 @@ def test_registers_lie_as_the_layout_algebra_says(shape: str, repeats: int) -> N
 
 
 @each
-def test_packed_registers_hold_two_neighbouring_columns(shape: str, repeats: int) -> None:
+def test_packed_registers_hold_two_neighboring_columns(shape: str, repeats: int) -> None:
     # CuTe numbers only the 16-bit halves that .pack::16b and .unpack::16b move: half i of a lane is the lower half of
     # column i.
     held = register_fragment(shape, repeats, packed=True)

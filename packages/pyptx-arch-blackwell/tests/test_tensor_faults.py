@@ -241,7 +241,7 @@ def handed(first: tuple[str, ...], second: tuple[str, ...], **options: Any) -> s
 
 
 @schedules
-def test_a_load_comes_before_a_product_by_relaxed_synchronisation_between_fences(schedule: dict[str, Any]) -> None:
+def test_a_load_comes_before_a_product_by_relaxed_synchronization_between_fences(schedule: dict[str, Any]) -> None:
     """Ordering tcgen05.ld before another thread's MMA requires wait::ld, fence and arrive, then wait and fence."""
     load, first, second = (LOAD, LOADED), ("@%p0 " + BEFORE, "@%p0 " + ARRIVE), (relaxed("ready"), AFTER)
     work = multiply(), COMMIT
@@ -270,7 +270,7 @@ def test_a_commit_and_a_relaxed_wait_order_what_is_behind_a_fence(schedule: dict
 
 
 @schedules
-def test_a_pipeline_goes_on_in_another_thread_behind_relaxed_synchronisation(schedule: dict[str, Any]) -> None:
+def test_a_pipeline_goes_on_in_another_thread_behind_relaxed_synchronization(schedule: dict[str, Any]) -> None:
     """MMAs of different threads in one pipeline need both tcgen05 fences, but no wait for the first MMA."""
     first, second = ("@%p0 " + BEFORE, "@%p0 " + ARRIVE), (relaxed("ready"), AFTER, multiply("!%p3"), COMMIT)
     work = "@%p0 " + multiply()

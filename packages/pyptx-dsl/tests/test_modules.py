@@ -182,7 +182,7 @@ def test_functions_have_directives_in_the_order_of_their_keywords() -> None:
         ),
     ],
 )
-def test_variables_have_every_initialiser(write: Callable[[ModuleBuilder], str], text: str) -> None:
+def test_variables_have_every_initializer(write: Callable[[ModuleBuilder], str], text: str) -> None:
     m = fresh()
     assert write(m) == "v"
     assert m.ptx().splitlines()[-1] == text

@@ -78,10 +78,10 @@ def test_initial_values_are_spelt_exactly(dtype: types.PtxType, init: object, li
 )
 def test_initial_values_that_do_not_fit_are_refused(dtype: types.PtxType, init: object, error: type[Exception]) -> None:
     with pytest.raises(error):
-        _initialised(dtype, init).ptx()
+        _initialized(dtype, init).ptx()
 
 
-def _initialised(dtype: types.PtxType, init: object) -> Kernel:
+def _initialized(dtype: types.PtxType, init: object) -> Kernel:
     @kernel
     def k() -> None:
         reg.scalar(dtype, init=init)

@@ -32,7 +32,7 @@ DEEP: dict[str, tuple[str, str, str, str]] = {
     "choices": ("mov.b32 %r1, ", "1 ? 2 : ", "", ";"),
     "indices": ("mov.b32 %r1, ", "x[", "]", ";"),
     "pairs": ("mov.b32 %r1, ", "%p1|", "", ";"),
-    "initialisers": (".shared .b32 x[1] = ", "{", "}", ";"),
+    "initializers": (".shared .b32 x[1] = ", "{", "}", ";"),
     "dimensions": (".shared .b32 x[", "(", ")", "];"),
     "blocks": ("", "{", "}", ""),
 }

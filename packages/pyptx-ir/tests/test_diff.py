@@ -257,7 +257,7 @@ def test_variables_are_known_by_who_uses_them() -> None:
     assert compare(entry(USES, before=TABLES), entry(exchanged, before=names)).same
 
 
-def test_initialisers_may_name_what_is_renamed() -> None:
+def test_initializers_may_name_what_is_renamed() -> None:
     text = HEAD + ".global .u32 a;\n.global .u32 b;\n.visible .global .u64 p[2] = {a, b};\n"
     assert compare(text, text.replace("a;", "x;").replace("{a", "{x")).same
     assert not compare(text, text.replace("{a, b}", "{a, a}")).same

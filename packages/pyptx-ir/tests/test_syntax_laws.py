@@ -131,7 +131,7 @@ ODD: dict[str, str] = {
     "pragmas in a header": '.entry k() .pragma "a"; .maxnreg 32 .pragma "b", "c"; {}',
     "a declaration with a directive": ".func f () .noreturn;.func g;",
     "declarations without an end": ".func f () .noreturn // a\n.extern .func g\n.global .b32 x;.func h ( ) ",
-    "nested initialisers": ".global .u32 a[2][2] = {{1,2},{-3,0xff(b)}}, c = 5;",
+    "nested initializers": ".global .u32 a[2][2] = {{1,2},{-3,0xff(b)}}, c = 5;",
     "UTF-8": "// größe 維度 😀\nret; // é\n",
     "the end of a line directive": ".loc 1 2 3 ret; .loc 1 2 3\nL:.loc 1 2 3 // a.cu:2:3\n@p ret;.loc 1 2 3\n,"
     " function_name a, inlined_at 1 2 3\n",

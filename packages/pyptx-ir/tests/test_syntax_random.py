@@ -13,7 +13,7 @@ from pyptx_ir.syntax import nodes as n
 from pyptx_ir.syntax import operands as o
 from pyptx_ir.syntax.parser import _parse
 from pyptx_ir.syntax.source import Source
-from pyptx_ir.syntax.style import KNOWN, learn, stripped
+from pyptx_ir.syntax.style import KNOWN, infer_style, stripped
 
 pytestmark = pytest.mark.no_cover
 
@@ -333,7 +333,7 @@ def test_every_module_built_by_hand_reads_back_from_any_style(body: tuple[n.Stat
     read = parse(text)
     assert read == tree
     assert emit(stripped(read, style), style) == text
-    learned = learn(read)
+    learned = infer_style(read)
     assert emit(stripped(read, learned), learned) == text
 
 
@@ -341,5 +341,5 @@ def test_every_module_built_by_hand_reads_back_from_any_style(body: tuple[n.Stat
 @given(st.text(st.sampled_from('ab.,;{}()[]<>+-*/"\n\t %@:0123_!|=#?\0\ré'), max_size=60))
 def test_any_text_at_all_comes_back_from_its_style(text: str) -> None:
     tree, _ = parse_recovering(text)
-    style = learn(tree)
+    style = infer_style(tree)
     assert emit(stripped(tree, style), style) == text

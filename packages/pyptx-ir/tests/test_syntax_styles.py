@@ -10,7 +10,7 @@ import pytest
 from pyptx_ir.commands import main
 from pyptx_ir.syntax import emit, evolve, parse, parse_instruction, parse_recovering, walk
 from pyptx_ir.syntax import nodes as n
-from pyptx_ir.syntax.style import KNOWN, FormattingError, Style, deviations, formatted, learn, stripped
+from pyptx_ir.syntax.style import KNOWN, FormattingError, Style, deviations, formatted, infer_style, stripped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,7 +64,7 @@ CROWDED = ".version 8.0 .target sm_90 .func f(.reg .b32 x){.reg .b32 y;add.s32 y
 
 
 def test_a_style_is_what_is_most_frequent() -> None:
-    style = learn(parse(TEXT))
+    style = infer_style(parse(TEXT))
     assert style.gaps["Instruction"] == {"opcode %": " \t", "opcode w": " \t"}
     assert style.gaps["RegisterDeclaration"] == {". %": " \t"}
     assert style.gaps["call"] == {"opcode w": " "}
@@ -75,7 +75,7 @@ def test_a_style_is_what_is_most_frequent() -> None:
 
 def test_what_deviates_is_named_and_nothing_else_is_left() -> None:
     tree = parse(TEXT.replace("mov.u32 	%r1", "mov.u32   %r1"))
-    style = learn(tree)
+    style = infer_style(tree)
     assert [one.raw for one in deviations(tree, style) if one.raw] == ["mov.u32   %r1, %tid.x;"]
     rest = stripped(tree, style)
     assert [node.raw for node in walk(rest) if node.raw] == ["mov.u32   %r1, %tid.x;"]
@@ -84,7 +84,7 @@ def test_what_deviates_is_named_and_nothing_else_is_left() -> None:
 
 def test_a_tree_without_spellings_is_written_in_any_style() -> None:
     tree = parse(TEXT)
-    style = learn(tree)
+    style = infer_style(tree)
     new = evolve(parse_instruction("xor.b32 %r7, %r6, -1;"), leading_trivia=None, raw=None)
     function = tree.body[-1]
     assert isinstance(function, n.Function)
@@ -105,7 +105,7 @@ def test_a_lead_that_is_open_is_the_usual_one_without_a_style() -> None:
 
 def test_invalid_text_stays_what_it_is() -> None:
     tree, _ = parse_recovering(TEXT.replace("ret;", "ret %%;"))
-    style = learn(tree)
+    style = infer_style(tree)
     assert emit(stripped(tree, style), style) == emit(tree)
 
 
@@ -163,13 +163,13 @@ $L__BB0_1:
 
 def deviating(text: str) -> list[tuple[str | None, str | None]]:
     tree = parse(text)
-    style = learn(tree)
+    style = infer_style(tree)
     assert emit(stripped(tree, style), style) == text
     return [(one.leading_trivia, one.raw) for one in deviations(tree, style)]
 
 
 def test_comments_that_repeat_what_is_around_are_rules_where_they_are_seen_once() -> None:
-    style = learn(parse(LLVM))
+    style = infer_style(parse(LLVM))
     assert style.trivia["Loc *"] == "{margin}// {location}\n// %bb.{block}:\n\t"
     assert style.trivia["* Function"] == "\n\t// .globl\t{function}{margin}// -- Begin function {function}\n"
 
@@ -181,14 +181,14 @@ def test_what_compilers_count_goes_on_from_what_a_comment_says() -> None:
 
 
 def test_what_a_known_compiler_does_is_a_rule_where_it_is_seen_once() -> None:
-    assert learn(parse(LLVM)).gaps["and"] == {"opcode %": "  \t"}
+    assert infer_style(parse(LLVM)).gaps["and"] == {"opcode %": "  \t"}
     other = LLVM.replace("and.b32  \t", "and.b32   \t")
-    assert "and" not in learn(parse(other)).gaps
+    assert "and" not in infer_style(parse(other)).gaps
     assert deviating(other)[-1][1] == "and.b32   \t%r2, %r1, 1;"
 
 
 def test_a_template_says_where_its_statements_come_from_and_what_their_author_called() -> None:
-    assert learn(parse(LLVM)).asm == (
+    assert infer_style(parse(LLVM)).asm == (
         "// begin inline asm\n\t.loc\t1 0 3 // {location}\n\tmov.u32 %a, %laneid;\n\t// end inline asm",
     )
 
@@ -200,7 +200,7 @@ def test_asm_of_the_same_instructions_is_told_apart_by_the_names_in_it() -> None
     )
     text = LLVM.replace("\tand.b32", f"{one}{one}{other}\tand.b32")
     assert len(deviating(text)) == 2
-    assert learn(parse(text)).asm[-1] == other.strip().replace("%r1", "%a").replace("%r3", "%a")
+    assert infer_style(parse(text)).asm[-1] == other.strip().replace("%r1", "%a").replace("%r3", "%a")
 
 
 ABBREVIATIONS = """\
@@ -247,7 +247,7 @@ UNIT = """\
 
 def test_the_lines_of_debug_sections_are_explained() -> None:
     tree = parse(ABBREVIATIONS + UNIT)
-    style = learn(tree)
+    style = infer_style(tree)
     assert style.trivia["*"] == "{margin}// {remark}\n"
     assert not list(deviations(tree, style))
 
@@ -258,7 +258,7 @@ def test_debug_sections_that_say_something_else_lose_nothing(line: int) -> None:
     for other in (".b8 1, 2\n", ".b64 0f3F800000\n", ".b8 -1\n", "here:\n", ""):
         text = "".join([*lines[:line], other, *lines[line + 1 :]])
         tree, _ = parse_recovering(text)
-        style = learn(tree)
+        style = infer_style(tree)
         assert emit(stripped(tree, style), style) == text
 
 

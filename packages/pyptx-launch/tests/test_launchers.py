@@ -571,7 +571,7 @@ def test_the_first_plan_for_a_signature_stays(torch):
     assert kept() is None
 
 
-def test_ten_thousand_specialisations_are_told_apart(null, torch):
+def test_ten_thousand_specializations_are_told_apart(null, torch):
     launcher, missed = launcher_of(torch)
     plan = plan_of(1)
     for n in range(1, 10_001):

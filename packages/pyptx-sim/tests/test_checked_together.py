@@ -57,7 +57,7 @@ def findings(step: int, *, fenced: bool) -> list[Finding]:
     text = STORES.replace("FENCE", "fence.proxy.async;" if fenced else "")
     out = np.zeros(BLOCKS * 16, np.int32)
     result = run(text, grid=BLOCKS, block=32, args=[out, np.uint32(step)], checks="all")
-    return [finding for finding in result.findings if finding.rule != "uninitialised-output"]
+    return [finding for finding in result.findings if finding.rule != "uninitialized-output"]
 
 
 @pytest.mark.hopper

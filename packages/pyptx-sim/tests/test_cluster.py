@@ -138,7 +138,7 @@ FOREIGN = {
     "store": "st.shared.u32 [%r3], %r21;",
     "load": "ld.shared::cta.u32 %r20, [%r3];",
     "atomic": "atom.shared.add.u32 %r20, [%r3], 1;",
-    "initialisation": "@%p0 mbarrier.inval.shared.b64 [bar];\n" + SYNC + "\n@%p0 mbarrier.init.shared.b64 [%r5], 1;",
+    "initialization": "@%p0 mbarrier.inval.shared.b64 [bar];\n" + SYNC + "\n@%p0 mbarrier.init.shared.b64 [%r5], 1;",
     "wait": "@%p0 mbarrier.arrive.shared.b64 _, [bar];\n"
     "W: mbarrier.try_wait.parity.shared.b64 %p1, [%r5], 0;\n@!%p1 bra W;",
     "arrival with a state": "@%p0 mbarrier.arrive.shared.b64 %rd9, [%r5];",

@@ -66,7 +66,7 @@ def test_blocks_wait_for_each_other(schedule: dict[str, Any]) -> None:
     assert result.statistics.waves == 1
 
 
-def test_a_missing_synchronisation_is_found() -> None:
+def test_a_missing_synchronization_is_found() -> None:
     """Threads of other CTAs may still read words that the second round overwrites."""
     _, result = rounds(4, last_sync=False, cooperative=True)
     assert {finding.rule for finding in result.findings} == {"global-race", "lane-race"}

@@ -88,7 +88,7 @@ def test_some_of_these_programs_are_at_fault_and_some_are_not() -> None:
 
 
 @pytest.mark.parametrize(("size", "register"), [(4, "%r3"), (8, "{%r3, %r4}"), (16, "{%r3, %r4, %r5, %r6}")])
-def test_a_lane_that_reads_what_its_neighbour_wrote_races_with_it_whatever_the_width(size: int, register: str) -> None:
+def test_a_lane_that_reads_what_its_neighbor_wrote_races_with_it_whatever_the_width(size: int, register: str) -> None:
     vector = {4: "", 8: ".v2", 16: ".v4"}[size]
     lines = f"""
     mul.wide.u32 %rd2, %r0, {size};

@@ -79,7 +79,7 @@ def test_modules_share_a_variable_and_shared_memory() -> None:
     assert value(defined, use + entry(body)) == 42
 
 
-def test_an_initialiser_names_what_another_module_defines() -> None:
+def test_an_initializer_names_what_another_module_defines() -> None:
     use = ".extern .global .u32 x[3]; .global .u64 p = generic(x) + 8;"
     body = "ld.global.u64 %rd2, [p]; ld.u32 %r1, [%rd2];"
     assert value(use + entry(body), ".visible .global .u32 x[3] = {5, 6, 7};") == 7

@@ -83,18 +83,18 @@ def test_an_acquire_of_one_lane_does_not_order_another(
 
 
 @each_schedule
-def test_what_a_barrier_tells_holds_for_all_that_was_initialised_before_it(schedule: dict[str, Any]) -> None:
+def test_what_a_barrier_tells_holds_for_all_that_was_initialized_before_it(schedule: dict[str, Any]) -> None:
     assert found(TWO_TIMES.replace("LATE", "mov.u32 %r2, 0;"), **schedule) == set()
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_and_not_for_what_was_initialised_behind_it(seed: int) -> None:
+def test_and_not_for_what_was_initialized_behind_it(seed: int) -> None:
     """The second mbarrier is invalidated and initialized again; warp 1 may also use it while it is invalid."""
     told = {"mbarrier-init-race", "mbarrier-uninitialized", "mbarrier-inval"}
     assert found(TWO_TIMES.replace("LATE", AGAIN), seed=seed) & told
 
 
-def test_in_order_only_the_new_initialisation_is_not_known() -> None:
+def test_in_order_only_the_new_initialization_is_not_known() -> None:
     assert found(TWO_TIMES.replace("LATE", AGAIN)) == {"mbarrier-init-race"}
 
 
@@ -124,7 +124,7 @@ END:
 
 @each_schedule
 @pytest.mark.parametrize(("meets", "rules"), [("bar.warp.sync -1;", set()), ("", {"mbarrier-init-race"})])
-def test_lanes_of_the_warp_that_initialises_synchronise(schedule: dict[str, Any], meets: str, rules: set[str]) -> None:
+def test_lanes_of_the_warp_that_initializes_synchronize(schedule: dict[str, Any], meets: str, rules: set[str]) -> None:
     assert found(INIT + meets + USE, **schedule) == rules
     own = "@%p0 mbarrier.arrive.shared.b64 _, [bar];\n"  # program order
     assert found(INIT + own, **schedule) == set()

@@ -138,7 +138,7 @@ def test_integers_of_an_expression_have_the_types_that_ptxas_gives_them(expressi
         (".u8 x[8] = {300, -1}", "2cff000000000000"),
     ],
 )
-def test_an_initialiser_is_written_as_ptxas_writes_it(declaration: str, image: str) -> None:
+def test_an_initializer_is_written_as_ptxas_writes_it(declaration: str, image: str) -> None:
     out = np.zeros(1, np.uint64)
     execute(
         "ld.global.u64 %rd2, [x];\nst.global.u64 [%rd0], %rd2;", out, before=f".global .align 8 {declaration};", block=1
@@ -191,7 +191,7 @@ BEFORE = """
         ("mov.u64 %rd2, grid+20; ld.global.u32 %r1, [%rd2];", 6),
     ],
 )
-def test_a_module_variable_is_initialised_and_addressed(body: str, value: int) -> None:
+def test_a_module_variable_is_initialized_and_addressed(body: str, value: int) -> None:
     assert set(words(f"{body}\nst.global.u32 [%rd1], %r1;", before=BEFORE)) == {value}
 
 

@@ -229,7 +229,7 @@ def test_a_fault_of_the_engine_itself_names_the_instruction() -> None:
         execute("ld.global.u32 %r1, [%rd0+-1000000000];", np.zeros(1), checks="none")
 
 
-def test_an_uninitialised_output_needs_no_initial_value() -> None:
+def test_an_uninitialized_output_needs_no_initial_value() -> None:
     out = np.zeros(32, np.uint32)
     assert execute("st.global.u32 [%rd1], %r0;", Uninitialized(out)).clean
     assert out.tolist() == list(range(32))

@@ -12,8 +12,8 @@ from pyptx_ir.sources.reader import ARCH, INPUTS, described, read_source, read_s
 from pyptx_ir.syntax.parser import parse
 from pyptx_ir.syntax.source import encode
 from pyptx_ir.syntax.style.formatting import formatted
+from pyptx_ir.syntax.style.inference import infer_style
 from pyptx_ir.syntax.style.known import KNOWN
-from pyptx_ir.syntax.style.learn import learn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
 def _style(name: str) -> Style:
     if name.startswith(_LIKE):
         model = read_source(name.removeprefix(_LIKE))
-        return learn(parse(model.load(), model.name))
+        return infer_style(parse(model.load(), model.name))
     if name in KNOWN:
         return KNOWN[name]
     raise PyptxError(f"unknown style {name!r}: valid styles are {', '.join(KNOWN)} and {_LIKE}FILE")

@@ -1,4 +1,4 @@
-// The eager fast path: a callable that knows specialisations by what their tensors look like.
+// The eager fast path: a callable that knows specializations by what their tensors look like.
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>

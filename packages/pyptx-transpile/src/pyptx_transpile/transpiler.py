@@ -10,7 +10,7 @@ from pyptx_ir.collector import collector_paused
 from pyptx_ir.errors import PyptxError
 from pyptx_ir.renamed import former_attribute
 from pyptx_ir.syntax.parser import parse
-from pyptx_ir.syntax.style import learned
+from pyptx_ir.syntax.style import style_and_items
 from pyptx_transpile.errors import ProofError, RuleError
 from pyptx_transpile.module_plan import ModulePlan
 from pyptx_transpile.module_printer import ModulePrinter
@@ -102,7 +102,7 @@ class Transpiler:
         With `refusing`, the checks have rejected a statement: all such statements are emitted unchecked.
         """
         self._progress = Progress(on_progress)
-        self._style, row = learned(module)
+        self._style, row = style_and_items(module)
         self._row = Row(module, row)
         if refusing or (not unchecked and has_unknown(self._row)):
             self._row.refused = refusals(self._row)

@@ -93,7 +93,7 @@ def case(name, function, signature, arguments, grid=1, block=128, **options):
 CASES = [
     case("add", KERNELS.add, f"void({F},{F},{F})", [given(X), given(Y), made(double(X) + Y, "float32")], 8),
     case("add-strided-shorts", KERNELS.add, f"void({H},{H},{H})", [given(SHORT), given(SHORT[::-1].copy()), made(SHORT + SHORT[::-1], "int16")]),
-    case("add-unoptimised", KERNELS.add, f"void({F},{F},{F})", [given(X), given(Y), made(double(X) + Y, "float32")], 8, debug=True, opt=False),
+    case("add-unoptimized", KERNELS.add, f"void({F},{F},{F})", [given(X), given(Y), made(double(X) + Y, "float32")], 8, debug=True, opt=False),
     case("saxpy", KERNELS.saxpy, f"void(float32,{F},{F})", [np.float32(2.5), given(X), made(2.5 * double(X) + Y, "float32", Y)], 2),
     case("multiply", KERNELS.multiply, "void(float32[:,::1],float32[:,::1],float32[:,::1])",
          [given(A), given(B), made(double(A) @ B, "float32")], (3, 4), (16, 16)),

@@ -115,7 +115,7 @@ def rope(x, cosines, sines, out, HALF: tl.constexpr):
 
 
 @triton.jit
-def quantise(x, out, scales, WIDTH: tl.constexpr):
+def quantize(x, out, scales, WIDTH: tl.constexpr):
     """Quantize rows to int8, each with its scale factor."""
     row, at = tl.program_id(0), tl.arange(0, WIDTH)
     v = tl.load(x + row * WIDTH + at)
@@ -338,8 +338,8 @@ CASES = [
         constants={"HALF": 64},
     ),
     Case(
-        "quantise-rows",
-        quantise,
+        "quantize-rows",
+        quantize,
         {"x": given(Q), "out": made(half_way(Q / SCALE[:, None]), "int8"), "scales": made(SCALE, "float32")},
         6,
         constants={"WIDTH": 128},

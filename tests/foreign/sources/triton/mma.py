@@ -143,7 +143,7 @@ def convolution(x, w, out, H, W, C: tl.constexpr, F: tl.constexpr, B: tl.constex
 
 
 @triton.jit
-def dequantised(a, b, scales, c, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+def dequantized(a, b, scales, c, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
     """GEMM with an int8 B and a scale factor for each column."""
     rows, columns, at = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, K)
     y = tl.load(b + at[:, None] * BN + columns[None, :]).to(tl.float16)
@@ -337,8 +337,8 @@ CASES = [
         targets=ALL,
     ),
     Case(
-        "dequantised-product",
-        dequantised,
+        "dequantized-product",
+        dequantized,
         {"a": given(QA, "float16"), "b": given(QB), "scales": given(QS), "c": made(double(QA) @ QB * QS, "float32")},
         constants={"K": 64, "BM": 64, "BN": 32},
         targets=ALL,

@@ -181,13 +181,13 @@ def softmax_of(x):
     return e / e.sum(1, keepdims=True)
 
 
-def normalised(x):
+def normalized(x):
     x = double(x)
     return (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5)
 
 
 def gradients(dy, x, weight):
-    wg, h = double(dy) * weight, normalised(x)
+    wg, h = double(dy) * weight, normalized(x)
     scale = 1 / np.sqrt(double(x).var(1, keepdims=True) + 1e-5)
     return (wg - wg.mean(1, keepdims=True) - h * (wg * h).mean(1, keepdims=True)) * scale, (dy * h).sum(0)
 
@@ -249,7 +249,7 @@ CASES = [
             "x": given(X),
             "weight": given(W),
             "bias": given(BIAS),
-            "out": made(normalised(X) * W + BIAS, "float32"),
+            "out": made(normalized(X) * W + BIAS, "float32"),
             "N": 200,
         },
         4,

@@ -15,7 +15,7 @@ TENSOR_MAPS: Final = Proxy(name="tensormap", unfenced="missing-tensormap-fence",
 """Proxy through which copies read their tensor maps. Manual: "Proxies"."""
 
 
-def _initialised(operands: Operands) -> Action:
+def _initialized(operands: Operands) -> Action:
     """Make initialized mbarriers visible to the threads of the cluster. Manual: "fence.mbarrier_init"."""
     return operands.action(lambda turn: turn.show_mbarriers())
 
@@ -35,5 +35,5 @@ def _spaces(operands: Operands) -> Iterator[str]:
 STEPS: Final = (
     InstructionSemantics(opcode="fence.proxy.async", effect="order", compile=_of_proxy),
     InstructionSemantics(opcode="fence.proxy.async::generic", effect="order", compile=_of_proxy),
-    InstructionSemantics(opcode="fence.mbarrier_init", effect="order", compile=_initialised),
+    InstructionSemantics(opcode="fence.mbarrier_init", effect="order", compile=_initialized),
 )

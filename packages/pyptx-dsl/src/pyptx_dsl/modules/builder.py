@@ -97,7 +97,7 @@ class ModuleBuilder:
         """Return the PTX text of the statements appended so far.
 
         `style` formats every statement without explicit formatting: a style derived from a text
-        (`pyptx_ir.syntax.style.learn`), or a style's name, such as `"nvcc"`. Explicit formatting is kept: of
+        (`pyptx_ir.syntax.style.infer_style`), or a style's name, such as `"nvcc"`. Explicit formatting is kept: of
         `formatted` and `comment`, `tail=` and `brace=`, and the text of `ptx.raw`. Raises OperandError for an invalid
         style.
         """

@@ -23,5 +23,5 @@ def chosen_style(style: object) -> Style | None:
     if isinstance(style, str) and style in KNOWN:
         return KNOWN[style]
     raise OperandError(
-        f"unknown style {style!r}", help=f"use {', '.join(KNOWN)}, or the result of style.learn for a parsed text"
+        f"unknown style {style!r}", help=f"use {', '.join(KNOWN)}, or the result of style.infer_style for a parsed text"
     )

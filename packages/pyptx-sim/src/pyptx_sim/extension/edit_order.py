@@ -34,7 +34,7 @@ def beside(node: Instruction) -> Instruction:
 
 def later(site: MutationSite) -> Iterator[Change]:
     """Exchange the instruction with the following instruction."""
-    behind = site.neighbour(1)
+    behind = site.neighbor(1)
     if behind is not None and behind.opcode[0] not in {"bra", "ret", "exit"} and not _feeds(site.instruction, behind):
         yield _swapped(site, site.at, site.at + 1)
 
@@ -61,7 +61,7 @@ def behind(*opcode: str) -> Edit:
 
     def edit(site: MutationSite) -> Iterator[Change]:
         for distance in range(1, len(site.body) - site.at):
-            node = site.neighbour(distance)
+            node = site.neighbor(distance)
             if node is None or node.opcode[0] in _STAYS or _feeds(site.instruction, node):
                 return
             if node.opcode[: len(opcode)] == opcode:

@@ -72,7 +72,7 @@ def drop_with(distance: int, *opcode: str) -> Edit:
     """Remove the instruction and that `distance` statements later, if the latter's opcode starts with `opcode`."""
 
     def edit(site: MutationSite) -> Iterator[Change]:
-        other = site.neighbour(distance)
+        other = site.neighbor(distance)
         if other is not None and other.opcode[: len(opcode)] == opcode:
             yield {site.at: (nothing(site.instruction),), site.at + distance: (nothing(other),)}
 
@@ -123,12 +123,12 @@ def _written(text: str) -> Operand:
 def _retry(site: MutationSite) -> tuple[int, Instruction] | None:
     """Return the branch that retries a wait, and its body index: `@!p bra WAIT`, or the branch after `@p bra DONE`."""
     done = site.instruction.operands[0]
-    branch = site.neighbour(1)
+    branch = site.neighbor(1)
     if branch is None or branch.opcode[0] != "bra" or branch.guard is None:
         return None
     if not isinstance(done, Register | Symbol) or branch.guard.register != done.name:
         return None
-    again = branch if branch.guard.negated else site.neighbour(2)
+    again = branch if branch.guard.negated else site.neighbor(2)
     return None if again is None or again.opcode[0] != "bra" else (site.at + (1 if again is branch else 2), again)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from pyptx_ir.renamed import former_attribute
 from pyptx_ir.syntax.nodes import Instruction
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ class MutationSite:
     body: Sequence[Statement]
     at: int
     line: int
+    if not TYPE_CHECKING:
+        __getattr__ = former_attribute
 
     @property
     def instruction(self) -> Instruction:
@@ -33,7 +36,7 @@ class MutationSite:
         assert isinstance(node, Instruction)  # noqa: S101 - `sites` yields nothing else
         return node
 
-    def neighbour(self, distance: int) -> Instruction | None:
+    def neighbor(self, distance: int) -> Instruction | None:
         """Return the instruction `distance` statements later (negative: earlier); None if it is not an instruction."""
         at = self.at + distance
         node = self.body[at] if 0 <= at < len(self.body) else None

@@ -75,7 +75,7 @@ def _differences(module: Module, style: Style) -> Iterator[tuple[Item, str | Non
     return differences(row, Shapes().of_row(row), style)
 
 
-def differences_where_learnt(
+def differences_where_inferred(
     row: Sequence[Item],
     shapes: Sequence[Shape | None],
     style: Style,

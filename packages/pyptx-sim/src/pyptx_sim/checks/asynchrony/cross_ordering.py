@@ -227,12 +227,12 @@ class CrossOrdering:
     # --- mbarriers ------------------------------------------------------------------------------
 
     def made(self, place: int, warp: int, lane: int, pc: int) -> None:
-        """Note who has initialised an mbarrier, and when."""
+        """Note who has initialized an mbarrier, and when."""
         self._made[place] = (warp, 1 << lane, int(self._clocks.now[warp]), pc)
         self._shown.clear()
 
     def used(self, uses: Sequence[tuple[int, Offsets, Masks]], pc: int) -> None:
-        """Report uses of mbarriers, each by lanes of warps, whose initialisation is not ordered before them."""
+        """Report uses of mbarriers, each by lanes of warps, whose initialization is not ordered before them."""
         asked = []
         for place, warps, masks in uses:
             self._fresh.append((place, warps, masks, self._clocks.now[warps], pc))
@@ -329,7 +329,7 @@ class CrossOrdering:
         self._made.pop(place, None)
 
     def signalled(self, work: AsyncOperations) -> None:
-        """Note work whose mbarrier was initialised without a fence that lets its proxy see it.
+        """Note work whose mbarrier was initialized without a fence that lets its proxy see it.
 
         Libraries leave that to a barrier of the block, and it works.
         """
@@ -370,7 +370,7 @@ class CrossOrdering:
         return told
 
     def init_columns(self) -> Columns:
-        """Return the columns that say whose initialisations one knows of through fence.mbarrier_init."""
+        """Return the columns that say whose initializations one knows of through fence.mbarrier_init."""
         if self._inits is None:
             self._inits = Columns(self._clocks)
         return self._inits

@@ -2,7 +2,7 @@
 
 A relaxed arrival is a strong write, and a relaxed wait a strong read of it. So a fence in front of the arrival releases
 what the thread knew there, and a fence behind the wait acquires it, each to its own scope (manual: "Memory Consistency
-Model", "Release and Acquire Patterns"). `fence.mbarrier_init` releases initialised mbarriers alone.
+Model", "Release and Acquire Patterns"). `fence.mbarrier_init` releases initialized mbarriers alone.
 
 Fences of asynchronous work order the work of some kinds, and no memory: what was issued or waited for before one in
 front of the arrival comes before what is issued behind one that stands behind the wait. A wait that acquires needs none

@@ -219,7 +219,7 @@ class RaceChecker(Observer):
         self._starts.acquired((place, phase), warps, masks)
 
     def barrier_made(self, place: int, warp: int, lane: int, pc: int) -> None:
-        """Note who has initialised an mbarrier."""
+        """Note who has initialized an mbarrier."""
         self._cross_ordering.made(place, warp, lane, pc)
         self._objects.made(place, pc)
 
@@ -237,7 +237,7 @@ class RaceChecker(Observer):
         self._starts.used(blocks, warps, pc)
 
     def init_fence(self, warps: Offsets, masks: Masks) -> None:
-        """Let relaxed arrivals tell of initialised mbarriers."""
+        """Let relaxed arrivals tell of initialized mbarriers."""
         self._cross_ordering.init_fence(warps, masks)
 
     def work_fence(self, kinds: tuple[GroupKind, ...], warps: Offsets, masks: Masks, *, before: bool) -> None:

@@ -163,7 +163,7 @@ class MemoryAccesses(ActiveLanes):
         """Report unwritten bytes, among `size` bytes at each active thread's offset."""
         if self.checked:
             places = LaneOffsets(offsets, *self.places)
-            Access("read", size).check_initialised(self.wave, self._lanes, self.memory(space), places)
+            Access("read", size).check_initialized(self.wave, self._lanes, self.memory(space), places)
 
     def undefined(self, space: Space | str, offset: int, message: str, count: int, *, label: str | None = None) -> None:
         """Report `count` uses of undefined values; `message` and `label` describe the first use, as in `origin`."""

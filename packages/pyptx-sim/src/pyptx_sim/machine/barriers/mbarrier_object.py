@@ -27,7 +27,7 @@ class Mbarrier:
     """
 
     expected: int
-    initialised_at: int
+    initialized_at: int
     pending: int
     bytes: int = 0
     phase: int = 0

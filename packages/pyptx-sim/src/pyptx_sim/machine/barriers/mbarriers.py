@@ -115,7 +115,7 @@ class Mbarriers:
                 f"mbarrier.init of a live mbarrier: {self._place(offset)} is in phase {known.phase}",
                 pc,
                 "initialize each mbarrier once, in one thread; execute mbarrier.inval before reuse",
-                other_pc=known.initialised_at,
+                other_pc=known.initialized_at,
                 label=f"mbarrier.init by {self._wave.geometry.thread_name(*thread)}",
                 other_label="previous mbarrier.init",
             )
@@ -291,7 +291,7 @@ class Mbarriers:
             message,
             pc,
             "pass mbarrier.init the number of arrivals per phase",
-            other_pc=known.initialised_at,
+            other_pc=known.initialized_at,
             notes=(f"the mbarrier expects {counted(known.expected, 'arrival')} per phase",),
         )
 

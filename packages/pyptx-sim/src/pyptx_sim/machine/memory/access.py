@@ -160,7 +160,7 @@ class Access:
     ) -> None:
         """Check that read bytes are defined; notify observers of a read, or a write of `values`, before the access."""
         if self.kind != "write":
-            self.check_initialised(wave, lanes, memory, places)
+            self.check_initialized(wave, lanes, memory, places)
         self.tell(wave, lanes, memory, places, values)
 
     def tell(
@@ -209,7 +209,7 @@ class Access:
         offsets, warps, columns = places.of_threads(lanes)
         return past.place(memory.space, offsets, self.size, warps, columns)
 
-    def check_initialised(self, wave: Wave, lanes: Lanes, memory: SpaceMemory, places: LaneOffsets) -> None:
+    def check_initialized(self, wave: Wave, lanes: Lanes, memory: SpaceMemory, places: LaneOffsets) -> None:
         """Report undefined bytes among the bytes that are read and used."""
         arena = memory.arena
         if self.used == ALL_BYTES:

@@ -8,7 +8,7 @@ factor of the matrix), with the block's scale factor as rounded.
 A block whose scale factor rounds to 0 becomes zeros. X is M x K, in bf16 or f32; K is a multiple of 32, so that rows,
 with two elements per byte, are multiples of the 16 bytes that TMA requires.
 
-    python examples/blackwell/quantise_nvfp4.py
+    python examples/blackwell/quantize_nvfp4.py
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pyptx.types import PtxType, b8, b16, b32, bf16, e2m1x2, e4m3x2, f16x2, f32,
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.blackwell import scales
-from examples.blackwell.quantise import ACCESS, GROUP, THREADS, Group, largest, magnitude, nothing, threads
+from examples.blackwell.quantize import ACCESS, GROUP, THREADS, Group, largest, magnitude, nothing, threads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,14 +116,14 @@ def nvfp4_of(dtype: PtxType) -> Kernel[tuple[Tile, Tile, Tile]]:
     return nvfp4
 
 
-def quantise(x, dtype: PtxType = bf16):
+def quantize(x, dtype: PtxType = bf16):
     """Return a matrix in e2m1 (two per byte), its blocks' scale factors (layout of `scales`) and the matrix's own."""
     M, K = x.shape
     R, C = scales.extent(M, K // BLOCK)
     return nvfp4_of(dtype)(x, largest(x, dtype), H=K // 2, R=R, C=C)
 
 
-def dequantised(data: np.ndarray, scale: np.ndarray, whole: np.ndarray) -> np.ndarray:
+def dequantized(data: np.ndarray, scale: np.ndarray, whole: np.ndarray) -> np.ndarray:
     """Return the dequantized matrix, elements times scale factors, in float64."""
     M, K = data.shape[0], data.shape[1] * 2
     codes = np.stack((data & 15, data >> 4), axis=2).reshape(M, K)
@@ -139,9 +139,9 @@ def reference(x: np.ndarray) -> np.ndarray:
 def main() -> None:
     """Quantize on the simulator; print the largest error relative to the largest magnitude of the element's block."""
     x = np.random.default_rng(0).standard_normal((300, 416)).astype(ml_dtypes.bfloat16)
-    errors = np.abs(dequantised(*quantise(x)) - reference(x)).reshape(300, -1, BLOCK)
+    errors = np.abs(dequantized(*quantize(x)) - reference(x)).reshape(300, -1, BLOCK)
     sizes = np.abs(reference(x)).reshape(errors.shape)
-    print(f"quantise_nvfp4 300x416: largest error {(errors.max(2) / sizes.max(2)).max():.2e} of a block's largest")
+    print(f"quantize_nvfp4 300x416: largest error {(errors.max(2) / sizes.max(2)).max():.2e} of a block's largest")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ the smallest scale factor, 2^-127.
 
 X is M x K, in bf16 or f32; K is a multiple of 32. Two threads share a block.
 
-    python examples/blackwell/quantise_mxfp8.py
+    python examples/blackwell/quantize_mxfp8.py
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pyptx.types import PtxType, b16, b32, bf16, e4m3, e4m3x2, f32, u8, u32, ue8
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` importable if this file is run as a script
 
 from examples.blackwell import scales
-from examples.blackwell.quantise import ACCESS, GROUP, THREADS, Group, magnitude, nothing, threads
+from examples.blackwell.quantize import ACCESS, GROUP, THREADS, Group, magnitude, nothing, threads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,14 +90,14 @@ def mxfp8_of(dtype: PtxType) -> Kernel[tuple[Tile, Tile]]:
     return mxfp8
 
 
-def quantise(x, dtype: PtxType = bf16):
+def quantize(x, dtype: PtxType = bf16):
     """Return a matrix quantized to e4m3, and its scale factors in the layout of `scales`."""
     M, K = x.shape
     R, C = scales.extent(M, K // BLOCK)
     return mxfp8_of(dtype)(x, R=R, C=C)
 
 
-def dequantised(data: np.ndarray, scale: np.ndarray) -> np.ndarray:
+def dequantized(data: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """Return the dequantized matrix, elements times scale factors, in float64."""
     M, K = data.shape
     codes = scales.rows_of(scale, M, K // BLOCK)
@@ -113,9 +113,9 @@ def reference(x: np.ndarray) -> np.ndarray:
 def main() -> None:
     """Quantize on the simulator; print the largest error relative to the largest magnitude of the element's block."""
     x = np.random.default_rng(0).standard_normal((300, 416)).astype(ml_dtypes.bfloat16)
-    errors = np.abs(dequantised(*quantise(x)) - reference(x)).reshape(300, -1, BLOCK)
+    errors = np.abs(dequantized(*quantize(x)) - reference(x)).reshape(300, -1, BLOCK)
     sizes = np.abs(reference(x)).reshape(errors.shape)
-    print(f"quantise_mxfp8 300x416: largest error {(errors.max(2) / sizes.max(2)).max():.2e} of a block's largest")
+    print(f"quantize_mxfp8 300x416: largest error {(errors.max(2) / sizes.max(2)).max():.2e} of a block's largest")
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ SHAPES = ((130, 160), (1, 32), (128, 128), (300, 416))
 
 
 def module_of(name: str) -> Any:
-    return import_module(f"examples.blackwell.quantise_{name}")
+    return import_module(f"examples.blackwell.quantize_{name}")
 
 
 def blocked(codes: Array) -> Array:
@@ -100,10 +100,10 @@ def assert_same(outputs: tuple[Array, ...], expected: tuple[Array, ...]) -> None
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", full(SHAPES, default=SHAPES[:2]), ids=str)
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_matrix_is_quantised_as_its_format_says_bit_for_bit(name: str, shape: tuple[int, int], dtype: str) -> None:
+def test_a_matrix_is_quantized_as_its_format_says_bit_for_bit(name: str, shape: tuple[int, int], dtype: str) -> None:
     word, array = DTYPES[dtype]
     x = matrix(shape, array)
-    assert_same(module_of(name).quantise(x, word), MODELS[name](x))
+    assert_same(module_of(name).quantize(x, word), MODELS[name](x))
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -111,9 +111,9 @@ def test_a_block_with_no_number_is_none_and_the_others_stay(name: str) -> None:
     x = matrix((5, 96), ml_dtypes.bfloat16)
     x[0, 3], x[1, 40], x[2, 0], x[4] = np.nan, np.inf, -np.inf, 0
     x[3, 5:7] = np.inf, np.nan
-    outputs = module_of(name).quantise(x)
+    outputs = module_of(name).quantize(x)
     assert_same(outputs, MODELS[name](x))
-    values, spoilt = module_of(name).dequantised(*outputs), np.zeros(x.shape, bool)
+    values, spoilt = module_of(name).dequantized(*outputs), np.zeros(x.shape, bool)
     for row, column in zip(*np.nonzero(~np.isfinite(x.astype(np.float32))), strict=True):
         first = column // module_of(name).BLOCK * module_of(name).BLOCK
         spoilt[row, first : first + module_of(name).BLOCK] = True
@@ -122,11 +122,11 @@ def test_a_block_with_no_number_is_none_and_the_others_stay(name: str) -> None:
 
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("size", [0.0, 1e-38, 1e-45, 3.3e38])
-def test_the_smallest_and_the_largest_numbers_are_quantised_as_all_others(name: str, size: float) -> None:
+def test_the_smallest_and_the_largest_numbers_are_quantized_as_all_others(name: str, size: float) -> None:
     x = (np.linspace(-1, 1, 64).reshape(2, 32) * size).astype(np.float32)
-    outputs = module_of(name).quantise(x, f32)
+    outputs = module_of(name).quantize(x, f32)
     assert_same(outputs, MODELS[name](x))
-    assert np.isfinite(module_of(name).dequantised(*outputs)).all()
+    assert np.isfinite(module_of(name).dequantized(*outputs)).all()
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -134,7 +134,7 @@ def test_what_stands_for_a_matrix_is_as_near_as_its_elements_allow(name: str) ->
     x = np.random.default_rng(3).standard_normal((40, 256)).astype(ml_dtypes.bfloat16)
     module = module_of(name)
     exact = module.reference(x)
-    error = np.abs(module.dequantised(*module.quantise(x)) - exact)
+    error = np.abs(module.dequantized(*module.quantize(x)) - exact)
     largest = np.abs(exact).reshape(40, -1, module.BLOCK).max(2).repeat(module.BLOCK, axis=1)
     # Half an ulp of the block's largest element. The mxfp8 scale factor leaves up to half of the range unused;
     # the nvfp4 scale factor is rounded to four significant bits.
@@ -142,7 +142,7 @@ def test_what_stands_for_a_matrix_is_as_near_as_its_elements_allow(name: str) ->
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_quantisers_give_nothing_to_find(name: str) -> None:
+def test_quantizers_give_nothing_to_find(name: str) -> None:
     module, x = module_of(name), matrix((130, 160), ml_dtypes.bfloat16)
     kernel = getattr(module, f"{name}_of")(bf16)
     size = () if name == "mxfp8" else (np.array([3.0], np.float32),)
@@ -154,7 +154,7 @@ def test_quantisers_give_nothing_to_find(name: str) -> None:
 
 @pytest.mark.parametrize("options", full(({}, {"seed": 1}, {"delay_async": True}), default=({"seed": 1},)), ids=str)
 def test_the_largest_magnitude_is_found_in_any_array_and_gives_nothing_to_find(options: dict[str, Any]) -> None:
-    module = import_module("examples.blackwell.quantise")
+    module = import_module("examples.blackwell.quantize")
     for count, dtype in ((5, "f32"), (16 * 300 + 7, "bf16"), (16 * 256 * 3, "bf16")):
         word, array = DTYPES[dtype]
         x = np.random.default_rng(count).standard_normal(count).astype(array)

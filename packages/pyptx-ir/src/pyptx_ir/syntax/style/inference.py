@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_ir.syntax.style.counts import Counts
-from pyptx_ir.syntax.style.deviations import differences_where_learnt
+from pyptx_ir.syntax.style.deviations import differences_where_inferred
 from pyptx_ir.syntax.style.dwarf import explain
 from pyptx_ir.syntax.style.elections import Case, elected
 from pyptx_ir.syntax.style.inline_asm import (
@@ -38,15 +38,15 @@ _CLOSING_TRIVIA, _CLOSER_GAPS = 3, 1
 _Lead: TypeAlias = "tuple[str, str, str, str, int, str]"
 
 
-def learn(module: Module) -> Style:
+def infer_style(module: Module) -> Style:
     """Return the whitespace style of a parsed module."""
     row = list(items(module))
     shapes = Shapes().of_row(row)
     explain(row)
-    return _learnt(row, shapes)[0]
+    return _inferred(row, shapes)[0]
 
 
-def learned(module: Module) -> tuple[Style, list[Item]]:
+def style_and_items(module: Module) -> tuple[Style, list[Item]]:
     """Return the whitespace style of a parsed module, and its items as those of `stripped(module, style)`.
 
     The items have leading trivia and source text only where the style differs.
@@ -57,11 +57,11 @@ def learned(module: Module) -> tuple[Style, list[Item]]:
     explain(row)
     explained = any(item.remark for item in row)
     outside = [(item.kind, item.name) for item in row] if explained else names  # asm regions rename items later
-    style, parts = _learnt(row, shapes)
+    style, parts = _inferred(row, shapes)
     in_asm = {at for at, (item, (kind, _)) in enumerate(zip(row, outside, strict=True)) if item.kind != kind}
     _rename(row, outside)
     written: tuple[Item, str | None, str | None] | None = None
-    for each in differences_where_learnt(row, shapes, style, parts, in_asm):
+    for each in differences_where_inferred(row, shapes, style, parts, in_asm):
         _leave(written)  # deferred by one item: the comparison of `each` reads the preceding item
         written = each
     _leave(written)
@@ -83,7 +83,7 @@ def _rename(row: Iterable[Item], names: Iterable[tuple[str, str]]) -> None:
         item.kind, item.name = kind, name
 
 
-def _learnt(row: Sequence[Item], shapes: Sequence[Shape | None]) -> tuple[Style, dict[int, ItemInContext]]:
+def _inferred(row: Sequence[Item], shapes: Sequence[Shape | None]) -> tuple[Style, dict[int, ItemInContext]]:
     signatures = Signatures(row)
     asm = templates(signatures)
     parts = laid(row, Matcher(asm).matches(signatures))

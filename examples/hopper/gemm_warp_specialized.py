@@ -10,7 +10,7 @@ by itself. `gemm_highperf_hopper.py` is the last step.
 
 A is M x K, B is K x N, C is M x N, in bf16, all row-major; N and K must be multiples of 8.
 
-    python examples/hopper/gemm_warp_specialised.py
+    python examples/hopper/gemm_warp_specialized.py
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def main() -> None:
     a, b = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((200, 328), (328, 264)))
     expected = reference(a, b)
     error = np.abs(gemm(a, b) - expected).max() / np.abs(expected).max()
-    print(f"gemm_warp_specialised 200x264x328: largest relative error {error:.2e}")
+    print(f"gemm_warp_specialized 200x264x328: largest relative error {error:.2e}")
 
 
 if __name__ == "__main__":
