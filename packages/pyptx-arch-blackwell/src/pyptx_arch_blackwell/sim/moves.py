@@ -29,6 +29,7 @@ from pyptx_arch_blackwell.sim.tensor_memory import (
     lanes_of,
     placed,
 )
+from pyptx_sim.errors import MissingSemantics
 from pyptx_sim.extension import WARP, WARPGROUP, AsyncAccess, AsyncIssue, GroupKind, InstructionSemantics
 from pyptx_sim.numerics.extremes import Extreme
 from pyptx_sim.numerics.nan import canonical
@@ -209,6 +210,8 @@ class Loaded(AsyncIssue):
 
 def compile_load(operands: Operands) -> Action:
     """Execute tcgen05.ld: load cells into each warp's registers; with `.red`, also reduce each thread's cells."""
+    if "spcompress" in operands.opcode:
+        raise MissingSemantics("no simulator semantics for tcgen05.ld with .spcompress")
     move, registers = _Move(operands), operands.elements(operands.named("r"))
     writers = [operands.write(each, "b32") for each in registers]
     carried = [operands.carried(each, "b32") for each in registers] if operands.checked else []

@@ -110,4 +110,4 @@ def _compile(operands: Operands, following: int) -> Terminator:
     return operands.end_once(arrive if operands.word("arrive") else wait, following)
 
 
-STEPS: Final = (InstructionSemantics(opcode="barrier.cluster", effect="order", end=_compile, converges=""),)
+STEPS: Final = (InstructionSemantics(opcode="barrier.cluster", effect="order", end=_compile),)

@@ -21,6 +21,7 @@ from pyptx_arch_blackwell.sim.pairs import Pairing
 from pyptx_arch_blackwell.sim.pipeline import blocks_of, first_blocks, pipeline_of
 from pyptx_arch_blackwell.sim.tensor_memory import address_of, columns_of, lanes_of, touch
 from pyptx_ir.syntax.operands import Address
+from pyptx_sim.errors import MissingSemantics
 from pyptx_sim.extension import ASYNC, AsyncAccess, InstructionSemantics
 from pyptx_sim.extension.shared_matrices import CHUNK, pieces
 
@@ -46,7 +47,7 @@ def opcode_of(operands: Operands) -> Opcode:
     words = operands.opcode
     kind = next(word for word in words if word.startswith("kind::")).removeprefix("kind::")
     if kind == "ti16" or "decompress::lut::b" in words:
-        operands.fail("no simulator semantics for tcgen05.mma of sm_107")
+        raise MissingSemantics("no simulator semantics for tcgen05.mma of sm_107")
     return Opcode(
         kind=kind,
         blocks=blocks_of(operands),

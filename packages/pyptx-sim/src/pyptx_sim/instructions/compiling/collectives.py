@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from pyptx_sim.instructions.compiling.carrying import Carried
     from pyptx_sim.instructions.compiling.operands import Operands
     from pyptx_sim.machine.lanes import Lanes
-    from pyptx_sim.machine.scheduling.code import Action
+    from pyptx_sim.machine.scheduling.code import Action, Group, Terminator
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array, Mask
 
     UndefinedFragments: TypeAlias = Callable[[Wave, Lanes], tuple[list[Array | None], Origin] | None]
 
-__all__ = ["collective", "undefined_fragments"]
+__all__ = ["collective", "collective_end", "undefined_fragments"]
 
 _RULE = "membermask-mismatch"
 _WHOLE = "execute the instruction with all 32 lanes: not predicated off, not exited, CTA size a multiple of 32"
@@ -62,6 +62,29 @@ def collective(operands: Operands, step: Action, *, reports: bool = True) -> Act
             cause = origin(wave, lanes, undefined)
             for each in results:
                 each.spoil(wave, lanes, undefined, cause)
+
+    return run
+
+
+def collective_end(operands: Operands, end: Terminator) -> Terminator:
+    """Return a terminator that reports the missing lanes of an `.aligned` instruction before `end`.
+
+    In an unchecked run, or for an instruction without a gate, return `end` itself. The last warp of a CTA may be
+    partial at a barrier: its lanes without a thread are not missing. Manual: "barrier.cluster".
+    """
+    if not (operands.checked and operands.word("aligned") and is_gate(operands.opcode)):
+        return end
+    barrier = operands.opcode[0] == "barrier"
+
+    def run(wave: Wave, group: Group) -> int | None:
+        found = _partial(wave, group.lanes)
+        if found is not None:
+            missing, _ = found
+            if barrier:
+                missing = missing & wave.geometry.threads[group.lanes.row_numbers()]
+            if missing.any():
+                _report(operands, wave, group.lanes, missing, aligned=True)
+        return end(wave, group)
 
     return run
 

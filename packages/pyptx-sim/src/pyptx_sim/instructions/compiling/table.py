@@ -12,7 +12,7 @@ from pyptx_sim.extension import InstructionSemantics, meaning_of, step_of
 from pyptx_sim.instructions.compiling.async_registers import touching
 from pyptx_sim.instructions.compiling.batches import compile_batches
 from pyptx_sim.instructions.compiling.carrying import guarding
-from pyptx_sim.instructions.compiling.collectives import collective
+from pyptx_sim.instructions.compiling.collectives import collective, collective_end
 from pyptx_sim.instructions.compiling.compute import compile_operation
 from pyptx_sim.instructions.compiling.held import hold
 from pyptx_sim.instructions.compiling.kept_programs import KeptPrograms
@@ -139,7 +139,8 @@ def _unguarded(operands: Operands, meaning: _Meaning, together: Action | None) -
 
 def _end(operands: Operands, following: int) -> Terminator:
     step = step_of(operands.opcode)
-    return _required(step.end if step is not None else None, operands)(operands, following)
+    end = _required(step.end if step is not None else None, operands)(operands, following)
+    return collective_end(operands, end)
 
 
 def _required(compiles: _T | None, operands: Operands) -> _T:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from pyptx_ir.isa.modules.counting import counted
-from pyptx_sim.machine.lanes import WARP, Lanes
+from pyptx_sim.machine.lanes import WARP, Lanes, lane_names
 from pyptx_sim.machine.scheduling.warp_splits import State
 
 if TYPE_CHECKING:
@@ -269,6 +269,7 @@ class Barriers:
         if not wave.machine.checked:
             return
         self._check_sites(wave.splits.warp[ids], keys, sites)
+        self._check_warps(ids, keys, sites)
         whole = self._need[keys] == 0
         warps = wave.splits.warp[ids]
         ctas = np.unique(wave.geometry.cta[warps[whole]])
@@ -292,8 +293,7 @@ class Barriers:
         first: dict[int, int] = {}
         for warp, key, site in zip(warps.tolist(), keys.tolist(), sites.tolist(), strict=True):
             other = first.setdefault(warp, site)
-            form = machine.program.forms[int(site)]
-            if other != site and form is not None and (form.row.opcode == "bar" or "aligned" in form.words):
+            if other != site and self._is_aligned(site):
                 name = self._wave.geometry.warp_name(warp)
                 machine.log.report(
                     "barrier-divergence",
@@ -302,6 +302,32 @@ class Barriers:
                     other_pc=other,
                     help="make all lanes of a warp execute the same barrier instruction",
                 )
+
+    def _check_warps(self, ids: IntArray, keys: IntArray, sites: IntArray) -> None:
+        """Report warps of which only some lanes arrive at a completed barrier, if the instruction is `.aligned`."""
+        wave = self._wave
+        warps, masks = wave.splits.warp[ids], wave.splits.mask[ids]
+        for part in np.flatnonzero((masks != wave.live[warps]).any(axis=1)).tolist():
+            key, warp, site = int(keys[part]), int(warps[part]), int(sites[part])
+            arrived = masks[(keys == key) & (warps == warp)].any(axis=0)
+            if key in self._came:
+                arrived = arrived | (self._came[key][warp - self._warps_of(key).start] > 0)
+            missing = wave.live[warp] & ~arrived
+            if missing.any() and self._is_aligned(site):
+                which = f"{lane_names(missing)} of {wave.geometry.warp_name(warp)}"
+                wave.machine.log.report(
+                    "barrier-divergence",
+                    f"{which} did not arrive at barrier {key % PER_CTA}",
+                    site,
+                    label=f"executed by {lane_names(arrived)}",
+                    help="make all lanes of a warp execute the barrier, or use barrier.sync without .aligned",
+                    count=int(np.count_nonzero(missing)),
+                )
+
+    def _is_aligned(self, site: int) -> bool:
+        """Return whether all lanes of a warp must execute the barrier instruction at a pc."""
+        form = self._wave.machine.program.forms[site]
+        return form is not None and (form.row.opcode == "bar" or "aligned" in form.words)
 
     def describe(self, split: int) -> str:
         """Return the barrier that a warp split waits for, with its current and its required number of arrivals."""

@@ -329,12 +329,19 @@ class Scheduler:
             named = np.bitwise_or.reduce(self._named[warp][mask])
             missing = ((named & LANE_BITS) != 0) & self._wave.live[warp] & ~mask
             site = int(splits.site[split])
+            form = self._wave.machine.program.forms[site]
+            which = f"{lane_names(missing)} of {self._wave.geometry.warp_name(warp)}"
+            do = "does" if np.count_nonzero(missing) == 1 else "do"
+            if form is not None and "aligned" in form.words:
+                message, lanes = f"{which} {do} not reach this .aligned instruction", "all 32 lanes of the warp"
+            else:
+                message = f"membermask names {which}, which {do} not reach this instruction"
+                lanes = "all lanes named in the membermask"
             self._wave.machine.log.report(
                 "membermask-mismatch",
-                f"membermask names {lane_names(missing)} of {self._wave.geometry.warp_name(warp)}, which "
-                f"{'does' if np.count_nonzero(missing) == 1 else 'do'} not reach this instruction",
+                message,
                 site,
-                help="execute the instruction with all lanes named in the membermask",
+                help=f"execute the instruction with {lanes}",
                 count=int(np.count_nonzero(missing)),
                 cause=(self._wave.forced.setdefault(warp, site), "membermask-mismatch"),
             )
