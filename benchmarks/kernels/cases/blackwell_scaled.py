@@ -66,7 +66,7 @@ class Quantised:
     k: int
 
     def __call__(self, generator: Generator) -> tuple[Tensor, ...]:
-        """Draw and quantize A and B; return the elements of A, those of B, then likewise each further array."""
+        """Draw and quantize A and B; return the elements of A and of B, then their scale factors, alternately."""
         drawn = normal((self.m, self.k), (self.n, self.k), dtype="bfloat16")(generator)
         quantise = late(f"{FOLDER}.quantise_{self.format}:quantise")
         return tuple(each for pair in zip(*map(quantise, drawn), strict=True) for each in pair)
